@@ -1,0 +1,53 @@
+"""Names that must match Volcano's byte for byte: groups, annotations, labels, condition types and reasons."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT_SCHEDULER_NAME: Final = "volcano"
+DEFAULT_QUEUE: Final = "default"
+ROOT_QUEUE: Final = "root"
+SYSTEM_NAMESPACE: Final = "volcano-system"
+CONFIG_MAP: Final = "volcano-scheduler-configmap"
+CONFIG_KEY: Final = "volcano-scheduler.conf"
+
+SCHEDULING_API: Final = "scheduling.volcano.sh/v1beta1"
+
+# Links a pod to its PodGroup; the only key the scheduler itself looks at.
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
+GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
+
+VOLCANO_PREFIX: Final = "volcano.sh/"
+TASK_SPEC: Final = "volcano.sh/task-spec"
+TASK_PRIORITY: Final = "volcano.sh/task-priority"
+PREEMPTABLE: Final = "volcano.sh/preemptable"
+COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"
+REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"
+JDB_MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+JDB_MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+NETWORK_TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
+NETWORK_TOPOLOGY_HIGHEST_TIER: Final = "volcano.sh/network-topology-highest-tier"
+CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+OVERSUBSCRIPTION_LABEL: Final = "volcano.sh/oversubscription"
+OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"
+OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"
+
+SYSTEM_CRITICAL_PRIORITY_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+
+# PodGroup condition types and reasons
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULED: Final = "Scheduled"
+NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
+NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
+NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
+READY_TO_SCHEDULE: Final = "tasks in gang are ready to be scheduled"
+POD_GROUP_READY: Final = "pod group is ready"
+
+# PodScheduled=False reasons on pods. Autoscalers act on `Unschedulable` only.
+POD_SCHEDULED: Final = "PodScheduled"
+POD_REASON_UNSCHEDULABLE: Final = "Unschedulable"
+POD_REASON_SCHEDULABLE: Final = "Schedulable"
+POD_REASON_UNDETERMINED: Final = "Undetermined"
+POD_REASON_ERROR: Final = "SchedulerError"

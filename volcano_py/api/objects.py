@@ -1,0 +1,354 @@
+"""API objects, decoded straight from bytes into what scheduling needs; unknown fields are dropped while decoding.
+
+Field names follow the API (camelCase on the wire). Objects are frozen. Optional collections are empty, never None.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+ResourceList = dict[str, str | int | float]
+"""Resource name → quantity as the API has it (text, or a number in hand-written manifests)."""
+
+
+class ApiObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False, omit_defaults=True):
+    """Base: camelCase on the wire, defaults left out when written."""
+
+
+class OwnerReference(ApiObject, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(ApiObject, frozen=True):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone for cluster-scoped objects."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def created(self) -> float:
+        """Creation time in seconds since the epoch, 0 when unknown."""
+        return self.creation_timestamp.timestamp() if self.creation_timestamp else 0.0
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The controlling owner, if any."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class Taint(ApiObject, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Toleration(ApiObject, frozen=True):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class SelectorRequirement(ApiObject, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class LabelSelector(ApiObject, frozen=True):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[SelectorRequirement] = []
+
+
+class NodeSelectorTerm(ApiObject, frozen=True):
+    match_expressions: list[SelectorRequirement] = []
+    match_fields: list[SelectorRequirement] = []
+
+
+class NodeSelector(ApiObject, frozen=True):
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class PreferredSchedulingTerm(ApiObject, frozen=True):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(ApiObject, frozen=True):
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[PreferredSchedulingTerm] = msgspec.field(
+        default=[], name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityTerm(ApiObject, frozen=True):
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+
+
+class WeightedPodAffinityTerm(ApiObject, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(ApiObject, frozen=True):
+    """Pod affinity and anti-affinity have the same shape."""
+
+    required: list[PodAffinityTerm] = msgspec.field(default=[], name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        default=[], name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(ApiObject, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(ApiObject, frozen=True):
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: list[str] = []
+
+
+class ResourceRequirements(ApiObject, frozen=True):
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class ContainerPort(ApiObject, frozen=True):
+    host_port: int = 0
+    container_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(ApiObject, frozen=True):
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: list[ContainerPort] = []
+    restart_policy: str = ""
+
+
+class PersistentVolumeClaimSource(ApiObject, frozen=True):
+    claim_name: str = ""
+
+
+class Volume(ApiObject, frozen=True):
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+    csi: dict[str, Any] | None = None
+
+
+class SchedulingGate(ApiObject, frozen=True):
+    name: str = ""
+
+
+class PodSpec(ApiObject, frozen=True):
+    scheduler_name: str = ""
+    node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] = []
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    overhead: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    volumes: list[Volume] = []
+    resource_claims: list[dict[str, Any]] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    scheduling_gates: list[SchedulingGate] = []
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    host_network: bool = False
+    termination_grace_period_seconds: int | None = None
+
+
+class Condition(ApiObject, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    transition_id: str = msgspec.field(default="", name="transitionID")
+
+
+class ContainerStatus(ApiObject, frozen=True):
+    """Only what in-place resize needs: what the node has granted and what it runs with."""
+
+    name: str = ""
+    allocated_resources: ResourceList = {}
+    resources: ResourceRequirements | None = None
+
+
+class PodStatus(ApiObject, frozen=True):
+    phase: str = "Pending"
+    conditions: list[Condition] = []
+    nominated_node_name: str = ""
+    container_statuses: list[ContainerStatus] = []
+
+
+class Pod(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class NodeSpec(ApiObject, frozen=True):
+    unschedulable: bool = False
+    taints: list[Taint] = []
+
+
+class ContainerImage(ApiObject, frozen=True):
+    names: list[str] = []
+    size_bytes: int = 0
+
+
+class NodeStatus(ApiObject, frozen=True):
+    allocatable: ResourceList = {}
+    capacity: ResourceList = {}
+    images: list[ContainerImage] = []
+
+
+class Node(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class PodGroupSpec(ApiObject, frozen=True):
+    min_member: int = 0
+    min_task_member: dict[str, int] = {}
+    queue: str = ""
+    priority_class_name: str = ""
+    min_resources: ResourceList | None = None
+    network_topology: dict[str, Any] | None = None
+    sub_group_policy: list[dict[str, Any]] = []
+
+
+class PodGroupStatus(ApiObject, frozen=True):
+    phase: str = ""
+    conditions: list[Condition] = []
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class PodGroup(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
+class QueueGuarantee(ApiObject, frozen=True):
+    resource: ResourceList = {}
+
+
+class QueueSpec(ApiObject, frozen=True):
+    weight: int = 1
+    capability: ResourceList = {}
+    deserved: ResourceList = {}
+    guarantee: QueueGuarantee = QueueGuarantee()
+    reclaimable: bool | None = None
+    parent: str = ""
+    priority: int = 0
+    type: str = ""
+    affinity: dict[str, Any] | None = None
+    dequeue_strategy: str = "traverse"
+
+
+class QueueStatus(ApiObject, frozen=True):
+    state: str = ""
+    unknown: int = 0
+    pending: int = 0
+    running: int = 0
+    inqueue: int = 0
+    completed: int = 0
+    allocated: ResourceList = {}
+
+
+class Queue(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: QueueSpec = QueueSpec()
+    status: QueueStatus = QueueStatus()
+
+
+class Namespace(ApiObject, frozen=True):
+    metadata: ObjectMeta
+
+
+class PriorityClass(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
+
+
+class ResourceQuotaSpec(ApiObject, frozen=True):
+    hard: ResourceList = {}
+
+
+class ResourceQuotaStatus(ApiObject, frozen=True):
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
+class ResourceQuota(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
+class PodDisruptionBudgetSpec(ApiObject, frozen=True):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class PodDisruptionBudgetStatus(ApiObject, frozen=True):
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, Any] = {}
+
+
+class PodDisruptionBudget(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class Workload(ApiObject, frozen=True):
+    """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as the podgroup controller looks at it."""
+
+    metadata: ObjectMeta
+    kind: str = ""

@@ -1,0 +1,89 @@
+"""Kubernetes quantities as exact integers.
+
+Grammar: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/. Accounting is in whole
+units (CPU in millicores), so comparisons are exact; a fraction of a unit is rounded up for what is asked and down for
+what there is, which can only make the scheduler more careful.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from fractions import Fraction
+from typing import Final
+
+# 2**50 bytes are a pebibyte and 2**50 millicores a thousand billion cores: no node has them. Keeping single values
+# below leaves 13 bits of head room for sums in int64.
+LARGEST: Final = 2**50
+
+_PATTERN: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)([numkKMGTPE]i?|[eE][+-]?\d+)?", re.ASCII)
+_LONGEST = 64  # characters; the API server's own output never exceeds half of it
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+# Beyond this power of ten a value is capped anyway; it bounds the work that `1e999999999` can cause.
+_LARGEST_EXPONENT: Final = 400
+
+
+class QuantityError(ValueError):
+    """A text that is no Kubernetes quantity."""
+
+
+class Rounding(Enum):
+    """Which way a fraction of a unit goes."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+def parse_quantity(text: str | int | float) -> Fraction:
+    """The exact value of a quantity such as `100m`, `1.5Gi`, `2e3`.
+
+    Raises:
+        QuantityError: the text does not follow the quantity grammar.
+    """
+    text = str(text).strip()
+    match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        raise QuantityError(f"{text[:_LONGEST]!r} is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)")
+    sign, number, suffix = match.group(1), match.group(2), match.group(3) or ""
+    if suffix in _BINARY:
+        value = Fraction(number) * (1 << _BINARY[suffix])
+    elif suffix in _DECIMAL:
+        value = Fraction(number) * Fraction(10) ** _DECIMAL[suffix]
+    elif suffix[0] in "eE" and len(suffix) > 1 and suffix[1] != "i":
+        exponent = max(-_LARGEST_EXPONENT, min(int(suffix[1:]), _LARGEST_EXPONENT))
+        value = Fraction(number) * Fraction(10) ** exponent
+    else:
+        raise QuantityError(f"{text!r} has the unknown suffix {suffix!r} (known: n u m k M G T P E Ki Mi Gi Ti Pi Ei)")
+    return -value if sign == "-" else value
+
+
+def to_units(value: Fraction, *, scale: int = 1, rounding: Rounding = Rounding.UP) -> int:
+    """`value × scale` as an integer, without any cap (`scale` is 1000 for millicores)."""
+    scaled = value * scale
+    if scaled.denominator == 1:
+        return scaled.numerator
+    floor = scaled.numerator // scaled.denominator
+    return floor + 1 if rounding is Rounding.UP else floor
+
+
+def format_decimal(value: int, *, exponent: int = 0) -> str:
+    """Canonical decimal form of `value × 10^exponent` (-3 for millicores): the largest suffix without a fraction."""
+    if value == 0:
+        return "0"
+    while value % 1000 == 0 and exponent < 18:
+        value //= 1000
+        exponent += 3
+    suffix = next(name for name, power in _DECIMAL.items() if power == exponent)
+    return f"{value}{suffix}"
+
+
+def format_binary(value: int) -> str:
+    """Canonical binary form of a number of bytes, such as `64Gi`."""
+    suffix = ""
+    for name in _BINARY:
+        if value == 0 or value % 1024:
+            break
+        value //= 1024
+        suffix = name
+    return f"{value}{suffix}"
