@@ -1,0 +1,72 @@
+"""What one scheduling cycle did and saw, as a value: metrics, logs, `simulate`, `dump` and replay read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volcano_py.api.reasons import Reason
+
+Amounts = Mapping[str, int]
+"""Resource name → whole units; cpu in millicores, memory in bytes, `pods` and devices as counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """One queue at the end of a cycle. A dimension that is absent is unlimited (ceilings) or zero (sums)."""
+
+    name: str
+    weight: int = 1
+    parent: str = ""
+    state: str = "Open"
+    allocated: Amounts = field(default_factory=dict)
+    request: Amounts = field(default_factory=dict)
+    deserved: Amounts = field(default_factory=dict)
+    capability: Amounts = field(default_factory=dict)
+    real_capability: Amounts = field(default_factory=dict)
+    guarantee: Amounts = field(default_factory=dict)
+    inqueue: Amounts = field(default_factory=dict)
+    share: float = 0.0
+    overused: bool = False
+    pod_groups: Mapping[str, int] = field(default_factory=dict)
+    """PodGroup phase → how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingJob:
+    """A PodGroup that does not run, and the one reason told for it."""
+
+    name: str
+    queue: str
+    phase: str
+    reason: Reason
+    message: str
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """Durations are in seconds."""
+
+    cycle: str
+    number: int
+    started: float
+    duration: float
+    snapshot_duration: float = 0.0
+    open_duration: float = 0.0
+    actions: Mapping[str, float] = field(default_factory=dict)
+    plugins_open: Mapping[str, float] = field(default_factory=dict)
+    plugins_close: Mapping[str, float] = field(default_factory=dict)
+    nodes: int = 0
+    tasks: int = 0
+    jobs: int = 0
+    binds: int = 0
+    evictions: int = 0
+    pipelined: int = 0
+    queues: Mapping[str, QueueReport] = field(default_factory=dict)
+    pending: tuple[PendingJob, ...] = ()
+    unschedulable_tasks: int = 0
+    plugin_errors: Mapping[str, int] = field(default_factory=dict)
+    """Plugin name → calls that raised in this cycle."""
+    seed: int = 0
+    """Seed of the random order among equal nodes; replay needs it."""
