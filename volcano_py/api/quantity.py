@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 # 2**50 bytes are a pebibyte and 2**50 millicores a thousand billion cores: no node has them. Keeping single values
@@ -41,7 +42,12 @@ def parse_quantity(text: str | int | float) -> Fraction:
     Raises:
         QuantityError: the text does not follow the quantity grammar.
     """
-    text = str(text).strip()
+    return _parse(str(text).strip())
+
+
+# A cluster uses few distinct quantities, over and over; the bound keeps hostile ones from growing it.
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Fraction:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         raise QuantityError(f"{text[:_LONGEST]!r} is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)")

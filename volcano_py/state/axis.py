@@ -1,0 +1,111 @@
+"""The resource axis: which column of a table stands for which resource, and in what unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.quantity import LARGEST, Rounding, format_binary, format_decimal, to_units
+
+IntVector = NDArray[np.int64]
+"""One value per resource, shape [R]."""
+
+CPU: Final = 0
+MEMORY: Final = 1
+PODS: Final = 2
+_FIRST: Final = ("cpu", "memory", "pods")
+
+# Anybody who may create a pod can invent resource names; each costs a column in every table.
+MOST_RESOURCES: Final = 128
+
+UNLIMITED: Final = np.int64(2**62)
+"""A ceiling that never binds. Sums of real amounts stay below it (api/quantity.LARGEST)."""
+
+
+class TooManyResourcesError(ValueError):
+    """The axis is full: more distinct resource names than MOST_RESOURCES."""
+
+
+def is_counted(name: str) -> bool:
+    """Whether a resource name takes part in scheduling (object counts and quota prefixes do not)."""
+    if name in {"cpu", "memory", "pods", "ephemeral-storage"}:
+        return True
+    if name.startswith(("hugepages-", "attachable-volumes-")):
+        return True
+    return "/" in name and not name.startswith(("count/", "requests.", "limits."))
+
+
+class ResourceAxis:
+    """Ordered resource names; grows at the end only, so that a column never changes its meaning."""
+
+    def __init__(self, names: tuple[str, ...] = _FIRST) -> None:
+        self.names = names
+        self._index = {name: position for position, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int | None:
+        return self._index.get(name)
+
+    def with_names(self, names: Mapping[str, object]) -> ResourceAxis:
+        """An axis that has all counted `names` too (itself when it has them already).
+
+        Raises:
+            TooManyResourcesError: the axis would exceed MOST_RESOURCES.
+        """
+        new = sorted(name for name in names if name not in self._index and is_counted(name))
+        if not new:
+            return self
+        if len(self.names) + len(new) > MOST_RESOURCES:
+            raise TooManyResourcesError(
+                f"resource {new[0]!r}: the cluster already uses {len(self.names)} resource names and at most"
+                f" {MOST_RESOURCES} are counted; use an existing name"
+            )
+        return ResourceAxis(self.names + tuple(new))
+
+    def vector(self, units: Mapping[str, int]) -> IntVector:
+        """Whole units by name as a row; names that are not on the axis are left out."""
+        row = np.zeros(len(self.names), dtype=np.int64)
+        for name, value in units.items():
+            if (position := self._index.get(name)) is not None:
+                row[position] = value
+        return row
+
+    def amounts(self, row: IntVector, *, keep_zero: bool = False) -> dict[str, int]:
+        """A row as name → whole units, without zeros and without what is unlimited."""
+        return {
+            name: int(value)
+            for name, value in zip(self.names, row.tolist(), strict=False)
+            if value < UNLIMITED and (value or keep_zero)
+        }
+
+
+def whole_units(amounts: Mapping[str, Fraction], rounding: Rounding) -> tuple[dict[str, int], str | None]:
+    """Exact amounts as whole units (cpu in millicores), counted names only, capped at LARGEST.
+
+    Returns the units and the first name that had to be capped, if any.
+    """
+    units: dict[str, int] = {}
+    capped: str | None = None
+    for name, value in amounts.items():
+        if not is_counted(name):
+            continue
+        unit = to_units(value, scale=1000 if name == "cpu" else 1, rounding=rounding)
+        if unit > LARGEST:
+            capped, unit = capped or name, LARGEST
+        units[name] = unit
+    return units, capped
+
+
+def canonical(name: str, units: int) -> str:
+    """Whole units as the quantity text that Kubernetes would print."""
+    if name == "cpu":
+        return format_decimal(units, exponent=-3)
+    if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-"):
+        return format_binary(units)
+    return format_decimal(units)

@@ -1,0 +1,196 @@
+"""What the scheduler remembers of each object beside the columns: frozen values, shared between snapshots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from volcano_py.api import names
+from volcano_py.api.effects import ObjectRef
+from volcano_py.api.objects import Condition, Pod, PodGroup, ResourceList, Taint
+from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.state.axis import UNLIMITED, IntVector, ResourceAxis, whole_units
+from volcano_py.state.task_class import Refusal
+
+_NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
+_INT64_MASK = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """One pod."""
+
+    ref: ObjectRef
+    group: str
+    ours: bool
+    role: str
+    gates: tuple[str, ...]
+    nominated_node: str
+    preemptable: bool
+    preemption_policy: str
+    priority_class: str
+    labels: Mapping[str, str]
+    told: tuple[str, str]
+    """Reason and message of the pod's current PodScheduled=False condition."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """One PodGroup. `problem` is set when it cannot be scheduled as it stands."""
+
+    ref: ObjectRef
+    queue: str
+    min_member: int
+    min_task_member: Mapping[str, int]
+    priority_class: str
+    conditions: tuple[Condition, ...]
+    phase: str
+    counts: tuple[int, int, int]
+    """status.running, succeeded and failed as the API server has them."""
+    annotations: Mapping[str, str]
+    labels: Mapping[str, str]
+    problem: Refusal | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """One node's unchanging side; its numbers are in the node table."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: Mapping[str, int] = field(default_factory=dict)
+    """Image name → size in bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueInfo:
+    """One queue. `slot` is its id in the job table's `queue` column.
+
+    The algebra of amounts, used everywhere: a ceiling (`capability`) that is absent is unlimited, and so is a cpu or
+    memory ceiling of 0; an entitlement (`deserved`, `guarantee`) that is absent is 0, and `has_deserved` tells an
+    absent entitlement from an explicit 0.
+    """
+
+    name: str
+    slot: int
+    ref: ObjectRef
+    weight: int
+    priority: int
+    reclaimable: bool
+    parent: str
+    state: str
+    created: float
+    capability: IntVector
+    deserved: IntVector
+    has_deserved: IntVector
+    guarantee: IntVector
+    allocated: ResourceList
+    """status.allocated as the API server has it."""
+    annotations: Mapping[str, str]
+    labels: Mapping[str, str]
+    spec_affinity: Mapping[str, object] | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """A queue that no controller has given a state counts as open."""
+        return self.state in {"", "Open"}
+
+
+def name_suffix(name: str) -> int:
+    """Number after the last of at least two dashes (`job-task-12` → 12), else 0: pods of a gang go in this order."""
+    match = _NAME_SUFFIX.fullmatch(name)
+    return min(int(match.group(1)[:18]), _INT64_MASK) if match else 0
+
+
+def tiebreak_of(uid: str) -> int:
+    """A stable pseudo-random order for what is otherwise equal; it does not depend on the order of events."""
+    return int.from_bytes(blake2b(uid.encode(), digest_size=8).digest(), "big") & _INT64_MASK
+
+
+def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
+    meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
+    told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "False"), None)
+    return TaskInfo(
+        ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
+        group=annotations.get(names.GROUP_NAME, ""),
+        ours=ours,
+        role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
+        gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+        nominated_node=pod.status.nominated_node_name,
+        preemptable=_boolean(annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE)), default=True),
+        preemption_policy=pod.spec.preemption_policy,
+        priority_class=pod.spec.priority_class_name,
+        labels=labels,
+        told=(told.reason, told.message) if told else ("", ""),
+    )
+
+
+def task_priority(pod: Pod) -> int:
+    """Annotation `volcano.sh/task-priority`, else the pod's priority, else 1 (facts of Volcano's task model)."""
+    text = pod.metadata.annotations.get(names.TASK_PRIORITY)
+    if text is not None and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
+        return int(text)
+    return pod.spec.priority if pod.spec.priority is not None else 1
+
+
+def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> JobInfo:
+    meta, spec, status = group.metadata, group.spec, group.status
+    return JobInfo(
+        ref=ObjectRef("PodGroup", meta.namespace, meta.name, meta.uid),
+        queue=spec.queue or default_queue,
+        min_member=max(0, spec.min_member),
+        min_task_member=dict(spec.min_task_member),
+        priority_class=spec.priority_class_name,
+        conditions=tuple(status.conditions),
+        phase=status.phase,
+        counts=(status.running, status.succeeded, status.failed),
+        annotations=meta.annotations,
+        labels=meta.labels,
+        problem=problem,
+    )
+
+
+def read_amounts(amounts: ResourceList, path: str, rounding: Rounding) -> tuple[dict[str, int], list[str]]:
+    """A resource list as whole units; what cannot be read is left out and told as `path.name: …`."""
+    parsed, problems = {}, []
+    for name, text in amounts.items():
+        try:
+            value = parse_quantity(text)
+        except QuantityError as error:
+            problems.append(f"{path}.{name}: {error}")
+            continue
+        if value < 0:
+            problems.append(f"{path}.{name}: {text} is negative; it counts as absent")
+            continue
+        parsed[name] = value
+    units, _ = whole_units(parsed, rounding)
+    return units, problems
+
+
+def ceiling(axis: ResourceAxis, units: Mapping[str, int]) -> IntVector:
+    """A ceiling as a row: absent names, and cpu or memory of 0, are UNLIMITED."""
+    row = axis.vector(units)
+    for position, name in enumerate(axis.names):
+        if name not in units or (name in {"cpu", "memory"} and row[position] == 0):
+            row[position] = UNLIMITED
+    return row
+
+
+def _boolean(text: str | None, *, default: bool) -> bool:
+    """Go's ParseBool; anything unreadable is false."""
+    if text is None:
+        return default
+    return text in {"1", "t", "T", "true", "TRUE", "True"}

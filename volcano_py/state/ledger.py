@@ -1,0 +1,241 @@
+"""The books: which task stands where in which status, and every sum that follows from it.
+
+All sums (what a node has in use, what a job holds, how many tasks a job has in each status) change in `move` and
+nowhere else, in the live state and inside a cycle alike. They are integers, so undoing a move restores them exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.state.axis import ResourceAxis
+from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
+from volcano_py.state.table import RESOURCES, Column, Table
+
+Rows = NDArray[np.intp]
+NOWHERE = -1
+
+_ON_NODE = ON_NODE_STATUSES.tolist()
+_ALLOCATED = ALLOCATED_STATUSES.tolist()
+
+
+class NodeTable(Table):
+    """Row per node. `present` is false for a node that pods name but that does not (any more) exist."""
+
+    present: NDArray[np.bool_]
+    allocatable: NDArray[np.int64]
+    used: NDArray[np.int64]
+    releasing: NDArray[np.int64]
+    pipelined: NDArray[np.int64]
+    nonzero_used: NDArray[np.int64]
+    tasks: NDArray[np.int32]
+    columns = {
+        "present": Column(np.bool_, False),
+        "allocatable": Column(np.int64, 0, RESOURCES),
+        "used": Column(np.int64, 0, RESOURCES),
+        "releasing": Column(np.int64, 0, RESOURCES),
+        "pipelined": Column(np.int64, 0, RESOURCES),
+        # cpu and memory with kube-scheduler's defaults for containers that ask for nothing, for scoring only
+        "nonzero_used": Column(np.int64, 0, 2),
+        "tasks": Column(np.int32, 0),
+    }
+
+    def idle(self) -> NDArray[np.int64]:
+        """[N, R] what is free now; negative where a node shrank."""
+        return self.allocatable - self.used
+
+    def future_idle(self) -> NDArray[np.int64]:
+        """[N, R] what will be free when terminating pods are gone and promised places are taken."""
+        return self.allocatable - self.used + self.releasing - self.pipelined
+
+
+class TaskTable(Table):
+    """Row per pod that counts: ours, and everybody's that has a node."""
+
+    status: NDArray[np.int8]
+    node: NDArray[np.int32]
+    task_class: NDArray[np.int32]
+    job: NDArray[np.int32]
+    priority: NDArray[np.int64]
+    created: NDArray[np.float64]
+    suffix: NDArray[np.int64]
+    tiebreak: NDArray[np.int64]
+    retry_at: NDArray[np.float64]
+    columns = {
+        "status": Column(np.int8, TaskStatus.FREE),
+        "node": Column(np.int32, NOWHERE),
+        "task_class": Column(np.int32, 0),
+        "job": Column(np.int32, NOWHERE),
+        "priority": Column(np.int64, 1),
+        "created": Column(np.float64, 0.0),
+        "suffix": Column(np.int64, 0),
+        "tiebreak": Column(np.int64, 0),
+        # seconds since the epoch; a pod whose binding failed is left alone until then
+        "retry_at": Column(np.float64, 0.0),
+    }
+
+
+class JobTable(Table):
+    """Row per PodGroup, or per group name that pods carry. `known` is true once the PodGroup exists."""
+
+    known: NDArray[np.bool_]
+    queue: NDArray[np.int32]
+    namespace: NDArray[np.int32]
+    phase: NDArray[np.int8]
+    min_member: NDArray[np.int64]
+    priority: NDArray[np.int64]
+    created: NDArray[np.float64]
+    has_min_resources: NDArray[np.bool_]
+    min_resources: NDArray[np.int64]
+    counts: NDArray[np.int32]
+    allocated: NDArray[np.int64]
+    columns = {
+        "known": Column(np.bool_, False),
+        "queue": Column(np.int32, NOWHERE),
+        "namespace": Column(np.int32, NOWHERE),
+        "phase": Column(np.int8, 0),
+        "min_member": Column(np.int64, 0),
+        "priority": Column(np.int64, 0),
+        "created": Column(np.float64, 0.0),
+        "has_min_resources": Column(np.bool_, False),
+        "min_resources": Column(np.int64, 0, RESOURCES),
+        "counts": Column(np.int32, 0, STATUS_COUNT),
+        "allocated": Column(np.int64, 0, RESOURCES),
+    }
+
+
+class ClassTable(Table):
+    """Row per task class: what one of its tasks asks for."""
+
+    request: NDArray[np.int64]
+    nonzero_request: NDArray[np.int64]
+    tasks: NDArray[np.int32]
+    columns = {
+        "request": Column(np.int64, 0, RESOURCES),
+        "nonzero_request": Column(np.int64, 0, 2),
+        "tasks": Column(np.int32, 0),
+    }
+
+
+class Ledger:
+    """The four tables and the one operation that moves tasks."""
+
+    def __init__(self, axis: ResourceAxis) -> None:
+        self.axis = axis
+        self.nodes = NodeTable(len(axis))
+        self.tasks = TaskTable(len(axis))
+        self.jobs = JobTable(len(axis))
+        self.classes = ClassTable(len(axis))
+
+    def copy(self) -> Ledger:
+        clone = Ledger.__new__(Ledger)
+        clone.axis = self.axis
+        clone.nodes = self.nodes.copy()
+        clone.tasks = self.tasks.copy()
+        clone.jobs = self.jobs.copy()
+        clone.classes = self.classes.copy()
+        return clone
+
+    def widen(self, axis: ResourceAxis) -> None:
+        """Adopt an axis that has grown at its end."""
+        self.axis = axis
+        for table in (self.nodes, self.tasks, self.jobs, self.classes):
+            table.widen(len(axis))
+
+    def move_one(self, row: int, status: TaskStatus, node: int) -> None:
+        """`move` for one task, without the cost of arrays; used once per watch event."""
+        self.book_one(row, -1)
+        self.tasks.status[row] = status
+        self.tasks.node[row] = node
+        self.book_one(row, 1)
+
+    def move(self, rows: Rows, status: TaskStatus, nodes: Rows) -> None:
+        """Put tasks `rows` [K] into `status` on node rows `nodes` [K] (NOWHERE for none) and keep every sum true."""
+        self._book(rows, -1)
+        self.tasks.status[rows] = status
+        self.tasks.node[rows] = nodes
+        self._book(rows, 1)
+
+    def restore(self, rows: Rows, statuses: NDArray[np.int8], nodes: NDArray[np.int32]) -> None:
+        """Undo a move: each task back to its own former status and node."""
+        self._book(rows, -1)
+        self.tasks.status[rows] = statuses
+        self.tasks.node[rows] = nodes
+        self._book(rows, 1)
+
+    def book_one(self, row: int, sign: int) -> None:
+        """Take one task out of the sums (-1) or put it in (1); between the two its columns may change."""
+        tasks = self.tasks
+        status = int(tasks.status[row])
+        if status == TaskStatus.FREE:
+            return
+        node, job, task_class = int(tasks.node[row]), int(tasks.job[row]), int(tasks.task_class[row])
+        request = self.classes.request[task_class]
+        amount = request if sign > 0 else -request
+        if node >= 0:
+            nodes = self.nodes
+            if _ON_NODE[status]:
+                nodes.used[node] += amount
+                nodes.nonzero_used[node] += sign * self.classes.nonzero_request[task_class]
+                nodes.tasks[node] += sign
+                if status == TaskStatus.RELEASING:
+                    nodes.releasing[node] += amount
+            elif status == TaskStatus.PIPELINED:
+                nodes.pipelined[node] += amount
+        if job >= 0:
+            self.jobs.counts[job, status] += sign
+            if _ALLOCATED[status]:
+                self.jobs.allocated[job] += amount
+
+    def _book(self, rows: Rows, sign: int) -> None:
+        tasks = self.tasks
+        status = tasks.status[rows]
+        node = tasks.node[rows]
+        job = tasks.job[rows]
+        task_class = tasks.task_class[rows]
+        amount = self.classes.request[task_class] * sign
+        nodes = self.nodes
+        placed = node >= 0
+        on_node = ON_NODE_STATUSES[status] & placed
+        if on_node.any():
+            where = node[on_node]
+            np.add.at(nodes.used, where, amount[on_node])
+            np.add.at(nodes.nonzero_used, where, self.classes.nonzero_request[task_class[on_node]] * sign)
+            np.add.at(nodes.tasks, where, sign)
+        releasing = (status == TaskStatus.RELEASING) & placed
+        if releasing.any():
+            np.add.at(nodes.releasing, node[releasing], amount[releasing])
+        pipelined = (status == TaskStatus.PIPELINED) & placed
+        if pipelined.any():
+            np.add.at(nodes.pipelined, node[pipelined], amount[pipelined])
+        grouped = (job >= 0) & (status != TaskStatus.FREE)
+        if grouped.any():
+            np.add.at(self.jobs.counts, (job[grouped], status[grouped]), sign)
+            allocated = grouped & ALLOCATED_STATUSES[status]
+            if allocated.any():
+                np.add.at(self.jobs.allocated, job[allocated], amount[allocated])
+
+    def recount(self) -> Ledger:
+        """The same tasks booked afresh into empty sums: what the sums must be. The self-audit compares."""
+        fresh = self.copy()
+        for array in (fresh.nodes.used, fresh.nodes.releasing, fresh.nodes.pipelined, fresh.nodes.nonzero_used):
+            array[:] = 0
+        fresh.nodes.tasks[:] = 0
+        fresh.jobs.counts[:] = 0
+        fresh.jobs.allocated[:] = 0
+        fresh._book(np.flatnonzero(fresh.tasks.status != TaskStatus.FREE), 1)
+        return fresh
+
+    def drift(self) -> int:
+        """How far the sums are from a recount, as the sum of absolute differences; 0 unless there is a bug."""
+        fresh = self.recount()
+        pairs = (
+            (self.nodes.used[: self.nodes.size], fresh.nodes.used),
+            (self.nodes.releasing[: self.nodes.size], fresh.nodes.releasing),
+            (self.nodes.pipelined[: self.nodes.size], fresh.nodes.pipelined),
+            (self.nodes.nonzero_used[: self.nodes.size], fresh.nodes.nonzero_used),
+            (self.jobs.counts[: self.jobs.size], fresh.jobs.counts),
+            (self.jobs.allocated[: self.jobs.size], fresh.jobs.allocated),
+        )
+        return int(sum(np.abs(mine - true).sum() for mine, true in pairs))

@@ -1,0 +1,132 @@
+"""From API objects to what the state keeps of them. Nothing here raises: what cannot be read is told and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from volcano_py.api import names
+from volcano_py.api.effects import ObjectRef
+from volcano_py.api.objects import Node, PodGroup, Queue
+from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.api.reasons import Reason
+from volcano_py.state.axis import ResourceAxis, TooManyResourcesError
+from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
+from volcano_py.state.task_class import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReading:
+    """A node as far as scheduling goes; equal readings need no work."""
+
+    info: NodeInfo
+    allocatable: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobReading:
+    info: JobInfo
+    min_resources: Mapping[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReading:
+    info: QueueInfo
+    axis: ResourceAxis
+
+
+def read_node(node: Node) -> NodeReading:
+    """Allocatable is rounded down; oversubscribed cpu and memory that a node agent announces are added."""
+    units, problems = read_amounts(node.status.allocatable, "status.allocatable", Rounding.DOWN)
+    labels, annotations = node.metadata.labels, node.metadata.annotations
+    if labels.get(names.OVERSUBSCRIPTION_LABEL) == "true":
+        for key, resource in ((names.OVERSUBSCRIPTION_CPU, "cpu"), (names.OVERSUBSCRIPTION_MEMORY, "memory")):
+            # the annotation already is in millicores or bytes
+            if (extra := _whole(annotations.get(key))) is not None:
+                units[resource] = units.get(resource, 0) + extra
+    info = NodeInfo(
+        name=node.metadata.name,
+        labels=labels,
+        taints=tuple(node.spec.taints),
+        unschedulable=node.spec.unschedulable,
+        images={name: image.size_bytes for image in node.status.images for name in image.names},
+    )
+    return NodeReading(info, units, tuple(problems))
+
+
+def read_job(group: PodGroup, default_queue: str) -> JobReading:
+    """A PodGroup; one whose amounts cannot be read, or that needs what is not evaluated yet, gets a problem."""
+    problem: Refusal | None = None
+    units: dict[str, int] | None = None
+    if group.spec.min_resources is not None:
+        units, unreadable = read_amounts(_quota_names(group.spec.min_resources), "spec.minResources", Rounding.UP)
+        if unreadable:
+            problem = Refusal(Reason.INVALID_POD_GROUP, unreadable[0])
+    if group.spec.sub_group_policy:
+        problem = Refusal(Reason.UNSUPPORTED, "spec.subGroupPolicy is not evaluated by this scheduler yet")
+    elif (group.spec.network_topology or {}).get("mode", "hard") == "hard" and group.spec.network_topology:
+        problem = Refusal(Reason.UNSUPPORTED, "spec.networkTopology (hard) is not evaluated by this scheduler yet")
+    return JobReading(job_info(group, default_queue, problem), units)
+
+
+def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
+    """A queue on an axis that has the resource names it speaks of."""
+    spec = queue.spec
+    capability, bad_capability = read_amounts(spec.capability, "spec.capability", Rounding.DOWN)
+    deserved, bad_deserved = read_amounts(spec.deserved, "spec.deserved", Rounding.DOWN)
+    guarantee, bad_guarantee = read_amounts(spec.guarantee.resource, "spec.guarantee.resource", Rounding.DOWN)
+    problems = bad_capability + bad_deserved + bad_guarantee
+    try:
+        axis = axis.with_names({**capability, **deserved, **guarantee})
+    except TooManyResourcesError as error:
+        problems.append(str(error))
+    weight = spec.weight
+    if weight < 1:
+        problems.append(f"spec.weight: {weight} is below 1; it counts as 1")
+        weight = 1
+    info = QueueInfo(
+        name=queue.metadata.name,
+        slot=slot,
+        ref=ObjectRef("Queue", "", queue.metadata.name, queue.metadata.uid),
+        weight=weight,
+        priority=spec.priority,
+        reclaimable=spec.reclaimable is not False,
+        parent=spec.parent,
+        state=queue.status.state,
+        created=queue.metadata.created,
+        capability=ceiling(axis, capability),
+        deserved=axis.vector(deserved),
+        has_deserved=np.array([name in deserved for name in axis.names], dtype=np.int64),
+        guarantee=axis.vector(guarantee),
+        allocated=queue.status.allocated,
+        annotations=queue.metadata.annotations,
+        labels=queue.metadata.labels,
+        spec_affinity=spec.affinity,
+        problems=tuple(problems),
+    )
+    return QueueReading(info, axis)
+
+
+def _quota_names(amounts: Mapping[str, str | int | float]) -> dict[str, str | int | float]:
+    """minResources may speak as a ResourceQuota does (`requests.cpu`); limits do not count."""
+    plain: dict[str, str | int | float] = {}
+    for name, value in amounts.items():
+        if name.startswith("requests."):
+            plain.setdefault(name.removeprefix("requests."), value)
+        elif not name.startswith("limits."):
+            plain[name] = value
+    return plain
+
+
+def _whole(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        value = parse_quantity(text)
+    except QuantityError:
+        return None
+    return int(value) if value > Fraction(0) else None

@@ -1,0 +1,58 @@
+"""The frozen picture of the cluster that one cycle works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
+from volcano_py.state.ledger import Ledger
+from volcano_py.state.task_class import TaskClass
+
+
+class Phase(IntEnum):
+    """PodGroup phases as column values; NONE is an empty phase, which counts as Pending."""
+
+    NONE = 0
+    PENDING = 1
+    INQUEUE = 2
+    RUNNING = 3
+    UNKNOWN = 4
+    COMPLETED = 5
+
+    @property
+    def text(self) -> str:
+        return "" if self is Phase.NONE else self.name.capitalize()
+
+    @classmethod
+    def of(cls, text: str) -> Phase:
+        """The phase of that name; an unknown name counts as no phase."""
+        return _PHASES.get(text, cls.NONE)
+
+
+_PHASES = {phase.text: phase for phase in Phase}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Numbers are the ledger's copy; infos are lists by row. The maker never changes any of it afterwards.
+
+    `nodes_version` changes whenever a node's labels, taints, allocatable or existence change; what a class may use is
+    worth keeping while it stays the same.
+    """
+
+    number: int
+    ledger: Ledger
+    tasks: list[TaskInfo | None]
+    jobs: list[JobInfo | None]
+    job_keys: list[str]
+    nodes: list[NodeInfo]
+    classes: list[TaskClass | None]
+    queues: Mapping[str, QueueInfo]
+    queue_names: list[str]
+    namespaces: list[str]
+    namespace_weights: Mapping[str, int]
+    nodes_version: int
+    now: float
+    """Seconds since the epoch; virtual in simulations."""

@@ -1,0 +1,85 @@
+"""Growable columnar tables: numpy columns of equal length with row reuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+_FIRST_CAPACITY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `width` 0 is a vector, a positive number a fixed second dimension, RESOURCES the resource axis."""
+
+    dtype: DTypeLike
+    fill: int | float | bool = 0
+    width: int = 0
+
+
+RESOURCES = -1
+
+
+class Table:
+    """Columns are attributes named as in `columns`. Rows below `size` may be free; subclasses know which.
+
+    `copy()` gives an independent table trimmed to `size`; it costs one memcpy per column.
+    """
+
+    columns: ClassVar[dict[str, Column]] = {}
+
+    def __init__(self, resources: int) -> None:
+        self.size = 0
+        self.resources = resources
+        self._free: list[int] = []
+        self._capacity = 0
+        self._resize(_FIRST_CAPACITY)
+
+    def new_row(self) -> int:
+        """A row with every column at its fill value."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            if self.size == self._capacity:
+                self._resize(self._capacity * 2)
+            row = self.size
+            self.size += 1
+        return row
+
+    def free_row(self, row: int) -> None:
+        """Give a row back; its columns return to their fill values."""
+        for name, column in self.columns.items():
+            getattr(self, name)[row] = column.fill
+        self._free.append(row)
+
+    def widen(self, resources: int) -> None:
+        """Follow the resource axis after it has grown."""
+        self.resources = resources
+        self._resize(self._capacity)
+
+    def copy(self) -> Self:
+        clone = self.__class__.__new__(self.__class__)
+        clone.size = self.size
+        clone.resources = self.resources
+        clone._free = []
+        clone._capacity = self.size
+        for name in self.columns:
+            setattr(clone, name, getattr(self, name)[: self.size].copy())
+        return clone
+
+    def _resize(self, capacity: int) -> None:
+        for name, column in self.columns.items():
+            width = self.resources if column.width == RESOURCES else column.width
+            shape: Any = (capacity, width) if width else capacity
+            array = np.full(shape, column.fill, dtype=column.dtype)
+            old = getattr(self, name, None)
+            if old is not None:
+                if width:
+                    array[: self.size, : old.shape[1]] = old[: self.size]
+                else:
+                    array[: self.size] = old[: self.size]
+            setattr(self, name, array)
+        self._capacity = capacity

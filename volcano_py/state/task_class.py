@@ -1,0 +1,177 @@
+"""Classes of pods that are identical to the scheduler, so that nodes are evaluated once per class and not per pod.
+
+The key is made of what matters for scheduling, never of something a pod's author could set to borrow another pod's
+verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from volcano_py.api.objects import (
+    Affinity,
+    ContainerPort,
+    NodeSelector,
+    Pod,
+    PodSpec,
+    PreferredSchedulingTerm,
+    Toleration,
+)
+from volcano_py.api.quantity import Rounding
+from volcano_py.api.reasons import Reason
+from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
+
+# kube-scheduler's stand-ins for containers that ask for no cpu or memory, used for scores only
+# (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
+NONZERO_MILLI_CPU = 100
+NONZERO_MEMORY = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something may not be: the closed reason and a sentence for people."""
+
+    reason: Reason
+    message: str
+
+
+class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+    """Everything of a pod that decides where it may go; its encoding is the class key."""
+
+    units: tuple[tuple[str, int], ...]
+    nonzero: tuple[int, int]
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[tuple[str, str, int], ...] = ()
+    images: tuple[str, ...] = ()
+    namespace: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    extras: bytes = b""
+    problem: tuple[Reason, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskClass:
+    """One class. `row` is its row in the class table, `request` [R] what each of its pods asks for.
+
+    `problem` is set when the pod can never be placed as it stands (unreadable request, unsupported feature).
+    """
+
+    row: int
+    key: bytes
+    signature: Signature
+    request: IntVector
+    nonzero_request: IntVector
+    best_effort: bool
+    problem: Refusal | None
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        return self.signature.tolerations
+
+    @property
+    def node_selector(self) -> tuple[tuple[str, str], ...]:
+        return self.signature.node_selector
+
+    @property
+    def required_node_affinity(self) -> NodeSelector | None:
+        affinity = self.signature.affinity
+        return affinity.node_affinity.required if affinity and affinity.node_affinity else None
+
+    @property
+    def preferred_node_affinity(self) -> list[PreferredSchedulingTerm]:
+        affinity = self.signature.affinity
+        return affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
+
+    @property
+    def host_ports(self) -> tuple[tuple[str, str, int], ...]:
+        """(host IP, protocol, port) triples; "0.0.0.0" is every address."""
+        return self.signature.host_ports
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        return self.signature.images
+
+    @property
+    def requested(self) -> IntVector:
+        """Positions on the resource axis that the class asks something of."""
+        return np.flatnonzero(self.request)
+
+
+def signature_of(pod: Pod) -> Signature:
+    """The signature of a pod. Never raises: what cannot be read becomes the signature's `problem`."""
+    spec = pod.spec
+    problem: tuple[Reason, str] | None = None
+    try:
+        amounts = pod_requests(spec, pod.status.container_statuses)
+    except RequestError as error:
+        amounts, problem = {}, (Reason.INVALID_POD, str(error))
+    units, capped = whole_units(amounts, Rounding.UP)
+    if capped is not None:
+        text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
+        problem = problem or (Reason.INVALID_POD, text)
+    units["pods"] = 1
+    affinity = spec.affinity
+    between_pods = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)
+    extras = _extras(spec)
+    # Labels and namespace matter only to pods that look at each other; elsewhere they would split classes for nothing.
+    social = bool(between_pods or spec.topology_spread_constraints)
+    return Signature(
+        units=tuple(sorted((name, value) for name, value in units.items() if value)),
+        nonzero=(units.get("cpu") or NONZERO_MILLI_CPU, units.get("memory") or NONZERO_MEMORY),
+        node_selector=tuple(sorted(spec.node_selector.items())),
+        affinity=affinity,
+        tolerations=tuple(spec.tolerations),
+        host_ports=_host_ports(spec),
+        images=tuple(sorted({container.image for container in spec.containers if container.image})),
+        namespace=pod.metadata.namespace if social or extras else "",
+        labels=tuple(sorted(pod.metadata.labels.items())) if social else (),
+        extras=extras,
+        problem=problem or _unsupported(spec),
+    )
+
+
+def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
+    def host(port: ContainerPort) -> tuple[str, str, int]:
+        return (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+
+    return tuple(sorted({host(port) for container in spec.containers for port in container.ports if port.host_port}))
+
+
+def _extras(spec: PodSpec) -> bytes:
+    """Volumes, claims and spread constraints, encoded: only equality matters here."""
+    claims = [volume for volume in spec.volumes if volume.persistent_volume_claim or volume.ephemeral]
+    if not claims and not spec.resource_claims and not spec.topology_spread_constraints:
+        return b""
+    return msgspec.json.encode((claims, spec.resource_claims, spec.topology_spread_constraints))
+
+
+def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
+    """The first required feature that no plugin evaluates yet. Preferences may go unheeded, requirements may not."""
+    affinity = spec.affinity
+    feature: str | None = None
+    if affinity is not None and affinity.pod_affinity is not None and affinity.pod_affinity.required:
+        feature = "spec.affinity.podAffinity (required)"
+    elif affinity is not None and affinity.pod_anti_affinity is not None and affinity.pod_anti_affinity.required:
+        feature = "spec.affinity.podAntiAffinity (required)"
+    elif any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
+        feature = "spec.topologySpreadConstraints (DoNotSchedule)"
+    elif any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes):
+        feature = "spec.volumes with a PersistentVolumeClaim"
+    elif spec.resource_claims:
+        feature = "spec.resourceClaims (dynamic resource allocation)"
+    if feature is None:
+        return None
+    return Reason.UNSUPPORTED, f"the pod uses {feature}, which this scheduler does not evaluate yet"
+
+
+def nonzero_vector(signature: Signature) -> IntVector:
+    """[2] cpu and memory for scoring."""
+    vector = np.zeros(2, dtype=np.int64)
+    vector[CPU], vector[MEMORY] = signature.nonzero
+    return vector
