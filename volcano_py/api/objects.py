@@ -347,8 +347,18 @@ class PodDisruptionBudget(ApiObject, frozen=True):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
+class WorkloadSpec(ApiObject, frozen=True):
+    replicas: int | None = None
+
+
+class WorkloadStatus(ApiObject, frozen=True):
+    update_revision: str = ""
+
+
 class Workload(ApiObject, frozen=True):
     """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as the podgroup controller looks at it."""
 
     metadata: ObjectMeta
     kind: str = ""
+    spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
