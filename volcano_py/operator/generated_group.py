@@ -1,0 +1,321 @@
+"""PodGroups for pods that name none: which pods get one, and what it says, as pure functions.
+
+Pods of one controlling owner (a ReplicaSet, a Job, …) share one PodGroup; a pod without an owner has its own. The live
+controller and the simulated cluster call the same functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import (
+    COOLDOWN_TIME,
+    DEFAULT_QUEUE,
+    DEFAULT_SCHEDULER_NAME,
+    GROUP_MIN_MEMBER,
+    GROUP_NAME,
+    JDB_MAX_UNAVAILABLE,
+    JDB_MIN_AVAILABLE,
+    NETWORK_TOPOLOGY_HIGHEST_TIER,
+    NETWORK_TOPOLOGY_MODE,
+    PREEMPTABLE,
+    QUEUE_NAME,
+    REVOCABLE_ZONE,
+    SCHEDULING_API,
+    VOLCANO_PREFIX,
+)
+from volcano_py.api.objects import (
+    Container,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodGroup,
+    PodGroupSpec,
+    PodGroupStatus,
+    PodSpec,
+    ResourceList,
+    ResourceRequirements,
+    Workload,
+)
+from volcano_py.api.quantity import QuantityError, format_binary, format_decimal, parse_quantity, to_units
+from volcano_py.api.requests import RequestError, pod_requests
+
+NAME_PREFIX: Final = "podgroup-"
+
+# (API group, kind) of the owners whose annotations a group inherits; their pods come in informers of ours. A Volcano
+# Job is a `Job` as well, but of another API group, and brings its own PodGroups.
+INHERITING_OWNERS: Final = frozenset(
+    {("apps", "ReplicaSet"), ("apps", "DaemonSet"), ("apps", "StatefulSet"), ("batch", "Job")}
+)
+# Owners whose scaling is followed: without replicas there is no group, with replicas it follows the owner.
+SCALED_OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet"})
+
+_POD_ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE, JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
+_POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
+_REVISION_LABEL: Final = "controller-revision-hash"  # set by the StatefulSet controller
+_INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+_LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    """How generated groups are made.
+
+    `scheduler_names`: whose pods are ours. `default_queue`: the queue when neither the pod nor its namespace names
+    one. `inherit_owner_annotations`: off means that nothing is taken from the owner, its minimum of members included.
+    """
+
+    scheduler_names: frozenset[str] = frozenset({DEFAULT_SCHEDULER_NAME})
+    default_queue: str = DEFAULT_QUEUE
+    inherit_owner_annotations: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The PodGroup a pod should have; `warnings` name annotations that could not be read and were left out."""
+
+    group: PodGroup
+    warnings: tuple[str, ...] = ()
+
+
+def is_ours(pod: Pod, rules: GroupRules) -> bool:
+    """Whether the pod asks for our scheduler."""
+    return pod.spec.scheduler_name in rules.scheduler_names
+
+
+def names_group(pod: Pod) -> str:
+    """The PodGroup that the pod names, or ""."""
+    return pod.metadata.annotations.get(GROUP_NAME, "")
+
+
+def is_live(pod: Pod) -> bool:
+    """Neither finished nor being deleted: such a pod is nothing to schedule."""
+    return pod.metadata.deletion_timestamp is None and pod.status.phase not in _FINISHED
+
+
+def wants_group(pod: Pod, rules: GroupRules) -> bool:
+    """Whether a group is to be made for the pod: ours, alive, and it names none."""
+    return is_ours(pod, rules) and is_live(pod) and not names_group(pod)
+
+
+def generated_name(pod: Pod) -> str:
+    """Name of the group that is generated for the pod."""
+    owner = pod.metadata.controller
+    return NAME_PREFIX + (owner.uid if owner is not None else pod.metadata.uid)
+
+
+def inheriting_owner(pod: Pod) -> OwnerReference | None:
+    """The pod's controller if it is one of the kinds whose annotations are inherited."""
+    owner = pod.metadata.controller
+    if owner is None:
+        return None
+    group = owner.api_version.partition("/")[0] if "/" in owner.api_version else ""
+    return owner if (group, owner.kind) in INHERITING_OWNERS else None
+
+
+def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], rules: GroupRules) -> GroupPlan:
+    """The PodGroup for `pod`, whose controller is `owner` (None: it has none, or none that is inherited from).
+
+    `namespace` are the annotations of the pod's namespace.
+    """
+    warnings: list[str] = []
+    inherited = owner.metadata.annotations if owner is not None and rules.inherit_owner_annotations else {}
+    min_member = _min_member(inherited, warnings)
+    annotations = {key: value for key, value in inherited.items() if key.startswith(VOLCANO_PREFIX)}
+    annotations |= _only(pod.metadata.annotations, _POD_ANNOTATIONS)
+    metadata = ObjectMeta(
+        name=generated_name(pod),
+        namespace=pod.metadata.namespace,
+        annotations=annotations,
+        labels=_only(pod.metadata.labels, _POD_LABELS),
+        owner_references=[_owner_reference(pod)],
+    )
+    spec = PodGroupSpec(
+        min_member=min_member,
+        queue=queue_for(pod.metadata.annotations.get(QUEUE_NAME, ""), namespace, rules.default_queue),
+        priority_class_name=pod.spec.priority_class_name,
+        min_resources=_min_resources(pod, min_member, warnings),
+        network_topology=_network_topology(pod.metadata.annotations, warnings),
+    )
+    group = PodGroup(metadata=metadata, spec=spec, status=PodGroupStatus(phase="Pending"))
+    return GroupPlan(group, tuple(warnings))
+
+
+def queue_for(queue: str, namespace: Mapping[str, str], default_queue: str = DEFAULT_QUEUE) -> str:
+    """The queue of a new PodGroup: the namespace's own queue stands in for none and for `default`."""
+    if queue and queue != DEFAULT_QUEUE:
+        return queue
+    return namespace.get(QUEUE_NAME) or queue or default_queue
+
+
+def group_changes(existing: PodGroup, wanted: PodGroup) -> JsonObject:
+    """Merge patch that brings an existing group up to `wanted`; empty when there is nothing to write.
+
+    Only what follows the owner: minMember, minResources and inherited annotations. An annotation that is no longer
+    there is left alone, as it may be somebody else's.
+    """
+    spec: JsonObject = {}
+    if existing.spec.min_member != wanted.spec.min_member:
+        spec["minMember"] = wanted.spec.min_member
+    if wanted.spec.min_resources is not None and not _same_amounts(
+        existing.spec.min_resources, wanted.spec.min_resources
+    ):
+        gone: dict[str, Any] = dict.fromkeys(existing.spec.min_resources or {})
+        spec["minResources"] = gone | wanted.spec.min_resources
+    seen = existing.metadata.annotations
+    annotations = {key: value for key, value in wanted.metadata.annotations.items() if seen.get(key) != value}
+    patch: JsonObject = {}
+    if spec:
+        patch["spec"] = spec
+    if annotations:
+        patch["metadata"] = {"annotations": annotations}
+    return patch
+
+
+def _same_amounts(one: ResourceList | None, other: ResourceList | None) -> bool:
+    """Equal in value: `1Gi` is `1024Mi`, whoever wrote it."""
+    if one is None or other is None or one.keys() != other.keys():
+        return one is other
+    try:
+        return all(parse_quantity(one[name]) == parse_quantity(other[name]) for name in one)
+    except QuantityError:
+        return False
+
+
+def group_as_json(group: PodGroup) -> JsonObject:
+    """The group as it is sent to the API server."""
+    body: JsonObject = msgspec.to_builtins(group)
+    return {"apiVersion": SCHEDULING_API, "kind": "PodGroup", **body}
+
+
+def pod_annotation(pod: Pod, group: str) -> JsonObject:
+    """Merge patch that makes the pod name `group`, on condition that the pod is still the one that was seen.
+
+    The conditions matter: a pod that has been given a group in the meantime keeps it.
+    """
+    precondition = {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
+    return {"metadata": {"annotations": {GROUP_NAME: group}, **precondition}}
+
+
+def representative(pods: Iterable[Pod], kind: str, workload: Workload) -> Pod | None:
+    """The pod that stands for all of a ReplicaSet or StatefulSet: the oldest, of the revision rolled out last."""
+    revision = workload.status.update_revision if kind == "StatefulSet" else ""
+    candidates = [pod for pod in pods if not revision or pod.metadata.labels.get(_REVISION_LABEL) == revision]
+    return min(candidates, key=lambda pod: (pod.metadata.created, pod.metadata.name), default=None)
+
+
+def _owner_reference(pod: Pod) -> OwnerReference:
+    """The pod's controller, or the pod, as controller of the group: the garbage collector takes the group along.
+
+    `blockOwnerDeletion` is left out, because setting it needs rights on the owner's finalizers.
+    """
+    owner = pod.metadata.controller
+    if owner is not None:
+        return owner
+    metadata = pod.metadata
+    return OwnerReference(api_version="v1", kind="Pod", name=metadata.name, uid=metadata.uid, controller=True)
+
+
+def _only(source: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
+    return {key: source[key] for key in keys if key in source}
+
+
+def _integer(text: str) -> int | None:
+    """A non-negative int32, or None."""
+    text = text.strip()
+    value = int(text) if _INTEGER.fullmatch(text) else -1
+    return value if 0 <= value <= _LARGEST_INT32 else None
+
+
+def _min_member(owner: Mapping[str, str], warnings: list[str]) -> int:
+    text = owner.get(GROUP_MIN_MEMBER)
+    if text is None:
+        return 1
+    value = _integer(text)
+    if value is None:
+        warnings.append(f"the owner's annotation {GROUP_MIN_MEMBER} is {text!r}; it must be a number, 0 or more")
+        return 1
+    return value
+
+
+def _network_topology(annotations: Mapping[str, str], warnings: list[str]) -> dict[str, Any] | None:
+    mode = annotations.get(NETWORK_TOPOLOGY_MODE)
+    tier = annotations.get(NETWORK_TOPOLOGY_HIGHEST_TIER)
+    topology: dict[str, Any] = {}
+    if mode in ("hard", "soft"):
+        topology["mode"] = mode
+    elif mode is not None:
+        warnings.append(f"annotation {NETWORK_TOPOLOGY_MODE} is {mode!r}; it must be hard or soft")
+    if tier is not None:
+        highest = _integer(tier)
+        if highest is None:
+            warnings.append(f"annotation {NETWORK_TOPOLOGY_HIGHEST_TIER} is {tier!r}; it must be a number, 0 or more")
+        else:
+            topology["highestTierAllowed"] = highest
+    if not topology:
+        return None
+    return {"mode": "hard", **topology}
+
+
+def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceList | None:
+    """What `min_member` such pods count for in a ResourceQuota, under the names that a quota uses, and devices under
+    their own name as well.
+
+    None, which means that nothing is checked before the pods themselves are, when the pod's amounts cannot be read.
+    """
+    try:
+        requests, limits = pod_requests(pod.spec), _limits(pod.spec)
+    except RequestError as error:
+        warnings.append(f"minResources of the pod's group left out: {error}")
+        return None
+    amounts: dict[str, Fraction] = {"pods": Fraction(1), "count/pods": Fraction(1)}
+    for name, value in requests.items():
+        amounts[name] = value
+        amounts[f"requests.{name}"] = value
+    for name in ("cpu", "memory", "ephemeral-storage"):
+        if name in limits:
+            amounts[f"limits.{name}"] = limits[name]
+    return {name: _quantity(name, value * min_member) for name, value in sorted(amounts.items())}
+
+
+def _limits(spec: PodSpec) -> dict[str, Fraction]:
+    """Limits of the whole pod: put together as requests are, except that overhead raises only a limit that is there.
+
+    Raises:
+        RequestError: a limit is malformed or negative.
+    """
+    limits = pod_requests(
+        PodSpec(
+            containers=[_asking_its_limits(container) for container in spec.containers],
+            init_containers=[_asking_its_limits(container) for container in spec.init_containers],
+            resources=None if spec.resources is None else ResourceRequirements(requests=spec.resources.limits),
+        )
+    )
+    if spec.overhead:
+        for name, value in pod_requests(PodSpec(overhead=spec.overhead)).items():
+            if name in limits:
+                limits[name] += value
+    return limits
+
+
+def _asking_its_limits(container: Container) -> Container:
+    limits = ResourceRequirements(requests=container.resources.limits)
+    return msgspec.structs.replace(container, resources=limits)
+
+
+def _quantity(name: str, value: Fraction) -> str:
+    """Canonical text, rounded up: cpu in millicores, bytes in binary, the rest as plain counts."""
+    resource = name.removeprefix("requests.").removeprefix("limits.")
+    if resource == "cpu":
+        return format_decimal(to_units(value, scale=1000), exponent=-3)
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return format_binary(to_units(value))
+    return format_decimal(to_units(value))
