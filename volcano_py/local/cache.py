@@ -1,0 +1,59 @@
+"""The cache outside the checkout: where built binaries live, one builder at a time, entries all or nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def cache_root(environment: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/volcano-py`, or `~/.cache/volcano-py`.
+
+    A relative XDG_CACHE_HOME is ignored, as the XDG base directory specification asks.
+    """
+    configured = environment.get("XDG_CACHE_HOME", "")
+    if configured and Path(configured).is_absolute():
+        return Path(configured) / "volcano-py"
+    home = environment.get("HOME", "")
+    return (Path(home) if home else Path.home()) / ".cache" / "volcano-py"
+
+
+@contextmanager
+def exclusive(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file `path`; other processes wait. `on_wait` is called once when somebody else holds it.
+
+    The kernel drops the lock when its holder dies, so a killed build blocks nobody.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def publishing(entry: Path) -> Iterator[Path]:
+    """A scratch directory that becomes `entry` when the block ends well, and vanishes when it does not.
+
+    The rename is atomic: nobody ever sees half an entry. An entry that appeared in the meantime stays.
+    """
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}-", dir=entry.parent))
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        if not entry.exists():
+            scratch.rename(entry)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

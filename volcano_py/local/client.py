@@ -1,0 +1,139 @@
+"""A few plain calls to an API server, for setting a cluster up; the daemon has a client of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import orjson
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import load_kube_config
+
+from volcano_py.local.errors import LocalError
+
+_REQUEST_SECONDS = 30.0
+
+_IN_FLIGHT = 64
+"""Measured: creates 1,300-1,700 objects/s; more in flight adds nothing on two cores."""
+
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class APIError(LocalError):
+    """The API server refused a request; `status` is the HTTP status, `reason` Kubernetes' word for it."""
+
+    def __init__(self, method: str, path: str, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{method} {path}: {status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+
+
+class APIClient:
+    """JSON in, JSON out, with the credentials of a kubeconfig: its current context, whatever way it authenticates.
+
+    An async context manager; belongs to the event loop it was entered in.
+    """
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._server = ""
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        configuration = Configuration()
+        await load_kube_config(config_file=str(self._kubeconfig), client_configuration=configuration)
+        self._server = (configuration.host or "").rstrip("/")
+        headers = {"Accept": "application/json"}
+        if bearer := await configuration.get_api_key_with_prefix("BearerToken"):
+            headers["Authorization"] = bearer
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=_tls_context(configuration), limit=2 * _IN_FLIGHT),
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=_REQUEST_SECONDS),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def get(self, path: str, **query: str) -> Any:
+        """The object or list at `path`, e.g. `/api/v1/namespaces/default/pods`."""
+        return await self._request("GET", path, query=query)
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> Any:
+        return await self._request("POST", path, body)
+
+    async def merge_patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        return await self._request("PATCH", path, body, content_type=MERGE_PATCH)
+
+    async def delete(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
+        """Delete what is at `path`: an object, or everything a collection lists. `body` is a DeleteOptions."""
+        return await self._request("DELETE", path, body, query=query)
+
+    async def create_many(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+        """Create all objects, many at a time. One that exists already counts as created."""
+        waiting = iter(bodies)
+
+        async def worker() -> None:
+            for body in waiting:
+                try:
+                    await self.create(path, body)
+                except APIError as error:
+                    if error.reason != "AlreadyExists":
+                        raise
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_IN_FLIGHT, len(bodies))):
+                group.create_task(worker())
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        if self._session is None:
+            raise LocalError("APIClient is used outside of its `async with`")
+        async with self._session.request(
+            method,
+            self._server + path,
+            params=query,
+            data=None if body is None else orjson.dumps(body),
+            headers={"Content-Type": content_type},
+        ) as response:
+            content = await response.read()
+            if response.status >= 400:
+                raise _api_error(method, path, response.status, content)
+            if response.content_type != "application/json":
+                return content.decode(errors="replace")
+            return orjson.loads(content)
+
+
+def _api_error(method: str, path: str, status: int, content: bytes) -> APIError:
+    try:
+        answer = orjson.loads(content)
+        return APIError(method, path, status, str(answer["reason"]), str(answer["message"]))
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return APIError(method, path, status, "", content.decode(errors="replace")[:500])
+
+
+def _tls_context(configuration: Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
