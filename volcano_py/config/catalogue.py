@@ -1,0 +1,70 @@
+"""What plugins and actions there are: told from outside, so that reading a configuration needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import BaseModel
+
+# All names that Volcano's own scheduler registers; those the catalogue lacks get an answer of their own.
+VOLCANO_PLUGINS: Final = frozenset(
+    {
+        "binpack",
+        "capacity",
+        "cdp",
+        "conformance",
+        "deviceshare",
+        "drf",
+        "extender",
+        "gang",
+        "network-topology-aware",
+        "nodegroup",
+        "nodeorder",
+        "numa-aware",
+        "overcommit",
+        "pdb",
+        "predicates",
+        "priority",
+        "proportion",
+        "rescheduling",
+        "resource-strategy-fit",
+        "resourcequota",
+        "sla",
+        "task-topology",
+        "tdm",
+        "usage",
+    }
+)
+VOLCANO_ACTIONS: Final = frozenset(
+    {"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"}
+)
+# Old files may still list them; Volcano dropped them when reservation went.
+REMOVED_ACTIONS: Final = frozenset({"elect", "reserve"})
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Argument models by name, and which extension points each plugin fills (names as in `flags.FLAG_OF_POINT`).
+
+    A plugin missing from `provides` is taken to fill any point, so that no warning is raised on its account.
+    """
+
+    plugins: Mapping[str, type[BaseModel]]
+    actions: Mapping[str, type[BaseModel]]
+    provides: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def may_provide(self, plugin: str, point: str) -> bool:
+        points = self.provides.get(plugin)
+        return points is None or point in points
+
+    @property
+    def plugins_known_elsewhere(self) -> frozenset[str]:
+        """Plugins of Volcano that are absent here."""
+        return VOLCANO_PLUGINS - self.plugins.keys()
+
+    @property
+    def actions_known_elsewhere(self) -> frozenset[str]:
+        """Actions of Volcano that are absent here."""
+        return VOLCANO_ACTIONS - self.actions.keys()

@@ -1,0 +1,286 @@
+"""Parts of a configuration that are fine one by one but not together.
+
+Conflicts make a configuration invalid. Contradictions are accepted, as Volcano accepts them, but some of what was
+written cannot have the effect its author must expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from volcano_py.config.catalogue import VOLCANO_PLUGINS, Catalogue
+from volcano_py.config.flags import FLAG_OF_POINT, SIMULATION_POINTS, Flags
+from volcano_py.config.keys import keys_of
+from volcano_py.config.model import PluginEntry, SchedulerConfiguration
+from volcano_py.config.problems import NOWHERE, Code, Position, Problems, Where
+
+# What an action asks plugins for; without any answer it does nothing.
+_NEEDED_POINTS: Final = {
+    "preempt": ("job_starving", "preemptable"),
+    "reclaim": ("job_starving", "reclaimable"),
+    "gangpreempt": ("job_starving", "unified_evictable"),
+    "gangreclaim": ("job_starving", "unified_evictable"),
+    "shuffle": ("victim_tasks",),
+}
+_QUESTIONS: Final = {
+    "job_starving": "tells which jobs are starving",
+    "preemptable": "names pods that may be preempted",
+    "reclaimable": "names pods that may be reclaimed",
+    "unified_evictable": "names pods that may be evicted for a gang",
+    "victim_tasks": "names pods to move",
+}
+_PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim"})
+_ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
+_HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "nodegroup"})
+# drf fills these with enableHierarchy only.
+_DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable"})
+
+
+@dataclass(slots=True)
+class Origins:
+    """Positions by path, so that a check of values can point into the text."""
+
+    positions: dict[str, Position] = field(default_factory=dict)
+
+    def note(self, where: Where) -> None:
+        self.positions.setdefault(where.path, where.position)
+
+    def at(self, path: str) -> Where:
+        return Where(path, self.positions.get(path, NOWHERE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    config: SchedulerConfiguration
+    catalogue: Catalogue
+    origins: Origins
+    problems: Problems
+
+    def entries(self, name: str) -> tuple[PluginEntry, ...]:
+        return tuple(entry for entry in self.config.plugins() if entry.name == name)
+
+    def hierarchical(self, name: str) -> PluginEntry | None:
+        return next((entry for entry in self.entries(name) if entry.flags.hierarchy), None)
+
+    def fills(self, entry: PluginEntry, point: str) -> bool:
+        """Whether the plugin at this place takes part in the point, its switches considered."""
+        if entry.name == "drf" and point in _DRF_HIERARCHY_POINTS and not entry.flags.hierarchy:
+            return False
+        return self.catalogue.may_provide(entry.name, point) and entry.flags.allow(point)
+
+    def is_filled(self, point: str) -> bool:
+        return any(self.fills(entry, point) for entry in self.config.plugins())
+
+    def queue_owners(self) -> Iterator[PluginEntry]:
+        """Plugins that divide the cluster among queues."""
+        for entry in self.config.plugins():
+            if entry.name in ("proportion", "capacity") or (entry.name == "drf" and entry.flags.hierarchy):
+                yield entry
+
+    def action_place(self, name: str) -> Where:
+        return self.origins.at(f"actions[{self.config.actions.index(name)}]")
+
+    def flag_place(self, entry: PluginEntry, flag: str) -> Where:
+        """The line of a switch, or of the entry when the switch is not written."""
+        place = self.origins.at(f"{entry.path}.{flag_key(flag)}")
+        return place if place.position != NOWHERE else self.origins.at(entry.path)
+
+    def remedy(self, point: str) -> str:
+        """Which plugins of the catalogue could fill the point, and by which switch."""
+        able = sorted(name for name, points in self.catalogue.provides.items() if point in points)
+        switch = FLAG_OF_POINT.get(point)
+        names = " or ".join(able[:3]) if able else "a plugin that does"
+        return f"configure {names}" + (f" with {flag_key(switch)}" if switch else "")
+
+    def contradiction(self, where: Where, message: str) -> None:
+        self.problems.warning(Code.CONTRADICTION, where, message)
+
+
+_Check: TypeAlias = Callable[[_Subject], None]
+
+
+def check_conflicts(config: SchedulerConfiguration, catalogue: Catalogue, origins: Origins, problems: Problems) -> None:
+    """Adds an error for every pair of entries that cannot work together."""
+    _run(_CONFLICTS, _Subject(config, catalogue, origins, problems))
+
+
+def check_contradictions(
+    config: SchedulerConfiguration, catalogue: Catalogue, origins: Origins, problems: Problems
+) -> None:
+    """Adds a warning for every part that cannot have its effect."""
+    _run(_CONTRADICTIONS, _Subject(config, catalogue, origins, problems))
+
+
+def flag_key(flag: str) -> str:
+    """The key in the file of a field of Flags."""
+    return keys_of(flag, Flags.model_fields[flag])[0]
+
+
+def _run(checks: tuple[_Check, ...], subject: _Subject) -> None:
+    for check in checks:
+        check(subject)
+
+
+# Conflicts
+
+
+def _hierarchical_drf_with_proportion(subject: _Subject) -> None:
+    """Both set what a queue may hold; Volcano notices only inside one tier, which lets two tiers by."""
+    drf = subject.hierarchical("drf")
+    if drf is None:
+        return
+    for entry in subject.entries("proportion"):
+        message = (
+            f"proportion cannot work together with drf's enableHierarchy ({drf.path}), in whatever tier: both divide "
+            "the cluster among queues; remove proportion, or enableHierarchy from drf"
+        )
+        subject.problems.error(Code.CONFLICT, subject.origins.at(entry.path), message)
+
+
+def _two_owners_of_the_queue_tree(subject: _Subject) -> None:
+    drf, capacity = subject.hierarchical("drf"), subject.hierarchical("capacity")
+    if drf is None or capacity is None:
+        return
+    later = max(drf, capacity, key=lambda entry: (entry.tier, entry.index))
+    other = drf if later is capacity else capacity
+    message = (
+        f"enableHierarchy is set for drf and for capacity ({other.path}), but the tree of queues can have one owner "
+        "only; keep it for capacity (parents by spec.parent) or for drf (parents by annotation)"
+    )
+    subject.problems.error(Code.CONFLICT, subject.flag_place(later, "hierarchy"), message)
+
+
+# Contradictions
+
+
+def _flat_owners_together(subject: _Subject) -> None:
+    drf = subject.hierarchical("drf")
+    for capacity in subject.entries("capacity"):
+        for other in (*subject.entries("proportion"), *([drf] if drf and not capacity.flags.hierarchy else [])):
+            message = (
+                f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ a "
+                f"queue gets the smaller part; keep one"
+            )
+            subject.contradiction(subject.origins.at(capacity.path), message)
+
+
+def _actions_that_cannot_start(subject: _Subject) -> None:
+    for action in dict.fromkeys(subject.config.actions):
+        for point in _NEEDED_POINTS.get(action, ()):
+            if not subject.is_filled(point):
+                message = f"{action} will never do anything: no plugin {_QUESTIONS[point]}; {subject.remedy(point)}"
+                subject.contradiction(subject.action_place(action), f"{message}, or remove {action}")
+
+
+def _nothing_is_placed(subject: _Subject) -> None:
+    if subject.config.actions and "allocate" not in subject.config.actions:
+        message = "without the action allocate no pod that requests resources is placed; add it"
+        subject.contradiction(subject.origins.at("actions"), message)
+
+
+def _gangs_are_not_kept_together(subject: _Subject) -> None:
+    if "allocate" in subject.config.actions and not subject.is_filled("job_ready"):
+        message = (
+            f"no plugin tells when a job is ready, so pods of a gang are bound one by one; "
+            f"{subject.remedy('job_ready')}"
+        )
+        subject.contradiction(subject.origins.at("actions"), message)
+
+
+def _nodes_are_not_filtered(subject: _Subject) -> None:
+    if _PLACING_ACTIONS.isdisjoint(subject.config.actions) or subject.is_filled("predicate"):
+        return
+    message = (
+        "no plugin filters nodes, so taints, selectors and affinities of pods are not heeded; "
+        f"{subject.remedy('predicate')}"
+    )
+    subject.contradiction(subject.origins.at("actions"), message)
+
+
+def _enqueue_is_missing(subject: _Subject) -> None:
+    if "enqueue" in subject.config.actions:
+        return
+    for entry in subject.config.plugins():
+        points = subject.catalogue.provides.get(entry.name)
+        if points and points <= _ENQUEUE_POINTS:
+            message = f"{entry.name} has no effect: it is asked by the action enqueue only, which is not configured"
+            subject.contradiction(subject.origins.at(entry.path), message)
+
+
+def _gangs_cannot_be_preempted(subject: _Subject) -> None:
+    """The most frequent surprise with preempt. Who writes the switch, whichever way, has thought of it."""
+    if "preempt" not in subject.config.actions:
+        return
+    for entry in subject.entries("gang"):
+        if "preemptable" not in entry.flags.model_fields_set and subject.fills(entry, "preemptable"):
+            message = (
+                "gang protects every job at its minimum, so preempt evicts surplus pods only; set enablePreemptable: "
+                "false here to let whole gangs be preempted, or true to keep it so"
+            )
+            subject.contradiction(subject.origins.at(entry.path), message)
+
+
+def _reclaim_without_deserved_shares(subject: _Subject) -> None:
+    if "reclaim" not in subject.config.actions:
+        return
+    owners = tuple(subject.queue_owners())
+    if any(subject.fills(entry, "reclaimable") for entry in owners):
+        return
+    for entry in owners:
+        message = f"reclaim will take from queues below their share: {entry.name} does not guard it with "
+        place = subject.flag_place(entry, "reclaimable")
+        subject.contradiction(place, message + f"{flag_key('reclaimable')}: false; remove that line")
+    is_ours = all(entry.name in VOLCANO_PLUGINS for entry in subject.config.plugins())
+    if not owners and is_ours and subject.is_filled("reclaimable"):
+        message = (
+            "reclaim has no plugin that knows what a queue deserves, so queues take from each other at will; "
+            "configure capacity or proportion, or remove reclaim"
+        )
+        subject.contradiction(subject.action_place("reclaim"), message)
+
+
+def _hierarchy_without_queue_order(subject: _Subject) -> None:
+    for name in ("drf", "capacity"):
+        for entry in subject.entries(name):
+            if entry.flags.hierarchy and not entry.flags.queue_order:
+                message = f"{flag_key('hierarchy')} of {name} has no say in which queue is next while "
+                place = subject.flag_place(entry, "queue_order")
+                subject.contradiction(place, message + f"{flag_key('queue_order')} is false; remove one of both")
+
+
+def _switches_without_effect(subject: _Subject) -> None:
+    for entry in subject.config.plugins():
+        points = subject.catalogue.provides.get(entry.name)
+        if points is None:
+            continue
+        for flag in sorted(entry.flags.model_fields_set):
+            gated = _points_of(flag)
+            is_default = getattr(entry.flags, flag) == Flags.model_fields[flag].default
+            is_idle_hierarchy = (
+                flag == "hierarchy" and entry.name in VOLCANO_PLUGINS and entry.name not in _HIERARCHICAL_PLUGINS
+            )
+            if not is_default and (is_idle_hierarchy or (gated and gated.isdisjoint(points))):
+                message = f"has no effect on {entry.name}, which takes no part in what it gates; remove it"
+                subject.contradiction(subject.flag_place(entry, flag), message)
+
+
+def _points_of(flag: str) -> frozenset[str]:
+    points = frozenset(point for point, gate in FLAG_OF_POINT.items() if gate == flag)
+    return points | SIMULATION_POINTS if flag in ("preemptable", "allocatable") else points
+
+
+_CONFLICTS: Final[tuple[_Check, ...]] = (_hierarchical_drf_with_proportion, _two_owners_of_the_queue_tree)
+_CONTRADICTIONS: Final[tuple[_Check, ...]] = (
+    _flat_owners_together,
+    _actions_that_cannot_start,
+    _nothing_is_placed,
+    _gangs_are_not_kept_together,
+    _nodes_are_not_filtered,
+    _enqueue_is_missing,
+    _gangs_cannot_be_preempted,
+    _reclaim_without_deserved_shares,
+    _hierarchy_without_queue_order,
+    _switches_without_effect,
+)

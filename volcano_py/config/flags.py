@@ -1,0 +1,134 @@
+"""The `enable…` switches of a plugin entry, and which extension point each of them gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from volcano_py.config.arguments import Arguments, argument
+
+
+class Flags(Arguments):
+    """Switches of one plugin entry. The keys' mixed spelling (`enable…`, `enabled…`) is Volcano's."""
+
+    job_order: bool = argument("enableJobOrder", True, "Gates the plugin's order of jobs.")
+    namespace_order: bool = argument(
+        "enableNamespaceOrder",
+        False,
+        "Gates the plugin's order of namespaces inside a queue (fair share between namespaces).",
+    )
+    hierarchy: bool = argument(
+        "enableHierarchy",
+        False,
+        "Gates hierarchical queues: hierarchical fair share in drf, the tree of queues in capacity, "
+        "inheritance of node group affinity in nodegroup.",
+    )
+    job_ready: bool = argument("enableJobReady", True, "Gates the plugin's test of whether a job is ready.")
+    job_pipelined: bool = argument(
+        "enableJobPipelined", True, "Gates the plugin's vote on keeping what a job waits for reserved."
+    )
+    task_order: bool = argument("enableTaskOrder", True, "Gates the plugin's order of the tasks of a job.")
+    preemptable: bool = argument(
+        "enablePreemptable",
+        True,
+        "Gates the plugin's choice of victims for preempt, and (unless enabledAllocatable is on) "
+        "its simulated adding and removing of tasks.",
+    )
+    reclaimable: bool = argument("enableReclaimable", True, "Gates the plugin's choice of victims for reclaim.")
+    preemptive: bool = argument(
+        "enablePreemptive", True, "Gates the plugin's test of whether a queue may reclaim for a task."
+    )
+    queue_order: bool = argument("enableQueueOrder", True, "Gates the plugin's order of queues.")
+    cluster_order: bool = argument(
+        "enabledClusterOrder", False, "Gates the plugin's order of clusters (multi-cluster scheduling)."
+    )
+    predicate: bool = argument(
+        "enablePredicate", True, "Gates the plugin's predicates: which nodes can take a task at all."
+    )
+    best_node: bool = argument("enableBestNode", True, "Gates the plugin's direct choice of the best node.")
+    node_order: bool = argument("enableNodeOrder", True, "Gates the plugin's scores of nodes.")
+    target_job: bool = argument(
+        "enableTargetJob", True, "Gated the choice of a job to reserve nodes for. Accepted, without effect."
+    )
+    reserved_nodes: bool = argument(
+        "enableReservedNodes", True, "Gated the reservation of nodes. Accepted, without effect."
+    )
+    job_enqueued: bool = argument(
+        "enableJobEnqueued",
+        True,
+        "Gates both the plugin's vote on letting a job into its queue and its note of jobs that were let in.",
+    )
+    victim: bool = argument("enabledVictim", True, "Gates the plugin's choice of victims for shuffle.")
+    job_starving: bool = argument(
+        "enableJobStarving",
+        True,
+        "Gates the plugin's test of whether a job is starving, which starts preempt and reclaim.",
+    )
+    overused: bool = argument("enabledOverused", True, "Gates the plugin's test of whether a queue is overused.")
+    allocatable: bool = argument(
+        "enabledAllocatable", True, "Gates the plugin's test of whether a queue may take one more task."
+    )
+    hyper_node_order: bool = argument(
+        "enabledHyperNodeOrder", True, "Gates the plugin's scores of network topology domains."
+    )
+    hyper_node_gradient: bool = argument(
+        "enabledHyperNodeGradient", True, "Gates the plugin's list of network topology domains to try."
+    )
+    sub_job_ready: bool = argument(
+        "enabledSubJobReady", True, "Gates the plugin's test of whether a sub-group of a job is ready."
+    )
+    sub_job_pipelined: bool = argument(
+        "enabledSubJobPipelined", True, "Gates the plugin's vote on keeping what a sub-group waits for reserved."
+    )
+    sub_job_order: bool = argument("enabledSubJobOrder", True, "Gates the plugin's order of the sub-groups of a job.")
+
+    def allow(self, point: str) -> bool:
+        """Whether these switches let the plugin take part in an extension point.
+
+        Points without a switch (job validity, victim queue order, …) are always open.
+        """
+        if point in SIMULATION_POINTS:
+            return self.preemptable or self.allocatable
+        name = FLAG_OF_POINT.get(point)
+        if name is None:
+            return True
+        is_on: bool = getattr(self, name)
+        return is_on
+
+
+# Extension points that one switch gates. job_valid, victim_queue_order and unified_evictable have none.
+FLAG_OF_POINT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "job_order": "job_order",
+        "namespace_order": "namespace_order",
+        "job_ready": "job_ready",
+        "job_pipelined": "job_pipelined",
+        "task_order": "task_order",
+        "preemptable": "preemptable",
+        "reclaimable": "reclaimable",
+        "preemptive": "preemptive",
+        "queue_order": "queue_order",
+        "cluster_order": "cluster_order",
+        "pre_predicate": "predicate",
+        "predicate": "predicate",
+        "simulate_predicate": "predicate",
+        "best_node": "best_node",
+        "node_order": "node_order",
+        "batch_node_order": "node_order",
+        "job_enqueueable": "job_enqueued",
+        "job_enqueued": "job_enqueued",
+        "victim_tasks": "victim",
+        "job_starving": "job_starving",
+        "overused": "overused",
+        "allocatable": "allocatable",
+        "simulate_allocatable": "allocatable",
+        "hyper_node_order": "hyper_node_order",
+        "hyper_node_gradient": "hyper_node_gradient",
+        "sub_job_ready": "sub_job_ready",
+        "sub_job_pipelined": "sub_job_pipelined",
+        "sub_job_order": "sub_job_order",
+    }
+)
+# Either of two switches opens these.
+SIMULATION_POINTS: Final = frozenset({"simulate_add_task", "simulate_remove_task"})

@@ -1,0 +1,39 @@
+"""The `metrics` section: where the load of nodes is read from, for load-aware plugins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.config.document import MappingNode, ScalarNode
+from volcano_py.config.go_values import parse_duration
+from volcano_py.config.problems import Code, Problems, Where, quoted, suggestion
+
+SOURCES: Final = ("prometheus", "prometheus_adaptor", "elasticsearch")
+
+# These are asked over HTTP at `address`; the adaptor is reached through the API server.
+_NEED_ADDRESS: Final = frozenset({"prometheus", "elasticsearch"})
+
+
+def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
+    """Checks the keys that every source has; the others are the source's own (credentials, TLS, index names)."""
+    kind = _text(node, "type")
+    if kind and kind not in SOURCES:
+        message = f"unknown source {quoted(kind)}{suggestion(kind, SOURCES)}, so no load is read; known: "
+        problems.warning(Code.INVALID_VALUE, _at(node, "type", where), message + ", ".join(SOURCES))
+    if kind in _NEED_ADDRESS and not _text(node, "address"):
+        problems.warning(Code.MISSING, where, f"{kind} needs an address, so no load is read; add `address:`")
+    interval = _text(node, "interval")
+    if interval:
+        try:
+            parse_duration(interval)
+        except ValueError as refused:
+            problems.error(Code.INVALID_VALUE, _at(node, "interval", where), str(refused))
+
+
+def _text(node: MappingNode, key: str) -> str:
+    value = node.get(key)
+    return value.text if isinstance(value, ScalarNode) else ""
+
+
+def _at(node: MappingNode, key: str, where: Where) -> Where:
+    return where.key(key, node.entries[key].value.position)
