@@ -1,0 +1,38 @@
+"""The ConfigMap that an installation starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from volcano_py.api import names
+
+
+def test_it_is_the_built_in_default_with_binpack_and_without_preemption_by_gang_and_drf(
+    named: Callable[[str, str], dict[str, Any]],
+) -> None:
+    configuration = yaml.safe_load(named("ConfigMap", names.CONFIG_MAP)["data"][names.CONFIG_KEY])
+    assert configuration == {
+        "actions": "enqueue, allocate, backfill",
+        "tiers": [
+            {
+                "plugins": [
+                    {"name": "priority"},
+                    {"name": "gang", "enablePreemptable": False},
+                    {"name": "conformance"},
+                ]
+            },
+            {
+                "plugins": [
+                    {"name": "overcommit"},
+                    {"name": "drf", "enablePreemptable": False},
+                    {"name": "predicates"},
+                    {"name": "proportion"},
+                    {"name": "nodeorder"},
+                    {"name": "binpack"},
+                ]
+            },
+        ],
+    }
