@@ -1,0 +1,71 @@
+"""Waiting between attempts: exponential, with full jitter so that those who failed together do not return together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from volcano_py.cluster.kubernetes.clock import Clock
+from volcano_py.cluster.kubernetes.errors import RequestError
+
+T = TypeVar("T")
+
+
+class Backoff:
+    """Delays in seconds, each drawn from 0 to a bound that doubles from `base` up to `cap`."""
+
+    def __init__(self, base: float, cap: float, rng: random.Random | None = None) -> None:
+        self._base, self._cap = base, cap
+        self._rng = rng or random.Random()
+        self._failures = 0
+
+    def delay(self, *, at_least: float = 0.0) -> float:
+        """The wait after one more failure; `at_least` is what the server asked for."""
+        # 2**20 bases are beyond any cap; a larger exponent would only overflow.
+        bound = min(self._cap, self._base * 2 ** min(self._failures, 20))
+        self._failures += 1
+        return max(at_least, self._rng.uniform(0.0, bound))
+
+    def reset(self) -> None:
+        """Something worked."""
+        self._failures = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to keep trying, in seconds."""
+
+    give_up_after: float
+    base: float = 0.1
+    cap: float = 2.0
+
+
+async def retry(
+    call: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    clock: Clock,
+    *,
+    rng: random.Random | None = None,
+    keep_trying: Callable[[], bool] = lambda: True,
+) -> T:
+    """The result of `call`, repeated while its error is transient, time is left and `keep_trying()` agrees.
+
+    Raises:
+        RequestError: the last attempt's.
+    """
+    started = clock.monotonic()
+    backoff = Backoff(policy.base, policy.cap, rng)
+    while True:
+        try:
+            return await call()
+        except RequestError as error:
+            delay = backoff.delay(at_least=error.retry_after)
+            too_late = clock.monotonic() + delay - started > policy.give_up_after
+            if too_late or not error.transient or not keep_trying():
+                raise
+            failure = error
+        await clock.sleep(delay)
+        if not keep_trying():
+            raise failure

@@ -1,0 +1,365 @@
+"""Requests to the API server: aiohttp with keep-alive, bytes in and out, errors as values of one family.
+
+The generated client of kubernetes_asyncio builds a model of every answer, which costs several times what the request
+itself does; its configuration loader is used, its transport is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+import orjson
+from multidict import CIMultiDict
+from yarl import URL
+
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
+from volcano_py.cluster.kubernetes.errors import AnswerError, ApiError, UnauthorizedError, UnreachableError, api_error
+from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
+
+T = TypeVar("T")
+Params = Mapping[str, str | int]
+Body = bytes | Mapping[str, Any] | list[Any]
+
+JSON: Final = "application/json"
+# The API server's own limit for a request is a minute; a list of many pages is many requests.
+DEFAULT_TIMEOUT: Final = 60.0
+PAGE_SIZE: Final = 500
+"""As client-go's pager: large enough to be quick, small enough for the server to hold in memory."""
+
+_KEEP_ALIVE = 75.0  # seconds; below the 90 s after which the API server closes an idle connection
+_READ_BUFFER = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
+
+_KEEP_ALIVE_PROBES = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+"""Seconds until the first probe and between probes, their number; milliseconds for sent data to be acknowledged."""
+
+
+class PatchType(StrEnum):
+    """The patch formats of the API, by content type."""
+
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+    JSON = "application/json-patch+json"
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """A list's own metadata."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a list. Items stay raw, so that one that cannot be read does not spoil the others."""
+
+    metadata: ListMeta = ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+_PAGES = msgspec.json.Decoder(Page)
+
+
+class WatchStream:
+    """An open watch: iterate over it for one JSON document (bytes) an event, until the server ends it."""
+
+    def __init__(self, response: aiohttp.ClientResponse, path: str, clock: Clock) -> None:
+        self._response, self._path, self._clock = response, path, clock
+        self.last_data = clock.monotonic()
+        """When the server last sent anything, by the monotonic clock."""
+
+    def abort(self) -> None:
+        """Break the connection: whoever iterates gets an UnreachableError."""
+        self._response.close()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The lines. One that the connection's end cut off is dropped: the next watch brings it again."""
+        unfinished: list[bytes] = []
+        try:
+            async for chunk in self._response.content.iter_any():
+                self.last_data = self._clock.monotonic()
+                *lines, rest = chunk.split(b"\n")
+                if lines and unfinished:
+                    lines[0] = b"".join((*unfinished, lines[0]))
+                    unfinished.clear()
+                for line in lines:
+                    if line:
+                        yield line
+                if rest:
+                    unfinished.append(rest)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UnreachableError("WATCH", self._path, error) from error
+
+
+class KubernetesClient:
+    """One API server. Every method raises `ApiError` when the server refuses and `UnreachableError` when it is silent.
+
+    `urgent` requests (leases, watches) wait neither for the rate limit nor for one of the limited connections.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        qps: float = 2000,
+        burst: int = 2000,
+        connections: int = 128,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """Must be called on the loop that will use it. `qps` and `burst` are Volcano's defaults."""
+        self.credentials = credentials
+        self._clock = clock
+        self._bucket = TokenBucket(qps, burst, clock)
+        self._session = _session(connections)
+        self._urgent = _session(0)
+        self._agent = f"volcano-py/{version('volcano-py')}"
+        self._headers: dict[tuple[str, str, str | None], CIMultiDict[str]] = {}
+
+    @classmethod
+    async def connect(
+        cls,
+        kubeconfig: Path | None = None,
+        context: str | None = None,
+        *,
+        qps: float = 2000,
+        burst: int = 2000,
+        connections: int = 128,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> Self:
+        """A client for the given kubeconfig, or for where we are (see `Credentials.load`); sends nothing yet.
+
+        Raises:
+            CredentialsError: no usable configuration.
+        """
+        credentials = await Credentials.load(kubeconfig, context, clock=clock)
+        return cls(credentials, qps=qps, burst=burst, connections=connections, clock=clock)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.credentials.aclose()
+        await self._session.close()
+        await self._urgent.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def connection(self) -> Connection:
+        """The server and login, for another client such as kopf's."""
+        return self.credentials.connection
+
+    async def get(
+        self, path: str, params: Params | None = None, *, accept: str = JSON, within: float = DEFAULT_TIMEOUT
+    ) -> bytes:
+        """The object or list at this path."""
+        return await self.request("GET", path, params=params, accept=accept, within=within)
+
+    async def read(self, path: str, kind: type[T], params: Params | None = None) -> T:
+        """The object at this path, decoded."""
+        return _decoded("GET", path, await self.get(path, params), msgspec.json.Decoder(kind))
+
+    async def pages(
+        self, path: str, params: Params | None = None, *, page_size: int = PAGE_SIZE, accept: str = JSON
+    ) -> AsyncIterator[Page]:
+        """A list page by page (one page, when `page_size` is 0).
+
+        All pages show the moment of the first one; without a resourceVersion among the parameters that is the newest.
+
+        Raises:
+            GoneError: the server has forgotten that moment half-way: start again.
+        """
+        query: dict[str, str | int] = dict(params or {})
+        if page_size:
+            query["limit"] = page_size
+        while True:
+            page = _decoded("LIST", path, await self.get(path, query, accept=accept), _PAGES)
+            yield page
+            if not page.metadata.continue_:
+                return
+            query["continue"] = page.metadata.continue_
+            # The token carries the version; the server refuses both together.
+            query.pop("resourceVersion", None)
+            query.pop("resourceVersionMatch", None)
+
+    async def list(self, path: str, kind: type[T], params: Params | None = None) -> list[T]:
+        """All objects at this path, decoded."""
+        decoder = msgspec.json.Decoder(kind)
+        return [
+            _decoded("LIST", path, item, decoder)
+            async for page in self.pages(path, params)
+            for item in page.items or ()
+        ]
+
+    async def post(
+        self, path: str, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+    ) -> bytes:
+        """Create. Not repeated by itself: see `backoff.retry`."""
+        return await self.request("POST", path, params=params, body=body, within=within)
+
+    async def put(
+        self, path: str, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+    ) -> bytes:
+        """Replace."""
+        return await self.request("PUT", path, params=params, body=body, within=within)
+
+    async def patch(
+        self,
+        path: str,
+        body: Body,
+        kind: PatchType = PatchType.MERGE,
+        params: Params | None = None,
+        *,
+        within: float = DEFAULT_TIMEOUT,
+    ) -> bytes:
+        """Change what the patch names. `APPLY` needs the parameters `fieldManager` and, mostly, `force=true`."""
+        return await self.request("PATCH", path, params=params, body=body, content_type=kind, within=within)
+
+    async def delete(
+        self, path: str, body: Body | None = None, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+    ) -> bytes:
+        """Delete; the body is a DeleteOptions object."""
+        return await self.request("DELETE", path, params=params, body=body, within=within)
+
+    async def request(
+        self,
+        verb: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: Body | None = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        within: float = DEFAULT_TIMEOUT,
+        urgent: bool = False,
+    ) -> bytes:
+        """Send one request and return the body of the answer; `within` is in seconds and covers all of it."""
+        if not urgent:
+            await self._bucket.take()
+        session = self._urgent if urgent else self._session
+        data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
+        while True:
+            login = self._login()
+            try:
+                async with self._send(session, verb, path, params, data, content_type, accept, within) as response:
+                    answer: bytes = await response.read()
+                    status = response.status
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise UnreachableError(verb, path, error) from error
+            if status < 300:
+                return answer
+            refusal = _refusal(verb, path, response, answer)
+            # A 401 comes before anything is done, so that repeating is safe for every verb.
+            if not isinstance(refusal, UnauthorizedError) or not await self.credentials.renew(login):
+                raise refusal
+
+    @contextlib.asynccontextmanager
+    async def watch(self, path: str, params: Params, *, accept: str = JSON) -> AsyncIterator[WatchStream]:
+        """An open watch; leaving the block closes it. `params` are those of the API, `watch=1` is added."""
+        login = self._login()
+        query = {"watch": 1, **params}
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                # The server sends the headers at once, before there is any event.
+                async with asyncio.timeout(DEFAULT_TIMEOUT):
+                    request = self._send(self._urgent, "GET", path, query, None, JSON, accept, None)
+                    response = await stack.enter_async_context(request)
+                    stack.callback(response.close)
+                    answer = await response.read() if response.status >= 300 else b""
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise UnreachableError("WATCH", path, error) from error
+            if response.status >= 300:
+                refusal = _refusal("WATCH", path, response, answer)
+                if isinstance(refusal, UnauthorizedError):
+                    await self.credentials.renew(login)
+                raise refusal
+            yield WatchStream(response, path, self._clock)
+
+    def _login(self) -> tuple[object, object]:
+        self.credentials.refresh_when_due()
+        return self.credentials.authorization, self.credentials.ssl
+
+    def _send(
+        self,
+        session: aiohttp.ClientSession,
+        verb: str,
+        path: str,
+        params: Params | None,
+        data: bytes | None,
+        content_type: str,
+        accept: str,
+        within: float | None,
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        credentials = self.credentials
+        url = credentials.server + path
+        if params:
+            url += "?" + urlencode(params)
+        return session.request(
+            verb,
+            # Names in the API need no quoting, and parameters have been quoted here.
+            URL(url, encoded=True),
+            data=data,
+            headers=self._headers_for(content_type, accept),
+            timeout=aiohttp.ClientTimeout(total=within, sock_connect=10.0),
+            # A redirect would take the token to another server.
+            allow_redirects=False,
+            ssl=credentials.ssl,
+            server_hostname=credentials.server_hostname,
+            proxy=credentials.proxy,
+        )
+
+    def _headers_for(self, content_type: str, accept: str) -> CIMultiDict[str]:
+        authorization = self.credentials.authorization
+        key = content_type, accept, authorization
+        headers = self._headers.get(key)
+        if headers is None:
+            headers = CIMultiDict({"Accept": accept, "Content-Type": content_type, "User-Agent": self._agent})
+            # Compressing costs the server and us more CPU than the bytes saved on a cluster's own network.
+            headers["Accept-Encoding"] = "identity"
+            if authorization:
+                headers["Authorization"] = authorization
+            if len(self._headers) >= 64:  # tokens that were rotated away
+                self._headers.clear()
+            self._headers[key] = headers
+        return headers
+
+
+def _refusal(verb: str, path: str, response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
+    return api_error(verb, path, response.status, answer, retry_after=response.headers.get("Retry-After"))
+
+
+def _decoded(verb: str, path: str, answer: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
+    try:
+        return decoder.decode(answer)
+    except msgspec.MsgspecError as error:
+        raise AnswerError(verb, path, error) from error
+
+
+def _session(connections: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=_KEEP_ALIVE, socket_factory=_socket)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BUFFER)
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that notices within half a minute that the other side has vanished without a word."""
+    family, kind, protocol, _, _ = address
+    connection = socket.socket(family, kind, protocol)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Not every platform has these; where they are missing the stall detection of watches remains.
+    for option, value in _KEEP_ALIVE_PROBES.items():
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return connection

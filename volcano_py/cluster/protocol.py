@@ -1,0 +1,54 @@
+"""What a cluster adapter and the scheduler tell each other: objects come in by `Sink`, results by `Outcomes`.
+
+All methods are plain functions, called on the event loop; they must neither block nor wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from volcano_py.api.effects import Bind, Evict
+from volcano_py.api.objects import ApiObject, Condition
+
+BadObjectHandler = Callable[[str, str, str, Exception], None]
+"""Called with (kind, namespace/name, uid, error) for an object that exists but cannot be read.
+
+The last version that could be read, if there was one, stays in the sink.
+"""
+
+ConditionLookup = Callable[[str, str], Condition | None]
+"""Called with (pod UID, condition type): the condition the pod is known to have, None when there is none."""
+
+
+class Sink(Protocol):
+    """The keeper of the cluster's state, fed by the informers.
+
+    Objects of one kind arrive in the order of their resource versions: an older version never follows a newer one, and
+    a namesake with another UID replaces its predecessor.
+    """
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """These are all the objects of the kind there are; those the sink has beyond them are gone."""
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """The object is new or has changed."""
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """The object is gone. Only its metadata (name, namespace, UID) may be relied on."""
+
+
+class Outcomes(Protocol):
+    """Told what became of effects that the scheduler has assumed to succeed."""
+
+    def bound(self, bind: Bind) -> None:
+        """The API server has the pod on the node."""
+
+    def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
+        """The pod is not on the node as far as is known; `gone`: the pod itself does not exist any more."""
+
+    def evicted(self, evict: Evict) -> None:
+        """The pod is being deleted, or was gone already."""
+
+    def evict_failed(self, evict: Evict, error: Exception) -> None:
+        """The pod stays."""
