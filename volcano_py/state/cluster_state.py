@@ -74,6 +74,8 @@ class ClusterState:
         self._queue_infos: dict[str, QueueInfo] = {}
         self._queue_slots = Interner()
         self._namespace_slots = Interner()
+        self._role_slots = Interner()
+        self._role_slots.slot("")
         self._priority_classes: dict[str, PriorityClass] = {}
         self._quotas: dict[str, ResourceQuota] = {}
         self._nodes_version = 0
@@ -173,6 +175,8 @@ class ClusterState:
         tasks.task_class[row] = task_class.row
         tasks.priority[row] = task_priority(pod)
         tasks.job[row] = job
+        tasks.gated[row] = bool(info.gates)
+        tasks.role[row] = self._role_slots.slot(info.role)
         tasks.status[row] = status
         tasks.node[row] = node
         ledger.book_one(row, 1)
@@ -447,6 +451,7 @@ class ClusterState:
             queues=self._queue_infos.copy(),
             queue_names=list(self._queue_slots.names),
             namespaces=list(self._namespace_slots.names),
+            roles=list(self._role_slots.names),
             namespace_weights=namespace_weights(self._quotas.values()),
             nodes_version=self._nodes_version,
             now=now,

@@ -62,6 +62,8 @@ class TaskTable(Table):
     suffix: NDArray[np.int64]
     tiebreak: NDArray[np.int64]
     retry_at: NDArray[np.float64]
+    gated: NDArray[np.bool_]
+    role: NDArray[np.int32]
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),
@@ -73,6 +75,9 @@ class TaskTable(Table):
         "tiebreak": Column(np.int64, 0),
         # seconds since the epoch; a pod whose binding failed is left alone until then
         "retry_at": Column(np.float64, 0.0),
+        "gated": Column(np.bool_, False),
+        # interned `volcano.sh/task-spec`, 0 for none
+        "role": Column(np.int32, 0),
     }
 
 

@@ -52,6 +52,8 @@ class Snapshot:
     queues: Mapping[str, QueueInfo]
     queue_names: list[str]
     namespaces: list[str]
+    roles: list[str]
+    """Names of task roles by their number in the task table."""
     namespace_weights: Mapping[str, int]
     nodes_version: int
     now: float

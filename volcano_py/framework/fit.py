@@ -1,0 +1,66 @@
+"""Explaining why a class of tasks found no node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.api.explain import Shortage, insufficient_reason, never_fits, nodes_refuse
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import FitError
+from volcano_py.framework.views import FITS, Codes
+from volcano_py.state.axis import PODS
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitError:
+    """Count the nodes per reason: the predicates' refusals, then the first resource of which there is too little."""
+    nodes = ssn.ledger.nodes
+    total = int(nodes.present.sum())
+    counts: Counter[str] = Counter()
+    for code, number in zip(*np.unique(codes[nodes.present], return_counts=True), strict=True):
+        if code != FITS:
+            counts[ssn.refusal_of(int(code)).message] += int(number)
+    willing = np.flatnonzero(nodes.present & (codes == FITS))
+    future = nodes.future_idle()[willing]
+    undecided = np.ones(len(willing), dtype=np.bool_)
+    short: list[int] = []
+    for dim in task_class.requested.tolist():
+        lacking = undecided & (future[:, dim] < task_class.request[dim])
+        if lacking.any():
+            short.append(dim)
+            counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
+            undecided &= ~lacking
+    return FitError(total, dict(counts), _judge(ssn, task_class, willing, short, total, counts))
+
+
+def _judge(
+    ssn: Session, task_class: TaskClass, willing: Rows, short: list[int], total: int, counts: Counter[str]
+) -> Refusal:
+    """NeverFits when the willing nodes would be too small even if they were empty, else NodesRefuse."""
+    nodes, request = ssn.ledger.nodes, task_class.request
+    allocatable = nodes.allocatable[willing]
+    told = [dim for dim in short if dim != PODS]
+    if told and not (allocatable[:, told] >= request[told]).all(axis=1).any():
+        dim = next((dim for dim in told if allocatable[:, dim].max() < request[dim]), told[0])
+        largest = int(np.argmax(allocatable[:, dim]))
+        sentence = never_fits(
+            ssn.axis.names[dim],
+            int(request[dim]),
+            int(allocatable[largest, dim]),
+            node=ssn.snapshot.nodes[willing[largest]].name,
+        )
+        return Refusal(Reason.NEVER_FITS, f"{nodes_refuse(total, counts)} The pod {sentence}.")
+    free = nodes.future_idle()[willing]
+    shortages = []
+    for dim in told:
+        emptiest = int(np.argmax(free[:, dim]))
+        name = ssn.snapshot.nodes[willing[emptiest]].name
+        shortages.append(Shortage(ssn.axis.names[dim], int(request[dim]), int(free[emptiest, dim]), name))
+    return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))

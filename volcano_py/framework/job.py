@@ -1,0 +1,147 @@
+"""Jobs and tasks as plugins and actions see them: thin views on the session's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from volcano_py.state.axis import IntVector
+from volcano_py.state.infos import JobInfo, QueueInfo
+from volcano_py.state.ledger import Ledger, Rows
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import ALLOCATED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
+from volcano_py.state.task_class import Refusal, TaskClass
+
+_READY = np.flatnonzero(READY_STATUSES)
+_VALID = np.flatnonzero(VALID_STATUSES)
+_ALLOCATED = np.flatnonzero(ALLOCATED_STATUSES)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One PodGroup in a session. Its counts are always those of this moment of the cycle."""
+
+    row: int
+    info: JobInfo
+    queue: QueueInfo
+    namespace: str
+    ledger: Ledger = field(repr=False)
+    best_effort_pending: int = 0
+    """Pending tasks that ask for nothing; they count towards the gang before they are placed."""
+    role_counts: Mapping[str, Mapping[TaskStatus, int]] | None = None
+
+    @property
+    def key(self) -> str:
+        """namespace/name of the PodGroup."""
+        return self.info.key
+
+    @property
+    def priority(self) -> int:
+        return int(self.ledger.jobs.priority[self.row])
+
+    @property
+    def created(self) -> float:
+        return float(self.ledger.jobs.created[self.row])
+
+    @property
+    def min_member(self) -> int:
+        return self.info.min_member
+
+    @property
+    def phase(self) -> Phase:
+        return Phase(int(self.ledger.jobs.phase[self.row]))
+
+    @property
+    def is_pending(self) -> bool:
+        """Not let in by enqueue yet."""
+        return self.phase in (Phase.NONE, Phase.PENDING)
+
+    @property
+    def min_resources(self) -> IntVector | None:
+        """[R] spec.minResources, None when the PodGroup has none."""
+        jobs = self.ledger.jobs
+        if not jobs.has_min_resources[self.row]:
+            return None
+        row: IntVector = jobs.min_resources[self.row]
+        return row
+
+    @property
+    def allocated(self) -> IntVector:
+        """[R] requests of tasks in an allocated status."""
+        row: IntVector = self.ledger.jobs.allocated[self.row]
+        return row
+
+    def count(self, *statuses: TaskStatus) -> int:
+        """Tasks in any of the statuses."""
+        counts = self.ledger.jobs.counts[self.row]
+        return int(sum(counts[status] for status in statuses))
+
+    @property
+    def tasks(self) -> int:
+        """All its tasks."""
+        return int(self.ledger.jobs.counts[self.row].sum())
+
+    @property
+    def ready(self) -> int:
+        """Tasks that count towards the gang: allocated or succeeded."""
+        return int(self.ledger.jobs.counts[self.row][_READY].sum())
+
+    @property
+    def allocated_tasks(self) -> int:
+        return int(self.ledger.jobs.counts[self.row][_ALLOCATED].sum())
+
+    @property
+    def waiting(self) -> int:
+        """Tasks placed on resources that are still being released."""
+        return self.count(TaskStatus.PIPELINED)
+
+    @property
+    def valid_tasks(self) -> int:
+        return int(self.ledger.jobs.counts[self.row][_VALID].sum())
+
+    @property
+    def pending_tasks(self) -> int:
+        return self.count(TaskStatus.PENDING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """One task for which victims are sought."""
+
+    row: int
+    job: Job
+    task_class: TaskClass
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Tasks of one job and class that were put somewhere, or taken away, together."""
+
+    job: Job
+    task_class: TaskClass
+    rows: Rows
+    """[K] task rows."""
+    nodes: Rows
+    """[K] node rows."""
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    @property
+    def request(self) -> IntVector:
+        """[R] what all of them ask for together."""
+        return self.task_class.request * len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """Why tasks of a class found no node: how many nodes gave which reason."""
+
+    nodes: int
+    counts: Mapping[str, int]
+    refusal: Refusal
+    """The reason told, with the sentence."""

@@ -1,0 +1,40 @@
+"""Priority queues of queues, jobs and tasks, with keys taken at the moment of the push.
+
+An element's own key moves only when something is placed for it; the actions pop it, work, and push it back, so the
+heap is always true.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Heap(Generic[T]):
+    """Pops the element with the smallest key. Keys are tuples that end in something unique."""
+
+    def __init__(self, key: Callable[[T], Any], elements: Iterable[T] = ()) -> None:
+        self._key = key
+        self._pushes = 0
+        self._heap: list[tuple[Any, int, T]] = []
+        for element in elements:
+            self._heap.append((key(element), self._pushes, element))
+            self._pushes += 1
+        heapq.heapify(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, element: T) -> None:
+        self._pushes += 1
+        heapq.heappush(self._heap, (self._key(element), self._pushes, element))
+
+    def pop(self) -> T:
+        return heapq.heappop(self._heap)[2]
+
+    def would_pop(self, element: T) -> bool:
+        """Whether `element`, were it pushed now, would be popped next."""
+        return not self._heap or (self._key(element),) < (self._heap[0][0],)

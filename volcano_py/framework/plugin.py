@@ -1,0 +1,216 @@
+"""The plugin interface.
+
+A plugin is a class with a `name`, an `Arguments` model and one method for each extension point it fills. The session
+sees which methods a class overrides; a point that is not overridden costs nothing. A plugin does no I/O: it reads the
+session, answers, and keeps its own numbers up to date from the `on_allocate` and `on_deallocate` events. A new
+instance is made for every cycle.
+
+How the answers of several plugins combine is told at each method. Plugins are asked tier by tier, in file order,
+leaving out those whose `enable…` flag for the point is off. A call that raises is taken as the closed answer of its
+point (refuse, no room, no victims, neutral order) for the rest of the cycle, logged and counted.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.config.arguments import Arguments, NoArguments
+from volcano_py.config.flags import Flags
+from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.views import Codes, NodeView, Scores
+from volcano_py.framework.votes import Ballot, Room
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+Key = float | int | str | tuple[Any, ...]
+"""An ordering key: what is smaller goes first."""
+
+
+class Reach(Enum):
+    """How far placing one task moves an answer, so that the placer refreshes just that."""
+
+    STATIC = "static"
+    """Nothing placed in this cycle changes it."""
+    ROW = "row"
+    """It may change for the node that took the task."""
+    FEASIBLE_SET = "feasible set"
+    """It depends on which nodes are feasible (a score normalised over them)."""
+    DOMAIN = "domain"
+    """It may change for any node (spread, affinity between pods)."""
+
+
+class Plugin:
+    """Base class of all plugins; see the module."""
+
+    name: ClassVar[str]
+    arguments_type: ClassVar[type[Arguments]] = NoArguments
+    guards: ClassVar[frozenset[str]] = frozenset()
+    """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        """`arguments` is an instance of `arguments_type`; `flags` are the switches of this entry."""
+        self.arguments = arguments
+        self.flags = flags
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Called in tier order after the snapshot is taken. Keep `ssn`; compute what the cycle needs."""
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Called in tier order after the actions, before statuses are written."""
+
+    # -- order -----------------------------------------------------------------------------------------------------
+
+    def job_order(self, job: Job) -> Key:
+        """Among jobs of a queue. Keys of all plugins are compared in tier order; then creation time and name decide."""
+        raise NotImplementedError
+
+    def queue_order(self, queue: QueueInfo) -> Key:
+        """Among queues, combined as `job_order`; then creation time and name decide."""
+        raise NotImplementedError
+
+    def task_order(self, rows: Rows) -> NDArray[np.float64]:
+        """[K] keys for tasks of one job; then number at the end of the name, creation time and UID decide."""
+        raise NotImplementedError
+
+    # -- what may happen to a job ------------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        """Why the job cannot be scheduled as it stands. The first refusal wins; not switchable."""
+        raise NotImplementedError
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        """May a pending job enter the cluster? Votes, see Vote."""
+        raise NotImplementedError
+
+    def job_enqueued(self, job: Job) -> None:
+        """The job was let in. All are told."""
+        raise NotImplementedError
+
+    def job_ready(self, job: Job) -> bool:
+        """Are enough of its tasks placed to bind them? All must agree; with no plugin every job is ready."""
+        raise NotImplementedError
+
+    def tasks_to_ready(self, job: Job) -> int:
+        """At least how many more tasks `job_ready` wants: lets the placer work in one sweep. The largest answer holds."""
+        raise NotImplementedError
+
+    def job_pipelined(self, job: Job) -> Ballot:
+        """Would the job be ready once what is being released is free? Votes."""
+        raise NotImplementedError
+
+    def job_starving(self, job: Job) -> bool:
+        """May the job ask for victims? All of the first tier with any such plugin must agree; with none never."""
+        raise NotImplementedError
+
+    # -- what a queue may take ---------------------------------------------------------------------------------------
+
+    def overused(self, queue: QueueInfo) -> bool:
+        """Has the queue had its share? One yes drops it for the rest of the action."""
+        raise NotImplementedError
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        """How many more tasks of the class the queue may take. The smallest answer holds."""
+        raise NotImplementedError
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        """May the queue reclaim from others for these tasks? All must agree."""
+        raise NotImplementedError
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        """Why no node at all can take the class. The first refusal wins."""
+        raise NotImplementedError
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """[K] 0 where the node may take a task of the class, else a refusal id from `ssn.refusal(…)`.
+
+        The first refusal of a node in tier order is its reason. Resources are not tested here.
+        """
+        raise NotImplementedError
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:  # noqa: ARG002
+        """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
+        return Reach.STATIC
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        """[K] the more the better, a function of the node alone. Scores of all plugins are added."""
+        raise NotImplementedError
+
+    def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
+        """[K] scores that depend on the other nodes too; `view` has all feasible nodes. None is 0 everywhere. Added."""
+        raise NotImplementedError
+
+    def batch_node_order_reach(self, task_class: TaskClass) -> Reach:  # noqa: ARG002
+        """FEASIBLE_SET or DOMAIN."""
+        return Reach.FEASIBLE_SET
+
+    def best_node(self, task_class: TaskClass, view: NodeView, scores: Scores) -> int | None:
+        """Position in `view` of the node to take whatever the scores say, or None. The first answer holds."""
+        raise NotImplementedError
+
+    # -- victims -----------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        """[K] which candidates of the same queue may be evicted for the preemptor; None abstains.
+
+        Inside a tier the answers intersect; the first tier with a victim left decides. A plugin that names the point
+        in `guards` also filters what any other tier decided.
+        """
+        raise NotImplementedError
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        """[K] which candidates of other queues may be evicted for the reclaimer; combined as `preemptable`."""
+        raise NotImplementedError
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def on_allocate(self, placement: Placement) -> None:
+        """Tasks were allocated or pipelined, or an eviction was taken back. All are told, after the books are done."""
+        raise NotImplementedError
+
+    def on_deallocate(self, placement: Placement) -> None:
+        """Tasks were evicted, or an allocation was taken back. All are told."""
+        raise NotImplementedError
+
+
+POINTS: Final = (
+    "job_order",
+    "queue_order",
+    "task_order",
+    "job_valid",
+    "job_enqueueable",
+    "job_enqueued",
+    "job_ready",
+    "tasks_to_ready",
+    "job_pipelined",
+    "job_starving",
+    "overused",
+    "allocatable",
+    "preemptive",
+    "pre_predicate",
+    "predicate",
+    "node_order",
+    "batch_node_order",
+    "best_node",
+    "preemptable",
+    "reclaimable",
+    "on_allocate",
+    "on_deallocate",
+)
+"""All extension points; config.flags tells which switch gates which."""
+
+
+def points_of(plugin: type[Plugin]) -> frozenset[str]:
+    """The extension points that a plugin class overrides."""
+    return frozenset(point for point in POINTS if getattr(plugin, point) is not getattr(Plugin, point))

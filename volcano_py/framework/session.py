@@ -1,0 +1,272 @@
+"""The session of one cycle: a private copy of the cluster, the plugins, and what they answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.effects import Effect
+from volcano_py.api.reasons import Reason
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.dispatch import PLUGIN_ERROR_CODE, Dispatch
+from volcano_py.framework.job import FitError, Job, Placement, Task
+from volcano_py.framework.placement import Placer
+from volcano_py.framework.registry import Registry
+from volcano_py.framework.statement import Statement
+from volcano_py.framework.victims import elect
+from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
+from volcano_py.state.axis import IntVector
+from volcano_py.state.infos import QueueInfo, TaskInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import Refusal, TaskClass
+
+Emit = Callable[[Sequence[Effect]], None]
+
+
+class Session:
+    """What plugins and actions work with.
+
+    Attributes:
+        snapshot: the frozen picture; never changed.
+        ledger: the session's own copy of the books.
+        nodes: labels, taints and images of all nodes as columns.
+        total: [R] allocatable of all nodes together.
+        now: seconds since the epoch.
+        fit_errors: job row → class row → why no node took it in this cycle.
+        notes: job row → why it was passed over as a whole.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        configuration: SchedulerConfiguration,
+        registry: Registry,
+        *,
+        node_index: NodeIndex,
+        emit: Emit,
+        tie_rank: NDArray[np.int64],
+    ) -> None:
+        self.snapshot = snapshot
+        self.configuration = configuration
+        self.ledger = snapshot.ledger.copy()
+        self.axis = snapshot.ledger.axis
+        self.nodes = node_index
+        self.now = snapshot.now
+        self.emit = emit
+        self.total: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
+        self.queues = dict(snapshot.queues)
+        self.fit_errors: dict[int, dict[int, FitError]] = {}
+        self.notes: dict[int, Refusal] = {}
+        self.evicted_for: set[int] = set()
+        """Task rows that were pipelined onto room made by evictions."""
+        self._refusals: list[Refusal | None] = [None]
+        self._refusal_ids: dict[Refusal, int] = {}
+        self._jobs: dict[int, Job] = {}
+        self._classes = _ClassColumns(snapshot)
+        self._queue_of_slot = {queue.slot: queue for queue in self.queues.values()}
+        self._pending = self._collect_pending()
+        self.dispatch = Dispatch(configuration, registry)
+        assert self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log") == PLUGIN_ERROR_CODE
+        self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist")
+        self.open_seconds = self.dispatch.life("on_session_open", self)
+        self.placer = Placer(self, tie_rank)
+
+    # -- what there is ---------------------------------------------------------------------------------------------
+
+    def _collect_pending(self) -> dict[int, Rows]:
+        """Job row → its tasks that may be placed now: pending, not gated, not backing off, without a problem."""
+        tasks = self.ledger.tasks
+        rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        self._best_effort = np.zeros(self.ledger.jobs.size, dtype=np.int64)
+        light = rows[self._classes.best_effort[tasks.task_class[rows]] & ~tasks.gated[rows]]
+        np.add.at(self._best_effort, tasks.job[light], 1)
+        free = ~tasks.gated[rows] & (tasks.retry_at[rows] <= self.now)
+        rows = rows[free & ~self._classes.problem[tasks.task_class[rows]]]
+        rows = rows[np.argsort(tasks.job[rows], kind="stable")]
+        jobs, starts = np.unique(tasks.job[rows], return_index=True)
+        return dict(zip(jobs.tolist(), np.split(rows, starts[1:]), strict=True)) if len(jobs) else {}
+
+    def job(self, row: int) -> Job | None:
+        """The job of a row, None when its PodGroup or its queue does not exist."""
+        job = self._jobs.get(row)
+        if job is None:
+            info = self.snapshot.jobs[row]
+            queue = None if info is None else self.queues.get(info.queue)
+            if info is None or queue is None:
+                return None
+            namespace = self.snapshot.namespaces[self.ledger.jobs.namespace[row]]
+            job = Job(row, info, queue, namespace, self.ledger, int(self._best_effort[row]))
+            self._jobs[row] = job
+        return job
+
+    def all_jobs(self) -> Iterator[Job]:
+        """Every job of the session. Prefer columns: this costs a Python object per job."""
+        for row in self.job_rows().tolist():
+            job = self.job(row)
+            if job is not None:
+                yield job
+
+    def job_rows(self) -> Rows:
+        """Rows of all jobs whose PodGroup and queue exist."""
+        jobs = self.ledger.jobs
+        slots = np.array(sorted(self._queue_of_slot), dtype=np.int32)
+        return np.flatnonzero(jobs.known & np.isin(jobs.queue, slots))
+
+    def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
+        """Jobs that have tasks to place, with the rows of those tasks."""
+        for row, rows in self._pending.items():
+            job = self.job(row)
+            if job is not None:
+                yield job, rows
+
+    def task_class(self, row: int) -> TaskClass:
+        """The class of a task row."""
+        found = self.snapshot.classes[int(self.ledger.tasks.task_class[row])]
+        assert found is not None, "a task without a class"
+        return found
+
+    def task_info(self, row: int) -> TaskInfo:
+        found = self.snapshot.tasks[row]
+        assert found is not None, "a task row without a task"
+        return found
+
+    def tasks_of(self, job: Job) -> Rows:
+        """Rows of all tasks of a job."""
+        return np.flatnonzero(self.ledger.tasks.job == job.row)
+
+    def sum_by_queue(self, per_job: NDArray[Any], rows: Rows) -> dict[str, NDArray[Any]]:
+        """[R] sums of `per_job` [len(rows), R] by queue name, for all queues."""
+        size = len(self.snapshot.queue_names)
+        sums = np.zeros((size, per_job.shape[1]), dtype=per_job.dtype)
+        np.add.at(sums, self.ledger.jobs.queue[rows], per_job)
+        return {name: sums[queue.slot] for name, queue in self.queues.items()}
+
+    # -- refusals --------------------------------------------------------------------------------------------------
+
+    def refusal(self, reason: Reason, message: str) -> int:
+        """The id of a refusal, for arrays of codes."""
+        refusal = Refusal(reason, message)
+        found = self._refusal_ids.get(refusal)
+        if found is None:
+            found = self._refusal_ids[refusal] = len(self._refusals)
+            self._refusals.append(refusal)
+        return found
+
+    def refusal_of(self, code: int) -> Refusal:
+        found = self._refusals[code]
+        assert found is not None, "code 0 is no refusal"
+        return found
+
+    def note(self, job: Job, refusal: Refusal) -> None:
+        """Remember why the job was passed over; what must be mended first is kept."""
+        known = self.notes.get(job.row)
+        if known is None or refusal.reason.rank < known.reason.rank:
+            self.notes[job.row] = refusal
+
+    def note_misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
+        self.fit_errors.setdefault(job.row, {})[task_class.row] = error
+
+    # -- orders ----------------------------------------------------------------------------------------------------
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        keys = [call(job) for call in self.dispatch.calls("job_order")]
+        return (*keys, job.created, job.key)
+
+    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        keys = [call(queue) for call in self.dispatch.calls("queue_order")]
+        return (*keys, queue.created, queue.name)
+
+    def ordered_tasks(self, rows: Rows) -> Rows:
+        """The tasks in task order."""
+        tasks = self.ledger.tasks
+        keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
+        keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))
+        return rows[np.lexsort(keys)]
+
+    # -- combined answers ------------------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        if job.info.problem is not None:
+            return job.info.problem
+        return next((no for call in self.dispatch.calls("job_valid") if (no := call(job)) is not None), None)
+
+    def job_ready(self, job: Job) -> bool:
+        return all(call(job) for call in self.dispatch.calls("job_ready"))
+
+    def tasks_to_ready(self, job: Job) -> int:
+        return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return self._vote("job_pipelined", job).vote is not Vote.REJECT
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        return self._vote("job_enqueueable", job)
+
+    def _vote(self, point: str, job: Job) -> Ballot:
+        for calls in self.dispatch.by_tier(point):
+            permitted = False
+            for call in calls:
+                ballot: Ballot = call(job)
+                if ballot.vote is Vote.REJECT:
+                    return ballot
+                permitted = permitted or ballot.vote is Vote.PERMIT
+            if permitted:
+                break
+        return Ballot(Vote.PERMIT)
+
+    def job_enqueued(self, job: Job) -> None:
+        for call in self.dispatch.calls("job_enqueued"):
+            call(job)
+
+    def job_starving(self, job: Job) -> bool:
+        first = next(self.dispatch.by_tier("job_starving"), None)
+        return first is not None and all(call(job) for call in first)
+
+    def overused(self, queue: QueueInfo) -> bool:
+        return any(call(queue) for call in self.dispatch.calls("overused"))
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        rooms: list[Room] = [call(queue, task_class) for call in self.dispatch.calls("allocatable")]
+        return min(rooms, key=lambda room: room.count, default=PLENTY)
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
+
+    def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable."""
+        return elect(self.dispatch, point, task, candidates)
+
+    # -- doing -----------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def tell_allocated(self, placement: Placement) -> None:
+        for call in self.dispatch.calls("on_allocate"):
+            call(placement)
+
+    def tell_deallocated(self, placement: Placement) -> None:
+        for call in self.dispatch.calls("on_deallocate"):
+            call(placement)
+
+
+class _ClassColumns:
+    """[C] what is asked of classes in bulk."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        size = max(len(snapshot.classes), 1)
+        self.best_effort = np.zeros(size, dtype=np.bool_)
+        self.problem = np.zeros(size, dtype=np.bool_)
+        for row, task_class in enumerate(snapshot.classes):
+            if task_class is not None:
+                self.best_effort[row] = task_class.best_effort
+                self.problem[row] = task_class.problem is not None

@@ -1,0 +1,130 @@
+"""A statement: an undo log of placements and evictions, committed as a whole or discarded as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.effects import Bind, Effect, Evict
+from volcano_py.framework.job import Job, Placement
+from volcano_py.state.ledger import NOWHERE, Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class Kind(Enum):
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step: what was done to which tasks, and where they stood before."""
+
+    kind: Kind
+    placement: Placement
+    statuses: NDArray[np.int8]
+    nodes: NDArray[np.int32]
+    action: str = ""
+    message: str = ""
+
+
+class Statement:
+    """Operations take effect in the session at once; only `commit` tells the outside world.
+
+    A statement that is neither committed nor discarded keeps its places until the cycle ends: so does a gang that
+    waits for resources to be released.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._operations: list[Operation] = []
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
+        """Tasks `rows` [K] take free resources of nodes `nodes` [K]."""
+        self._place(Kind.ALLOCATE, TaskStatus.ALLOCATED, Placement(job, task_class, rows, nodes))
+
+    def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
+        """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
+        self._place(Kind.PIPELINE, TaskStatus.PIPELINED, Placement(job, task_class, rows, nodes))
+
+    def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
+        """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
+        nodes = self._ssn.ledger.tasks.node[rows].astype(np.intp)
+        placement = Placement(job, task_class, rows, nodes)
+        operation = self._remember(Kind.EVICT, placement, action, message)
+        self._ssn.ledger.move(rows, TaskStatus.RELEASING, nodes)
+        self._operations.append(operation)
+        self._ssn.placer.touch(nodes)
+        self._ssn.tell_deallocated(placement)
+
+    def checkpoint(self) -> int:
+        """A mark for `rollback`."""
+        return len(self._operations)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since the mark, last first."""
+        while len(self._operations) > mark:
+            operation = self._operations.pop()
+            placement = operation.placement
+            self._ssn.ledger.restore(placement.rows, operation.statuses, operation.nodes)
+            self._ssn.placer.touch(placement.nodes)
+            if operation.kind is Kind.EVICT:
+                self._ssn.tell_allocated(placement)
+            else:
+                self._ssn.tell_deallocated(placement)
+
+    def discard(self) -> None:
+        """Undo everything."""
+        self.rollback(0)
+
+    def commit(self) -> None:
+        """Hand allocations to the binder and evictions to the evictor; what was pipelined stays reserved."""
+        effects: list[Effect] = []
+        for operation in self._operations:
+            placement = operation.placement
+            if operation.kind is Kind.ALLOCATE:
+                self._ssn.ledger.move(placement.rows, TaskStatus.BINDING, placement.nodes)
+                effects.extend(self._binds(placement))
+            elif operation.kind is Kind.EVICT:
+                effects.extend(self._evictions(operation))
+        self._operations.clear()
+        self._ssn.emit(effects)
+
+    def _place(self, kind: Kind, status: TaskStatus, placement: Placement) -> None:
+        operation = self._remember(kind, placement, "", "")
+        self._ssn.ledger.move(placement.rows, status, placement.nodes)
+        self._operations.append(operation)
+        self._ssn.placer.touch(placement.nodes)
+        self._ssn.tell_allocated(placement)
+
+    def _remember(self, kind: Kind, placement: Placement, action: str, message: str) -> Operation:
+        tasks = self._ssn.ledger.tasks
+        rows = placement.rows
+        return Operation(kind, placement, tasks.status[rows].copy(), tasks.node[rows].copy(), action, message)
+
+    def _binds(self, placement: Placement) -> list[Effect]:
+        nodes = self._ssn.snapshot.nodes
+        return [
+            Bind(self._ssn.task_info(row).ref, nodes[node].name, placement.job.key)
+            for row, node in zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True)
+            if node != NOWHERE
+        ]
+
+    def _evictions(self, operation: Operation) -> list[Effect]:
+        group = operation.placement.job.info.ref
+        return [
+            Evict(self._ssn.task_info(row).ref, group, operation.action, operation.message)
+            for row in operation.placement.rows.tolist()
+        ]

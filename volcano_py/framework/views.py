@@ -1,0 +1,74 @@
+"""What node plugins look at: some node rows with their numbers, real or supposed; gathered when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.state.ledger import NodeTable, Rows
+from volcano_py.state.task_class import TaskClass
+
+Scores = NDArray[np.float64]
+Codes = NDArray[np.int32]
+"""Per node 0 for yes, or the id of a refusal (Session.refusal)."""
+
+FITS = 0
+
+
+class NodeView:
+    """K nodes. A row may occur several times with different `used`, when the placer asks «and after one more?».
+
+    Attributes:
+        rows: [K] node rows; index node columns and label codes with them.
+    """
+
+    __slots__ = ("_allocatable", "_nonzero_used", "_placed", "_table", "_task_class", "_used", "rows")
+
+    def __init__(
+        self,
+        table: NodeTable,
+        rows: Rows,
+        task_class: TaskClass | None = None,
+        placed: NDArray[np.int64] | None = None,
+    ) -> None:
+        """The nodes of `rows`, supposing `placed` [K] more tasks of `task_class` on them."""
+        self.rows = rows
+        self._table = table
+        self._task_class = task_class
+        self._placed = None if placed is None else placed[:, None]
+        self._allocatable: NDArray[np.int64] | None = None
+        self._used: NDArray[np.int64] | None = None
+        self._nonzero_used: NDArray[np.int64] | None = None
+
+    @property
+    def allocatable(self) -> NDArray[np.int64]:
+        """[K, R]"""
+        if self._allocatable is None:
+            self._allocatable = self._table.allocatable[self.rows]
+        return self._allocatable
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """[K, R] before the task that is being placed."""
+        if self._used is None:
+            self._used = self._table.used[self.rows]
+            if self._placed is not None and self._task_class is not None:
+                self._used += self._placed * self._task_class.request
+        return self._used
+
+    @property
+    def nonzero_used(self) -> NDArray[np.int64]:
+        """[K, 2] cpu and memory with defaults for containers that ask for nothing."""
+        if self._nonzero_used is None:
+            self._nonzero_used = self._table.nonzero_used[self.rows]
+            if self._placed is not None and self._task_class is not None:
+                self._nonzero_used += self._placed * self._task_class.nonzero_request
+        return self._nonzero_used
+
+    @property
+    def idle(self) -> NDArray[np.int64]:
+        """[K, R]"""
+        return self.allocatable - self.used
+
+    def __len__(self) -> int:
+        return len(self.rows)

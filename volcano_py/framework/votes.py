@@ -1,0 +1,47 @@
+"""Answers that plugins give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from volcano_py.api.reasons import Reason
+from volcano_py.state.task_class import Refusal
+
+
+class Vote(IntEnum):
+    """Any REJECT met ends the walk with no; a tier in which somebody permits ends it with yes; else yes."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A vote, with the refusal that explains a REJECT."""
+
+    vote: Vote
+    refusal: Refusal | None = None
+
+
+PERMIT: Final = Ballot(Vote.PERMIT)
+ABSTAIN: Final = Ballot(Vote.ABSTAIN)
+
+
+def reject(reason: Reason, message: str) -> Ballot:
+    """A no, with the sentence that people will read."""
+    return Ballot(Vote.REJECT, Refusal(reason, message))
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many more tasks of a class a ceiling lets through, and what stops the next one."""
+
+    count: int
+    refusal: Refusal | None = None
+
+
+PLENTY: Final = Room(2**31)
+"""No ceiling in reach."""
