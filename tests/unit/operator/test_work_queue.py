@@ -1,0 +1,206 @@
+"""The work queue: each key waits once, is worked on by one worker at a time, and is retried with pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.operator.work_queue import WorkQueue
+
+
+@asynccontextmanager
+async def working(
+    queue: WorkQueue[str], handle: Callable[[str], Awaitable[None]], *, workers: int = 4, **options: Any
+) -> AsyncIterator[None]:
+    task = asyncio.create_task(queue.run(handle, workers=workers, **options))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_key_that_waits_is_not_queued_twice() -> None:
+    queue, done = WorkQueue[str]("test"), list[str]()
+
+    async def handle(key: str) -> None:
+        done.append(key)
+
+    for key in ("a", "b", "a", "a"):
+        queue.add(key)
+    assert len(queue) == 2
+    async with working(queue, handle):
+        await queue.idle()
+    assert done == ["a", "b"]
+    assert len(queue) == 0
+
+
+async def test_a_change_during_the_work_brings_one_more_look_afterwards() -> None:
+    queue, looks, at_once = WorkQueue[str]("test"), list[float](), set[str]()
+
+    async def handle(key: str) -> None:
+        assert key not in at_once
+        at_once.add(key)
+        looks.append(asyncio.get_running_loop().time())
+        if len(looks) == 1:
+            queue.add(key)
+            queue.add(key)
+        await asyncio.sleep(1)
+        at_once.discard(key)
+
+    queue.add("a")
+    async with working(queue, handle):
+        await queue.idle()
+    assert looks == [0, 1]
+
+
+async def test_no_more_keys_are_worked_on_than_there_are_workers() -> None:
+    queue, now, most = WorkQueue[str]("test"), 0, 0
+
+    async def handle(key: str) -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(1)
+        now -= 1
+
+    for number in range(10):
+        queue.add(str(number))
+    async with working(queue, handle, workers=3):
+        await queue.idle()
+        assert asyncio.get_running_loop().time() == 4
+    assert most == 3
+
+
+async def test_a_delay_is_kept_and_the_earlier_time_wins() -> None:
+    queue, looks = WorkQueue[str]("test"), dict[str, float]()
+
+    async def handle(key: str) -> None:
+        looks[key] = asyncio.get_running_loop().time()
+
+    for key, delays in {"later": [5, 9], "earlier": [9, 5], "at once": [5, 0], "as planned": [7]}.items():
+        for delay in delays:
+            queue.add(key, delay)
+    async with working(queue, handle):
+        await queue.idle()
+    assert looks == {"at once": 0, "later": 5, "earlier": 5, "as planned": 7}
+
+
+async def test_failures_are_retried_after_growing_pauses() -> None:
+    queue, looks = WorkQueue[str]("test", shortest=1, longest=8), list[float]()
+
+    async def handle(key: str) -> None:
+        looks.append(asyncio.get_running_loop().time())
+        if len(looks) < 12:
+            raise ValueError("not yet")
+
+    queue.add("a")
+    async with working(queue, handle):
+        await queue.idle()
+    pauses = [later - earlier for earlier, later in itertools.pairwise(looks)]
+    bounds = [1, 2, 4, *[8] * 8]
+    assert len(pauses) == len(bounds)
+    assert all(0 <= pause <= bound for pause, bound in zip(pauses, bounds, strict=True))
+    assert len(set(pauses)) > 1
+
+
+async def test_the_servers_own_pause_is_kept() -> None:
+    queue, looks = WorkQueue[str]("test"), list[float]()
+
+    async def handle(key: str) -> None:
+        looks.append(asyncio.get_running_loop().time())
+        if len(looks) == 1:
+            raise api_error("GET", "/", 429, b"", retry_after="40")
+
+    queue.add("a")
+    async with working(queue, handle):
+        await queue.idle()
+    assert looks == [0, 40]
+
+
+async def test_a_key_given_up_is_not_retried_until_it_changes_again() -> None:
+    queue, failures = WorkQueue[str]("test", shortest=1, longest=1), list[int]()
+
+    async def handle(key: str) -> None:
+        raise ValueError("never")
+
+    def twice(key: str, error: Exception, count: int) -> bool:
+        failures.append(count)
+        return count < 2
+
+    async with working(queue, handle, on_failure=twice):
+        queue.add("a")
+        await queue.idle()
+        queue.add("a")
+        await queue.idle()
+    assert failures == [1, 2, 1, 2]
+
+
+async def test_a_success_forgets_the_failures_before() -> None:
+    queue, failures, looks = WorkQueue[str]("test", shortest=1, longest=1), list[int](), 0
+
+    async def handle(key: str) -> None:
+        nonlocal looks
+        looks += 1
+        if looks % 2:
+            raise ValueError("every other time")
+
+    def always(key: str, error: Exception, count: int) -> bool:
+        failures.append(count)
+        return True
+
+    async with working(queue, handle, on_failure=always):
+        for _ in range(2):
+            queue.add("a")
+            await queue.idle()
+    assert failures == [1, 1]
+
+
+async def test_one_keys_failure_does_not_hold_up_the_others() -> None:
+    queue, done = WorkQueue[str]("test", shortest=50, longest=50), list[str]()
+
+    async def handle(key: str) -> None:
+        if key == "bad" and asyncio.get_running_loop().time() == 0:
+            raise ValueError("bad")
+        done.append(key)
+
+    async with working(queue, handle, workers=1):
+        for key in ("bad", "good", "better"):
+            queue.add(key)
+        await queue.idle()
+    assert done == ["good", "better", "bad"]
+
+
+async def test_what_was_not_done_when_the_workers_stopped_is_done_by_the_next() -> None:
+    queue, done = WorkQueue[str]("test", shortest=1000, longest=1000), list[str]()
+
+    async def stuck(key: str) -> None:
+        if key == "failing":
+            raise ValueError("try again in an hour")
+        await asyncio.Event().wait()
+
+    async def handle(key: str) -> None:
+        done.append(key)
+
+    for key in ("failing", "stuck", "waiting"):
+        queue.add(key)
+    async with working(queue, stuck, workers=1):
+        await asyncio.sleep(1)
+    async with working(queue, handle, workers=1):
+        await queue.idle()
+        assert asyncio.get_running_loop().time() < 2
+    assert sorted(done) == ["failing", "stuck", "waiting"]
+
+
+async def test_a_queue_without_keys_is_idle() -> None:
+    queue = WorkQueue[str]("test")
+    await queue.idle()
+    queue.add("a", 1)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.idle(), 10)

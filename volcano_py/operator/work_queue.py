@@ -1,0 +1,145 @@
+"""A queue of keys to be worked on: each key waits once, is never worked on twice at a time, and is retried with pauses.
+
+Controllers put in the key of what changed and look up the newest object when its turn comes. So a hundred changes of
+one object while it waits cost one look, and nothing is ever decided on an old copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+
+from volcano_py.cluster.kubernetes.backoff import Backoff
+from volcano_py.cluster.kubernetes.errors import RequestError
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+Handle = Callable[[KeyT], Awaitable[None]]
+OnFailure = Callable[[KeyT, Exception, int], bool]
+"""Told of a failure (key, error, number of failures in a row); answers whether to try again."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failures of one key in a row."""
+
+    backoff: Backoff
+    count: int = 0
+
+
+def retry_always(_key: Hashable, _error: Exception, _failures: int) -> bool:
+    """Try again, however often it failed."""
+    return True
+
+
+class WorkQueue(Generic[KeyT]):
+    """To be used from one event loop only."""
+
+    def __init__(self, name: str, *, shortest: float = 0.1, longest: float = 30.0) -> None:
+        """`shortest` and `longest`: bounds in seconds of the pause after the first failure and after many."""
+        self.name = name
+        self._shortest, self._longest = shortest, longest
+        self._ready: asyncio.Queue[KeyT] = asyncio.Queue()
+        self._waiting: set[KeyT] = set()
+        self._delayed: dict[KeyT, asyncio.TimerHandle] = {}
+        self._active: set[KeyT] = set()
+        self._again: set[KeyT] = set()
+        self._failures: dict[KeyT, _Failures] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __len__(self) -> int:
+        """Keys that wait, are delayed or are being worked on."""
+        return len(self._waiting) + len(self._delayed) + len(self._active | self._again)
+
+    def add(self, key: KeyT, delay: float = 0.0) -> None:
+        """Work on `key` as soon as a worker is free, or in `delay` seconds. The earlier time wins."""
+        if key in self._waiting:
+            return
+        self._idle.clear()
+        if delay > 0:
+            self._add_later(key, delay)
+            return
+        if (timer := self._delayed.pop(key, None)) is not None:
+            timer.cancel()
+        if key in self._active:
+            self._again.add(key)
+            return
+        self._waiting.add(key)
+        self._ready.put_nowait(key)
+
+    async def run(self, handle: Handle[KeyT], *, workers: int, on_failure: OnFailure[KeyT] = retry_always) -> None:
+        """Work until cancelled, on up to `workers` keys at a time. An error of `handle` only concerns its key."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(workers):
+                    group.create_task(self._work(handle, on_failure), name=f"{self.name} {number}")
+        finally:
+            for timer in self._delayed.values():
+                timer.cancel()
+            self._requeue_delayed()
+
+    async def idle(self) -> None:
+        """Returns when no key waits, is delayed or is being worked on."""
+        await self._idle.wait()
+
+    def _add_later(self, key: KeyT, delay: float) -> None:
+        loop = asyncio.get_running_loop()
+        earlier = self._delayed.get(key)
+        if earlier is not None:
+            if earlier.when() <= loop.time() + delay:
+                return
+            earlier.cancel()
+        self._delayed[key] = loop.call_later(delay, self._delay_over, key)
+
+    def _delay_over(self, key: KeyT) -> None:
+        self._delayed.pop(key, None)
+        self.add(key)
+
+    def _requeue_delayed(self) -> None:
+        """What was delayed when the workers stopped is the first to be done when they start again."""
+        for key in list(self._delayed):
+            del self._delayed[key]
+            self.add(key)
+
+    async def _work(self, handle: Handle[KeyT], on_failure: OnFailure[KeyT]) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._active.add(key)
+            try:
+                await handle(key)
+            except Exception as error:
+                self._active.discard(key)
+                self._failed(key, error, on_failure)
+            except BaseException:
+                # Stopped half-way: not done, so it is still to be done.
+                self._active.discard(key)
+                self.add(key)
+                raise
+            else:
+                self._active.discard(key)
+                self._failures.pop(key, None)
+            if key in self._again:
+                self._again.discard(key)
+                self.add(key)
+            if not (self._waiting or self._delayed or self._active):
+                self._idle.set()
+
+    def _failed(self, key: KeyT, error: Exception, on_failure: OnFailure[KeyT]) -> None:
+        failures = self._failures.get(key) or _Failures(Backoff(self._shortest, self._longest))
+        failures.count += 1
+        if not on_failure(key, error, failures.count):
+            self._failures.pop(key, None)
+            return
+        self._failures[key] = failures
+        # A change that came in meanwhile waits as well: the pause protects the API server, not the key.
+        self._again.discard(key)
+        pause = failures.backoff.delay(at_least=error.retry_after if isinstance(error, RequestError) else 0.0)
+        log.debug("will retry", queue=self.name, key=str(key), failures=failures.count, pause=pause, error=str(error))
+        self.add(key, pause)
