@@ -1,0 +1,354 @@
+"""Counts turned into sentences: what was asked, what is free or allowed, who holds it, and what would help.
+
+Pure functions; callers pass integers in the units of `volcano_py.api.report.Amounts` (CPU in millicores, memory and
+storage in bytes, everything else as counts). A sentence starts in lower case and has no full stop, so that it can
+follow a name or a `Reason`; `nodes_summary` alone ends with one, as kube-scheduler's does. A message is meant to be the
+same in every cycle while nothing changed, so nothing in it may depend on time or on the order of a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.quantity import format_binary
+from volcano_py.api.reasons import Reason
+
+# Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
+# condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
+MOST_REFUSALS: Final = 12
+# Names told in one list, for the same reason.
+_MOST_NAMES: Final = 3
+_LONGEST_ERROR: Final = 200  # characters of a foreign exception's text
+
+_BYTE_RESOURCES: Final = frozenset({"memory", "ephemeral-storage", "storage"})
+_LONGEST_EXACT: Final = 5  # digits; `16383Mi` is readable, `17178820608` is not
+_UNITS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
+
+
+# --- amounts ---------------------------------------------------------------------------------------------------------
+
+
+def number(resource: str, value: int) -> str:
+    """`value` for people, without the resource's name: `3.5` for 3500 millicores, `1.5Gi`, `4`."""
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    if resource == "cpu":
+        whole, milli = divmod(value, 1000)
+        return f"{sign}{whole}.{milli:03d}".rstrip("0").rstrip(".")
+    if resource in _BYTE_RESOURCES or resource.startswith("hugepages-"):
+        return sign + _bytes(value)
+    return f"{sign}{value}"
+
+
+def exact(resource: str, value: int) -> str:
+    """As `number`, never rounded."""
+    if resource in _BYTE_RESOURCES or resource.startswith("hugepages-"):
+        return format_binary(value)
+    return number(resource, value)
+
+
+def numbers(resource: str, *values: int) -> tuple[str, ...]:
+    """`number` of each value, but exact as soon as two different values would read the same (64Gi against 64Gi)."""
+    texts = tuple(number(resource, value) for value in values)
+    if len(set(texts)) < len(set(values)):
+        return tuple(exact(resource, value) for value in values)
+    return texts
+
+
+def amount(resource: str, value: int) -> str:
+    """`3.5 cpu`, `64Gi memory`, `4 nvidia.com/gpu`, `1 pod`."""
+    return _with_name(resource, number(resource, value))
+
+
+def amounts(values: Mapping[str, int]) -> str:
+    """`8 cpu, 64Gi memory, 4 nvidia.com/gpu`: cpu and memory first, zeros left out; `nothing` when all are."""
+    order = sorted(values, key=lambda name: (name != "cpu", name != "memory", name))
+    return ", ".join(amount(name, int(values[name])) for name in order if values[name]) or "nothing"
+
+
+def _with_name(resource: str, text: str) -> str:
+    return f"{text} {'pod' if resource == 'pods' and text == '1' else resource}"
+
+
+def _bytes(value: int) -> str:
+    """The largest unit with at most two decimals; the canonical quantity where that is exact and still short."""
+    suffix, power = next((unit for unit in _UNITS if value >> unit[1]), ("", 0))
+    if (value * 100) & ((1 << power) - 1):
+        canonical = format_binary(value)
+        if len(canonical.rstrip("KMGTPEi")) <= _LONGEST_EXACT:
+            return canonical
+    hundredths = ((value * 100 << 1) + (1 << power)) >> (power + 1)
+    text = f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
+    return text + suffix
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+# kube-scheduler's words for what a node refuses: dashboards, runbooks and people's eyes search for them.
+TOO_MANY_PODS: Final = "Too many pods"
+NODE_UNSCHEDULABLE: Final = "node(s) were unschedulable"
+NODE_AFFINITY_MISMATCH: Final = "node(s) didn't match Pod's node affinity/selector"
+NODE_PORTS_TAKEN: Final = "node(s) didn't have free ports for the requested pod ports"
+
+
+def insufficient_reason(resource: str) -> str:
+    """What a node without room says, in kube-scheduler's words."""
+    return TOO_MANY_PODS if resource == "pods" else f"Insufficient {resource}"
+
+
+def untolerated_taint(key: str, value: str) -> str:
+    """What a tainted node says: `node(s) had untolerated taint {dedicated: ml}`."""
+    return f"node(s) had untolerated taint {{{key}: {value}}}"
+
+
+def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
+    """`0/3 nodes are unavailable: 2 Insufficient cpu, 1 node(s) were unschedulable.`
+
+    Sorted by the refusal's text, not by its count, so that the order stays when a count changes. Beyond
+    `MOST_REFUSALS` the rarest are summed up: `…, 40 for 31 other reasons.`
+    """
+    if total_nodes == 0:
+        return "0/0 nodes are unavailable: there are no nodes."
+    refusals = {reason: int(count) for reason, count in counts.items() if count > 0}
+    head = f"0/{total_nodes} nodes are unavailable"
+    if not refusals:
+        return f"{head}."
+    told = sorted(refusals, key=lambda reason: (-refusals[reason], reason))
+    rest = told[MOST_REFUSALS:]
+    parts = [f"{refusals[reason]} {reason}" for reason in sorted(told[:MOST_REFUSALS])]
+    if rest:
+        parts.append(f"{sum(refusals[reason] for reason in rest)} for {len(rest)} other reason{_s(len(rest))}")
+    return f"{head}: {', '.join(parts)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource that no node has enough of: `free` is the most that any node (`node`, if known) has left."""
+
+    resource: str
+    asked: int
+    free: int
+    node: str = ""
+
+
+def insufficient(shortage: Shortage) -> str:
+    """`asks 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
+    resource = shortage.resource
+    if shortage.free <= 0:
+        return f"asks {amount(resource, shortage.asked)}; no node has any {resource} free"
+    asked, free = numbers(resource, shortage.asked, shortage.free)
+    node = f", {shortage.node}," if shortage.node else ""
+    sentence = f"asks {_with_name(resource, asked)}; the emptiest node{node} has {_with_name(resource, free)} free"
+    return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
+
+
+def nodes_refuse(total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = ()) -> str:
+    """The summary over all nodes, then what was asked and how much of it is free at best."""
+    told = [insufficient(shortage) for shortage in shortages]
+    return " ".join([nodes_summary(total_nodes, counts), *(f"The pod {sentence}." for sentence in told)])
+
+
+def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> str:
+    """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`."""
+    if largest <= 0:
+        return f"asks {amount(resource, asked)}; no node offers {resource}: remove the request or add a node that does"
+    wanted, most = numbers(resource, asked, largest)
+    named = f", {node}," if node else ""
+    return (
+        f"asks {_with_name(resource, wanted)}; the largest node{named} has {_with_name(resource, most)} even when "
+        "empty: ask for less or add a larger node"
+    )
+
+
+# --- gangs -----------------------------------------------------------------------------------------------------------
+
+
+def gang_incomplete(placed: int, total: int, min_member: int, *, cause: str = "") -> str:
+    """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not."""
+    missing = max(min_member - placed, 0)
+    sentence = (
+        f"{placed} of {total} pod{_s(total)} {'has' if placed == 1 else 'have'} a place, minMember is {min_member}: "
+        f"{missing} more must fit before any is bound"
+    )
+    return f"{sentence}; {cause}" if cause else sentence
+
+
+def place_found(node: str, placed: int, min_member: int) -> str:
+    """For a pod that has a place while its gang is incomplete."""
+    missing = max(min_member - placed, 0)
+    return (
+        f"a place on node {node} is found; the pod is bound as soon as {missing} more of its gang "
+        f"{'fits' if missing == 1 else 'fit'} ({placed} of minMember {min_member} so far)"
+    )
+
+
+def gang_unschedulable(missing: int, total: int, summary: str) -> str:
+    """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
+    return f"{missing}/{total} tasks in gang unschedulable: {summary}"
+
+
+def not_enough_tasks(existing: int, min_member: int, *, role: str = "") -> str:
+    """The gang cannot start because pods of it (or of one role of it) do not exist yet."""
+    whose = f" of role {role}" if role else ""
+    field = f"minTaskMember of {role}" if role else "minMember"
+    missing = max(min_member - existing, 0)
+    return (
+        f"{existing} pod{_s(existing)}{whose} {'exists' if existing == 1 else 'exist'}, {field} is {min_member}: "
+        f"create {missing} more or lower {field}"
+    )
+
+
+# --- ceilings --------------------------------------------------------------------------------------------------------
+
+
+class Ceiling(Enum):
+    """What stops a queue: the word in the sentence, and what would help."""
+
+    CAPABILITY = ("capability", "wait until jobs of the queue finish, or raise its spec.capability")
+    REAL_CAPABILITY = (
+        "left for it beside the others' guarantees",
+        "wait until jobs of the queue finish, or lower the guarantees of other queues",
+    )
+    DESERVED = ("deserved", "wait until jobs of the queue finish, or raise its weight or spec.deserved")
+
+    def __init__(self, word: str, remedy: str) -> None:
+        self.word = word
+        self.remedy = remedy
+
+
+def over_ceiling(
+    queue: str,
+    resource: str,
+    *,
+    allocated: int,
+    asked: int,
+    ceiling: int,
+    kind: Ceiling,
+    inqueue: int = 0,
+    above: str = "",
+    holder: str = "",
+) -> str:
+    """`queue team-a: 12 cpu allocated + 8 asked > 16 deserved; …`.
+
+    Args:
+        queue: the queue whose ceiling it is.
+        inqueue: promised to jobs that are let in but hold nothing yet.
+        above: the job's own queue, when `queue` is an ancestor of it.
+        holder: who holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
+    """
+    held, promised, wanted, limit, _ = numbers(
+        resource, allocated, inqueue, asked, ceiling, allocated + inqueue + asked
+    )
+    whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
+    waiting = f" + {promised} promised" if inqueue else ""
+    held_by = f" ({holder})" if holder else ""
+    return (
+        f"{whose}: {_with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} {kind.word}; "
+        f"{kind.remedy}"
+    )
+
+
+def cluster_overcommitted(
+    resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float
+) -> str:
+    """The overcommit plugin's refusal: the cluster is promised to others up to its factor."""
+    limit = int(allocatable * factor)
+    held, promised, wanted, most, total, _ = numbers(
+        resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
+    )
+    return (
+        f"cluster: {_with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
+        f"({total} allocatable x overcommit-factor {factor:g}); wait until jobs finish, add nodes or raise the factor"
+    )
+
+
+def queue_closed(queue: str, state: str) -> str:
+    return f"queue {queue} is {state} and starts no jobs: open it or choose another queue"
+
+
+# --- the rest of the reasons -----------------------------------------------------------------------------------------
+
+
+def queue_not_found(queue: str) -> str:
+    return f"queue {queue} does not exist: create it or name an existing one in spec.queue of the PodGroup"
+
+
+def invalid_queue(queue: str, problem: str) -> str:
+    """`problem` says what is wrong and what would mend it."""
+    return f"queue {queue}: {problem}"
+
+
+def pod_group_not_found(namespace: str, name: str) -> str:
+    return f"PodGroup {namespace}/{name} does not exist: create it or correct the pod's annotation {GROUP_NAME}"
+
+
+def invalid_field(field: str, found: object, fix: str) -> str:
+    """`spec.minMember is -1: must not be negative`; `found` is cut, as anybody can make it long."""
+    return f"{field} is {_cut(repr(found))}: {fix}"
+
+
+def unsupported(features: Sequence[str]) -> str:
+    return f"asks for {_names(features)}, not supported yet: remove it from the pod or use another scheduler"
+
+
+def plugin_error(plugin: str, error: BaseException) -> str:
+    text = _cut(" ".join(str(error).split()))
+    return (
+        f"plugin {plugin} failed ({type(error).__name__}{': ' + text if text else ''}): the pod is left alone in this "
+        "cycle; the scheduler's log has the details"
+    )
+
+
+def scheduling_gated(gates: Sequence[str]) -> str:
+    return f"has the scheduling gate{_s(len(gates))} {_names(gates)}: whoever set {_it(gates)} must remove {_it(gates)}"
+
+
+def refused_by_plugin(plugin: str, rule: str) -> str:
+    return f"plugin {plugin} keeps the job out: {rule}"
+
+
+def role_failed(role: str, cause: str) -> str:
+    """For a pod that was not tried because an identical one had just failed."""
+    whose = f"of role {role} " if role else ""
+    return f"another pod {whose}just like it found no place, so this one was not tried: {cause}"
+
+
+def behind_others(job: str, *, queue: str = "") -> str:
+    """Something else comes first: `job` as namespace/name."""
+    where = f" in queue {queue}" if queue else ""
+    return f"{job} comes first{where}; this one is tried after it"
+
+
+def waiting_for_release(node: str, victims: Sequence[str] = ()) -> str:
+    """`victims`: the pods that must go first, as namespace/name."""
+    who = f" ({_names(victims)})" if victims else ""
+    return f"a place on node {node} is kept for it until pods that are terminating there are gone{who}"
+
+
+def not_yet_evaluated() -> str:
+    return "the scheduler has not come to it yet"
+
+
+def tell(reason: Reason, sentence: str) -> str:
+    """A whole message: the closed code first, so that machines find it, then the sentence."""
+    return f"{reason.value}: {sentence}"
+
+
+def _names(names: Sequence[str]) -> str:
+    told = ", ".join(names[:_MOST_NAMES])
+    return f"{told} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else told
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"

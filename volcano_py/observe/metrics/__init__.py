@@ -1,0 +1,24 @@
+"""Prometheus metrics: Volcano's names and labels, our own beside them, and no global registry.
+
+Each module holds the definitions of one concern and what feeds them; `Metrics` puts them together.
+"""
+
+from volcano_py.observe.metrics.daemon import Reload
+from volcano_py.observe.metrics.definition import Definition, Kind
+from volcano_py.observe.metrics.effects import Outcome
+from volcano_py.observe.metrics.jobs import NamespaceShare
+from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
+from volcano_py.observe.metrics.metrics import CATALOGUE, Metrics, Section
+
+__all__ = [
+    "CATALOGUE",
+    "Definition",
+    "Kind",
+    "Metrics",
+    "NamespaceShare",
+    "Outcome",
+    "Reload",
+    "SchedulingStage",
+    "Section",
+    "TaskStage",
+]

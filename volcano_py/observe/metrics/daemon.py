@@ -1,0 +1,139 @@
+"""The process itself: cycles, configuration, leadership, self-audit, build."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
+
+
+class Reload(StrEnum):
+    """What became of a configuration that was read."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    INVALID = "invalid"
+    """It has errors: the last good one stays in force."""
+    UNREADABLE = "unreadable"
+    """The file or the ConfigMap could not be read."""
+
+
+_CYCLES: Final = Definition(
+    name=PREFIX + "cycles_total",
+    kind=Kind.COUNTER,
+    text="Scheduling cycles by outcome: completed, failed (an error ended it; the next one starts afresh).",
+    labels=("outcome",),
+)
+_LAST_CYCLE: Final = Definition(
+    name=PREFIX + "last_cycle_timestamp_seconds",
+    kind=Kind.GAUGE,
+    text="When the last cycle was completed, in seconds since 1970. An idle cluster runs none.",
+)
+_PLUGIN_ERRORS: Final = Definition(
+    name=PREFIX + "plugin_errors_total",
+    kind=Kind.COUNTER,
+    text="Calls of a plugin that raised; the call is left out for that cycle.",
+    labels=("plugin",),
+)
+_CONFIG_VALID: Final = Definition(
+    name=PREFIX + "config_valid",
+    kind=Kind.GAUGE,
+    text="1 when the configuration read last is in force, 0 when it has errors and an older one is.",
+)
+_RELOADS: Final = Definition(
+    name=PREFIX + "config_reloads_total",
+    kind=Kind.COUNTER,
+    text="Times the configuration was read, by outcome: applied, unchanged, invalid, unreadable.",
+    labels=("outcome",),
+)
+_LAST_RELOAD: Final = Definition(
+    name=PREFIX + "config_last_applied_timestamp_seconds",
+    kind=Kind.GAUGE,
+    text="When the configuration in force was applied, in seconds since 1970.",
+)
+_LEADER: Final = Definition(
+    name=PREFIX + "leader", kind=Kind.GAUGE, text="1 when this replica holds the Lease and schedules, else 0."
+)
+_LEADER_CHANGES: Final = Definition(
+    name=PREFIX + "leader_changes_total", kind=Kind.COUNTER, text="Times this replica won or lost the Lease."
+)
+_DRIFT: Final = Definition(
+    name=PREFIX + "state_drift",
+    kind=Kind.GAUGE,
+    text="Rows that differ between the running sums and sums made afresh from all pods, at the last self-audit. "
+    "Anything but 0 is a bug.",
+)
+_AUDITS: Final = Definition(
+    name=PREFIX + "state_audits_total", kind=Kind.COUNTER, text="Self-audits of the running sums."
+)
+_BUILD: Final = Definition(
+    name=PREFIX + "build_info",
+    kind=Kind.GAUGE,
+    text="1, with the versions this process is made of.",
+    labels=("version", "python", "platform"),
+)
+
+DEFINITIONS: Final = (
+    _CYCLES,
+    _LAST_CYCLE,
+    _PLUGIN_ERRORS,
+    _CONFIG_VALID,
+    _RELOADS,
+    _LAST_RELOAD,
+    _LEADER,
+    _LEADER_CHANGES,
+    _DRIFT,
+    _AUDITS,
+    _BUILD,
+)
+
+
+class DaemonMetrics:
+    def __init__(
+        self, registry: CollectorRegistry, build: Mapping[str, str], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
+        cycles = _CYCLES.counter(registry)
+        self._completed, self._failed = cycles.labels("completed"), cycles.labels("failed")
+        self._last_cycle = _LAST_CYCLE.gauge(registry)
+        self._plugin_errors = _PLUGIN_ERRORS.counter(registry)
+        self._config_valid = _CONFIG_VALID.gauge(registry)
+        reloads = _RELOADS.counter(registry)
+        self._reloads = {outcome: reloads.labels(outcome.value) for outcome in Reload}
+        self._last_reload = _LAST_RELOAD.gauge(registry)
+        self._leader = _LEADER.gauge(registry)
+        self._leader_changes = _LEADER_CHANGES.counter(registry)
+        self._is_leader = False
+        self._drift = _DRIFT.gauge(registry)
+        self._audits = _AUDITS.counter(registry)
+        _BUILD.gauge(registry).labels(*(build[label] for label in _BUILD.labels)).set(1)
+
+    def cycle_completed(self, plugin_errors: Mapping[str, int]) -> None:
+        self._completed.inc()
+        self._last_cycle.set(self._clock())
+        for plugin, count in plugin_errors.items():
+            self._plugin_errors.labels(plugin).inc(count)
+
+    def cycle_failed(self) -> None:
+        self._failed.inc()
+
+    def config_read(self, outcome: Reload) -> None:
+        self._reloads[outcome].inc()
+        self._config_valid.set(outcome in {Reload.APPLIED, Reload.UNCHANGED})
+        if outcome is Reload.APPLIED:
+            self._last_reload.set(self._clock())
+
+    def leading(self, is_leader: bool) -> None:
+        if is_leader != self._is_leader:
+            self._leader_changes.inc()
+        self._is_leader = is_leader
+        self._leader.set(is_leader)
+
+    def audited(self, drifted_rows: int) -> None:
+        self._audits.inc()
+        self._drift.set(drifted_rows)

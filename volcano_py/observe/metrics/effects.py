@@ -1,0 +1,183 @@
+"""What became of decisions: attempts, binds, evictions, preemptions, events, and how much is still to be written."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from volcano_py.observe.metrics.definition import PREFIX, Alias, Definition, Kind, exponential
+
+
+class Outcome(StrEnum):
+    """What the API server made of a request."""
+
+    DONE = "done"
+    CONFLICT = "conflict"
+    """Somebody else was first: 409, or a UID or version that is no longer the one that was decided upon."""
+    GONE = "gone"
+    """The object exists no more: 404."""
+    REFUSED = "refused"
+    """Any other refusal that a retry would not change: 4xx."""
+    FAILED = "failed"
+    """The server or the network failed, or time ran out, after all retries."""
+
+
+# 1 ms to 33 s: a binding takes a few milliseconds on a quiet API server and seconds on a throttled one.
+_REQUEST_SECONDS: Final = exponential(0.001, 2, 16)
+
+_ATTEMPTS: Final = Definition(
+    name=PREFIX + "schedule_attempts_total",
+    kind=Kind.COUNTER,
+    text="Attempts to schedule pods: scheduled (bound), unschedulable (no place in a cycle), error (the bind failed).",
+    labels=("result",),
+    is_volcano=True,
+)
+_DECISIONS: Final = Definition(
+    name=PREFIX + "decisions_total",
+    kind=Kind.COUNTER,
+    text="What cycles decided for pods: bind, evict or pipeline (a place where others are terminating).",
+    labels=("decision",),
+)
+_BINDS: Final = Definition(
+    name=PREFIX + "binds_total",
+    kind=Kind.COUNTER,
+    text="Bindings by what the API server made of them.",
+    labels=("outcome",),
+)
+_BIND_DURATION: Final = Definition(
+    name=PREFIX + "bind_duration_seconds",
+    kind=Kind.HISTOGRAM,
+    text="From sending a binding to its final outcome, retries included, in seconds.",
+    buckets=_REQUEST_SECONDS,
+)
+_EVICTIONS: Final = Definition(
+    name=PREFIX + "evictions_total",
+    kind=Kind.COUNTER,
+    text="Evicted pods by the action that wanted it and by what the API server made of it.",
+    labels=("action", "outcome"),
+)
+_TRANSACTIONS: Final = Definition(
+    name=PREFIX + "eviction_transactions_total",
+    kind=Kind.COUNTER,
+    text="Plans with evictions that were carried out, by action: preempt, reclaim, gangpreempt, gangreclaim.",
+    labels=("action",),
+    is_volcano=True,
+)
+_VICTIMS: Final = Definition(
+    name=PREFIX + "pod_preemption_victims",
+    kind=Kind.GAUGE,
+    text="Victims selected by the last preemption.",
+    is_volcano=True,
+)
+_PREEMPTIONS: Final = Definition(
+    name=PREFIX + "preemption_attempts_total", kind=Kind.COUNTER, text="Preemptions tried."
+)
+_PREEMPTIONS_VOLCANO: Final = Definition(
+    name=PREFIX + "total_preemption_attempts",
+    kind=Kind.UNTYPED,
+    text=f"The same as {_PREEMPTIONS.name}, under Volcano's name.",
+    is_volcano=True,
+)
+_DEPTH: Final = Definition(
+    name=PREFIX + "effects_queue_depth",
+    kind=Kind.GAUGE,
+    text="Effects decided and not yet taken up for writing, by kind (bind, evict, status, event).",
+    labels=("kind",),
+)
+_IN_FLIGHT: Final = Definition(
+    name=PREFIX + "goroutines",
+    kind=Kind.GAUGE,
+    text="Requests under way, by operation such as binding. Here they are asyncio tasks; the name is Volcano's.",
+    labels=("operation",),
+    is_volcano=True,
+)
+_EVENTS: Final = Definition(
+    name=PREFIX + "events_emitted_total",
+    kind=Kind.COUNTER,
+    text="Kubernetes Events written, by type (Normal, Warning).",
+    labels=("type",),
+)
+_EVENTS_DROPPED: Final = Definition(
+    name=PREFIX + "events_dropped_total",
+    kind=Kind.COUNTER,
+    text="Kubernetes Events not written: repeated (the same a moment ago), throttled (too many), failed (refused).",
+    labels=("reason",),
+)
+
+DEFINITIONS: Final = (
+    _ATTEMPTS,
+    _DECISIONS,
+    _BINDS,
+    _BIND_DURATION,
+    _EVICTIONS,
+    _TRANSACTIONS,
+    _VICTIMS,
+    _PREEMPTIONS,
+    _PREEMPTIONS_VOLCANO,
+    _DEPTH,
+    _IN_FLIGHT,
+    _EVENTS,
+    _EVENTS_DROPPED,
+)
+
+
+class EffectMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        attempts = _ATTEMPTS.counter(registry)
+        self._scheduled = attempts.labels("scheduled")
+        self._unschedulable = attempts.labels("unschedulable")
+        self._errors = attempts.labels("error")
+        decisions = _DECISIONS.counter(registry)
+        self._decided = {name: decisions.labels(name) for name in ("bind", "evict", "pipeline")}
+        binds = _BINDS.counter(registry)
+        self._binds = {outcome: binds.labels(outcome.value) for outcome in Outcome}
+        self._bind_duration = _BIND_DURATION.histogram(registry)
+        self._evictions = _EVICTIONS.counter(registry)
+        self._transactions = _TRANSACTIONS.counter(registry)
+        self._victims = _VICTIMS.gauge(registry)
+        self._preemptions = _PREEMPTIONS.counter(registry)
+        registry.register(Alias(_PREEMPTIONS_VOLCANO, self._preemptions))
+        self._depth = _DEPTH.gauge(registry)
+        self._in_flight = _IN_FLIGHT.gauge(registry)
+        self._events = _EVENTS.counter(registry)
+        self._events_dropped = _EVENTS_DROPPED.counter(registry)
+
+    def decided(self, *, binds: int, evictions: int, pipelined: int, unschedulable: int) -> None:
+        """What one cycle decided, and how many pods found no place in it."""
+        for name, count in (("bind", binds), ("evict", evictions), ("pipeline", pipelined)):
+            self._decided[name].inc(count)
+        self._unschedulable.inc(unschedulable)
+
+    def bound(self, outcome: Outcome, seconds: float) -> None:
+        """A binding has its final outcome, `seconds` after it was first sent."""
+        self._binds[outcome].inc()
+        self._bind_duration.observe(seconds)
+        if outcome is Outcome.DONE:
+            self._scheduled.inc()
+        elif outcome is not Outcome.GONE:  # a pod deleted meanwhile is nobody's error
+            self._errors.inc()
+
+    def evicted(self, action: str, outcome: Outcome) -> None:
+        self._evictions.labels(action, outcome.value).inc()
+
+    def preemption_tried(self, victims: int) -> None:
+        self._preemptions.inc()
+        self._victims.set(victims)
+
+    def evictions_committed(self, action: str) -> None:
+        """A plan with evictions was carried out as a whole."""
+        self._transactions.labels(action).inc()
+
+    def queue_depth(self, kind: str, depth: int) -> None:
+        self._depth.labels(kind).set(depth)
+
+    def in_flight(self, operation: str, count: int) -> None:
+        self._in_flight.labels(operation).set(count)
+
+    def event_emitted(self, event_type: str) -> None:
+        self._events.labels(event_type).inc()
+
+    def events_dropped(self, reason: str, count: int = 1) -> None:
+        self._events_dropped.labels(reason).inc(count)
