@@ -105,14 +105,15 @@ def given_binary(name: str, environment: Mapping[str, str], progress: Progress) 
     """The binary the machine provides: one in $KUBEBUILDER_ASSETS as it is, one on PATH if its version will do."""
     assets = environment.get("KUBEBUILDER_ASSETS", "")
     if assets and os.access(candidate := Path(assets) / name, os.X_OK) and candidate.is_file():
-        return candidate.resolve()
+        return candidate.absolute()
     found = shutil.which(name, path=environment.get("PATH", ""))
     if found is None:
         return None
     probe = PROBES[name]
     version = _probe(found, probe, environment)
     if version is not None and probe.oldest <= version <= probe.newest:
-        return Path(found).resolve()
+        # Not resolved: a program that serves under several names looks at the one it was called by.
+        return Path(found).absolute()
     what = f"is {_dotted(version)}" if version is not None else "does not tell its version"
     progress.note(f"{found} {what}, needed is {probe.wanted}: using our own {name} {RECIPES[name].version}")
     return None

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
+import os
 import ssl
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +30,7 @@ from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.layout import Layout, Settings
 from volcano_py.local.processes import ManagedProcess
 from volcano_py.local.progress import Progress
+from volcano_py.local.workdir import WorkDir
 
 _READY_SECONDS = 60.0
 """Measured: 3 s on two idle cores. A machine that compiles at the same time needs many times that."""
@@ -46,8 +46,8 @@ _TOKEN_SECONDS = 24 * 3600
 class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager and KWOK on free ports of the loopback interface.
 
-    `work_dir` receives everything they write; by default a new temporary directory. It is removed on exit unless
-    `keep_data`. `binaries` overrides where the binaries come from (name → path); missing ones are built.
+    `work_dir` receives everything they write, and must be empty or not exist; by default a new temporary directory. It
+    is removed on exit unless `keep_data`. `binaries` overrides where binaries come from (name → path).
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class ControlPlane:
         self._progress = progress if progress is not None else Progress()
         self._keep_data = keep_data
         self._binaries: dict[str, Path] = {}
+        self._work_dir: WorkDir | None = None
         self._layout: Layout | None = None
         self._processes: dict[str, ManagedProcess] = {}
         self._components: dict[str, Component] = {}
@@ -73,9 +74,9 @@ class ControlPlane:
 
     async def __aenter__(self) -> Self:
         self._binaries = await asyncio.to_thread(self._find_binaries)
-        root = self._wanted_work_dir or Path(tempfile.mkdtemp(prefix="volcano-py-"))
+        self._work_dir = WorkDir(self._wanted_work_dir, keep=self._keep_data)
         try:
-            self._layout = Layout(root, self.settings)
+            self._layout = Layout(self._work_dir.path, self.settings)
             await self._bring_up(self._layout)
         except BaseException:
             await self._tear_down()
@@ -251,7 +252,8 @@ class ControlPlane:
         await self._ready(component)
 
     async def _launch(self, component: Component) -> None:
-        process = ManagedProcess(component.name, component.command, self.layout.logs / f"{component.name}.log")
+        log = self.layout.logs / f"{component.name}.log"
+        process = ManagedProcess(component.name, component.command, log, clean_environment(self.layout.root))
         self._components[component.name] = component
         self._processes[component.name] = process
         await process.start()
@@ -292,9 +294,19 @@ class ControlPlane:
             if self._probe is not None:
                 await self._probe.close()
                 self._probe = None
-            if self._layout is not None and not self._keep_data:
-                await asyncio.to_thread(shutil.rmtree, self._layout.root, ignore_errors=True)
             self._layout = None
+            if self._work_dir is not None:
+                await asyncio.to_thread(self._work_dir.close)
+                self._work_dir = None
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """What the processes get of our environment: where programs are, and what tunes Go's runtime.
+
+    Nothing else, because etcd reads each flag from a variable too, and KWOK a configuration below $HOME.
+    """
+    tuning = {name: value for name, value in os.environ.items() if name.startswith("GO")}
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), **tuning}
 
 
 async def service_account_token(client: APIClient, namespace: str, name: str) -> str:

@@ -15,6 +15,8 @@ from volcano_py.local.errors import LocalError, ProcessFailedError
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
+_LOOK_AGAIN_SECONDS = 0.5
+
 _TAIL_LINES = 30
 _TAIL_BYTES = 16_384
 
@@ -45,6 +47,11 @@ class ManagedProcess:
     @property
     def running(self) -> bool:
         return self.pid is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended: its exit code, or minus the number of the signal that ended it. None while it runs."""
+        return self._process.returncode if self._process is not None else None
 
     async def start(self) -> None:
         """Start the command; it may need a while to become ready."""
@@ -93,19 +100,17 @@ class ManagedProcess:
     async def wait_unexpected_end(self) -> None:
         """Return when the process has ended although nobody stopped it."""
         while True:
-            if self._process is None:
-                return
             process = self._process
-            await process.wait()
-            if self._process is process and self._wanted:
-                return
-            # It was stopped on purpose; look again in a while whether it was started anew.
-            await asyncio.sleep(0.5)
+            if process is not None:
+                await process.wait()
+                if self._process is process and self._wanted:
+                    return
+            # Not started yet, or stopped on purpose: look again in a while whether it runs.
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     def failure(self, problem: str) -> ProcessFailedError:
         """An error about this process that shows the end of its log and how it ended, if it did."""
-        code = self._process.returncode if self._process is not None else None
-        return ProcessFailedError(self.name, f"{problem}{_ending(code)} ({self.log})", self.log_tail())
+        return ProcessFailedError(self.name, f"{problem}{_ending(self.exit_code)} ({self.log})", self.log_tail())
 
     def log_tail(self, lines: int = _TAIL_LINES) -> str:
         """The last lines of the log; "" when there is none."""
