@@ -68,5 +68,7 @@ class CycleReport:
     unschedulable_tasks: int = 0
     plugin_errors: Mapping[str, int] = field(default_factory=dict)
     """Plugin name → calls that raised in this cycle."""
+    pipelined_tasks: Mapping[str, str] = field(default_factory=dict)
+    """Pod (namespace/name) → node whose resources are still being released for it."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""

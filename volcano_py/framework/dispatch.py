@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -128,6 +128,14 @@ class Dispatch:
             of_tier = [call for call in calls if call.tier == tier]
             if of_tier:
                 yield of_tier
+
+    def describe_queues(self, plugin: Plugin) -> Mapping[str, Mapping[str, Any]]:
+        """What the plugin tells of queues; nothing when it fails."""
+        try:
+            return plugin.describe_queues()
+        except Exception as error:
+            self.failures.note(plugin.name, "describe_queues", error)
+            return {}
 
     def life(self, hook: str, ssn: Any) -> dict[str, float]:
         """Call `on_session_open` or `on_session_close` of all; returns the seconds each took."""

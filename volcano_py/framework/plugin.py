@@ -12,6 +12,7 @@ point (refuse, no room, no victims, neutral order) for the rest of the cycle, lo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -68,6 +69,10 @@ class Plugin:
     def on_session_close(self, ssn: Session) -> None:
         """Called in tier order after the actions, before statuses are written."""
 
+    def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
+        """Queue name → fields of `api.report.QueueReport` that this plugin works out. Asked at the end of a cycle."""
+        return {}
+
     # -- order -----------------------------------------------------------------------------------------------------
 
     def job_order(self, job: Job) -> Key:
@@ -101,7 +106,7 @@ class Plugin:
         raise NotImplementedError
 
     def tasks_to_ready(self, job: Job) -> int:
-        """At least how many more tasks `job_ready` wants: lets the placer work in one sweep. The largest answer holds."""
+        """At least how many more tasks `job_ready` wants; they are placed in one sweep. The largest answer holds."""
         raise NotImplementedError
 
     def job_pipelined(self, job: Job) -> Ballot:

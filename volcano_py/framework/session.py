@@ -22,7 +22,7 @@ from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import NodeIndex
-from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 
@@ -63,11 +63,12 @@ class Session:
         self.queues = dict(snapshot.queues)
         self.fit_errors: dict[int, dict[int, FitError]] = {}
         self.notes: dict[int, Refusal] = {}
-        self.evicted_for: set[int] = set()
-        """Task rows that were pipelined onto room made by evictions."""
+        self.tentative: dict[int, int] = {}
+        """Task row → node row of a place that was found and given back because the gang was incomplete."""
         self._refusals: list[Refusal | None] = [None]
         self._refusal_ids: dict[Refusal, int] = {}
         self._jobs: dict[int, Job] = {}
+        self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self._classes = _ClassColumns(snapshot)
         self._queue_of_slot = {queue.slot: queue for queue in self.queues.values()}
         self._pending = self._collect_pending()
@@ -120,10 +121,12 @@ class Session:
 
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
         """Jobs that have tasks to place, with the rows of those tasks."""
+        status = self.ledger.tasks.status
         for row, rows in self._pending.items():
             job = self.job(row)
-            if job is not None:
-                yield job, rows
+            waiting = rows[status[rows] == TaskStatus.PENDING]
+            if job is not None and len(waiting):
+                yield job, waiting
 
     def task_class(self, row: int) -> TaskClass:
         """The class of a task row."""
@@ -136,9 +139,29 @@ class Session:
         assert found is not None, "a task row without a task"
         return found
 
+    @property
+    def best_effort_classes(self) -> NDArray[np.bool_]:
+        """[C] classes that ask for nothing but a pod's place."""
+        return self._classes.best_effort
+
+    def role_count(self, job: Job, role: int, statuses: Sequence[TaskStatus]) -> int:
+        """Tasks of a role of the job in any of the statuses."""
+        tasks, rows = self.ledger.tasks, self.tasks_of(job)
+        return int(((tasks.role[rows] == role) & np.isin(tasks.status[rows], statuses)).sum())
+
     def tasks_of(self, job: Job) -> Rows:
         """Rows of all tasks of a job."""
-        return np.flatnonzero(self.ledger.tasks.job == job.row)
+        return self.tasks_of_row(job.row)
+
+    def tasks_of_row(self, job_row: int) -> Rows:
+        """Rows of all tasks of the job in that row, whether or not its PodGroup exists."""
+        if self._by_job is None:
+            jobs = self.ledger.tasks.job
+            order = np.argsort(jobs, kind="stable")
+            self._by_job = (order, jobs[order])
+        order, sorted_jobs = self._by_job
+        first, last = np.searchsorted(sorted_jobs, (job_row, job_row + 1))
+        return order[first:last]
 
     def sum_by_queue(self, per_job: NDArray[Any], rows: Rows) -> dict[str, NDArray[Any]]:
         """[R] sums of `per_job` [len(rows), R] by queue name, for all queues."""
@@ -168,6 +191,10 @@ class Session:
         known = self.notes.get(job.row)
         if known is None or refusal.reason.rank < known.reason.rank:
             self.notes[job.row] = refusal
+
+    def let_in(self, job: Job) -> None:
+        """The PodGroup leaves Pending: its pods may be created and placed."""
+        self.ledger.jobs.phase[job.row] = Phase.INQUEUE
 
     def note_misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
         self.fit_errors.setdefault(job.row, {})[task_class.row] = error

@@ -82,8 +82,11 @@ class Statement:
             self._ssn.placer.touch(placement.nodes)
             if operation.kind is Kind.EVICT:
                 self._ssn.tell_allocated(placement)
-            else:
-                self._ssn.tell_deallocated(placement)
+                continue
+            if placement.task_class.best_effort:
+                placement.job.best_effort_pending += placement.count
+            self._ssn.tentative.update(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
+            self._ssn.tell_deallocated(placement)
 
     def discard(self) -> None:
         """Undo everything."""
@@ -106,6 +109,8 @@ class Statement:
         operation = self._remember(kind, placement, "", "")
         self._ssn.ledger.move(placement.rows, status, placement.nodes)
         self._operations.append(operation)
+        if placement.task_class.best_effort:
+            placement.job.best_effort_pending -= placement.count
         self._ssn.placer.touch(placement.nodes)
         self._ssn.tell_allocated(placement)
 

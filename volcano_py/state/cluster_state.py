@@ -340,7 +340,9 @@ class ClusterState:
             self._jobs[row] = read_job(group, self.default_queue).info
         phase = Phase.of(group.status.phase)
         moved = jobs.phase[row] != phase
-        jobs.phase[row] = phase
+        jobs.phase[row] = jobs.stored_phase[row] = phase
+        status = group.status
+        jobs.stored_counts[row] = (status.running, status.succeeded, status.failed)
         if moved or not unchanged:
             self.on_change(True)
 

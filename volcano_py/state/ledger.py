@@ -93,6 +93,8 @@ class JobTable(Table):
     created: NDArray[np.float64]
     has_min_resources: NDArray[np.bool_]
     min_resources: NDArray[np.int64]
+    stored_phase: NDArray[np.int8]
+    stored_counts: NDArray[np.int64]
     counts: NDArray[np.int32]
     allocated: NDArray[np.int64]
     columns = {
@@ -105,6 +107,9 @@ class JobTable(Table):
         "created": Column(np.float64, 0.0),
         "has_min_resources": Column(np.bool_, False),
         "min_resources": Column(np.int64, 0, RESOURCES),
+        # what the API server has: phase, and running, succeeded, failed
+        "stored_phase": Column(np.int8, 0),
+        "stored_counts": Column(np.int64, 0, 3),
         "counts": Column(np.int32, 0, STATUS_COUNT),
         "allocated": Column(np.int64, 0, RESOURCES),
     }

@@ -1,0 +1,192 @@
+"""allocate: find nodes for pending tasks, gang by gang, and bind what is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.job import FitError, Job
+from volcano_py.framework.ordering import Heap
+from volcano_py.framework.session import Session
+from volcano_py.framework.statement import Statement
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A job with the tasks it still wants placed in this cycle, in task order."""
+
+    job: Job
+    tasks: Rows
+    best_effort: Rows
+    """Its pending tasks that ask for nothing; only used to complete the gang, the rest is backfill's."""
+    failed_roles: set[int] = field(default_factory=set)
+
+    def run_length(self, ssn: Session) -> int:
+        """How many tasks at the front are alike: same class and role."""
+        tasks = ssn.ledger.tasks
+        alike = (tasks.task_class[self.tasks] == tasks.task_class[self.tasks[0]]) & (
+            tasks.role[self.tasks] == tasks.role[self.tasks[0]]
+        )
+        return len(alike) if alike.all() else int(np.argmin(alike))
+
+
+class Allocate(Action):
+    """Queues take turns in queue order, each with its best job.
+
+    A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A
+    gang that cannot be completed gives everything back, unless it would be complete once what is being released is
+    free: then it keeps its places for the cycle. A gang that was bound in part (a restart, a failed binding) goes
+    before everything else, because what it holds is of no use until it is whole.
+    """
+
+    name = "allocate"
+
+    def execute(self, ssn: Session) -> None:
+        by_queue, unfinished = self._collect(ssn)
+        for work in unfinished:
+            Turn(ssn, work, alone=False).take()
+        queues: Heap[QueueInfo] = Heap(ssn.queue_key, (ssn.queues[name] for name in by_queue))
+        while queues:
+            queue = queues.pop()
+            works = by_queue[queue.name]
+            if not works or ssn.overused(queue):
+                continue
+            work = works.pop()
+            alone = not works and not queues
+            if Turn(ssn, work, alone=alone).take() and len(work.tasks):
+                works.push(work)
+            queues.push(queue)
+
+    def _collect(self, ssn: Session) -> tuple[dict[str, Heap[Work]], list[Work]]:
+        """Work by queue, and the gangs that are bound in part."""
+        enqueue_decides = "enqueue" in ssn.configuration.actions
+        best_effort = ssn.best_effort_classes
+        by_queue: dict[str, list[Work]] = {}
+        unfinished: list[Work] = []
+        for job, rows in ssn.jobs_with_pending_tasks():
+            if job.is_pending:
+                if enqueue_decides:
+                    continue
+                ssn.let_in(job)
+            refusal = ssn.job_valid(job)
+            if refusal is not None:
+                ssn.note(job, refusal)
+                continue
+            light = best_effort[ssn.ledger.tasks.task_class[rows]]
+            if light.all():
+                continue
+            work = Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light]))
+            if job.allocated_tasks > 0 and not ssn.job_ready(job):
+                unfinished.append(work)
+            by_queue.setdefault(job.queue.name, []).append(work)
+        unfinished.sort(key=lambda work: ssn.job_key(work.job))
+        for work in unfinished:
+            by_queue[work.job.queue.name].remove(work)
+        return {name: Heap(lambda work: ssn.job_key(work.job), works) for name, works in by_queue.items()}, unfinished
+
+
+class Turn:
+    """One turn of one job."""
+
+    def __init__(self, ssn: Session, work: Work, *, alone: bool) -> None:
+        """`alone`: nobody else competes, so a ready job may place all its tasks in one turn."""
+        self._ssn = ssn
+        self._work = work
+        self._job = work.job
+        self._alone = alone
+        self._statement: Statement = ssn.statement()
+
+    def take(self) -> bool:
+        """True when the job is ready and what was placed is committed."""
+        was_ready = self._ssn.job_ready(self._job)
+        while len(self._work.tasks):
+            if not self._place_front(was_ready):
+                break
+            if self._ssn.job_ready(self._job) and len(self._statement):
+                break
+        if self._ssn.job_ready(self._job) and self._complete_with_best_effort():
+            self._statement.commit()
+            return True
+        if len(self._statement) and self._ssn.job_pipelined(self._job):
+            return False
+        self._statement.discard()
+        return False
+
+    def _place_front(self, was_ready: bool) -> bool:
+        """Place, or give up on, tasks at the front. False when the rest of the job need not be tried."""
+        ssn, work = self._ssn, self._work
+        length = work.run_length(ssn)
+        first = int(work.tasks[0])
+        task_class, role = ssn.task_class(first), int(ssn.ledger.tasks.role[first])
+        if role and role in work.failed_roles:
+            work.tasks = work.tasks[length:]
+            return True
+        room = ssn.allocatable(self._job.queue, task_class)
+        if room.count <= 0:
+            if room.refusal is not None:
+                ssn.note(self._job, room.refusal)
+            work.tasks = work.tasks[length:]
+            return True
+        if (refusal := ssn.pre_predicate(task_class)) is not None:
+            total = int(ssn.ledger.nodes.present.sum())
+            return self._misfit(task_class, role, length, FitError(total, {refusal.message: total}, refusal))
+        wanted = length if was_ready and self._alone else 1 if was_ready else ssn.tasks_to_ready(self._job)
+        placed = self._place(task_class, work.tasks[: max(1, min(length, wanted, room.count))])
+        if not placed:
+            return self._misfit(task_class, role, length, ssn.placer.misfit(task_class))
+        work.tasks = work.tasks[placed:]
+        return True
+
+    def _place(self, task_class: TaskClass, rows: Rows) -> int:
+        """Place as many of the rows as the next choice covers; how many that were."""
+        ssn = self._ssn
+        nominated = ssn.nodes.rows.get(ssn.task_info(int(rows[0])).nominated_node, -1)
+        choice = ssn.placer.choose_on(task_class, nominated) if nominated >= 0 else None
+        if choice is None or not len(choice.nodes):
+            choice = ssn.placer.choose(task_class, len(rows))
+        placed = rows[: len(choice.nodes)]
+        if len(placed):
+            put = self._statement.pipeline if choice.pipelined else self._statement.allocate
+            put(self._job, task_class, placed, choice.nodes)
+        return len(placed)
+
+    def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
+        """No node for the class: its other tasks here need not be tried; whether the rest of the job is worth it."""
+        self._ssn.note_misfit(self._job, task_class, error)
+        self._work.tasks = self._work.tasks[length:]
+        self._work.failed_roles.add(role)
+        return self._worth_going_on()
+
+    def _worth_going_on(self) -> bool:
+        job, ssn = self._job, self._ssn
+        minimums = job.info.min_task_member
+        if job.min_member == job.tasks:
+            return False
+        if job.min_member < sum(minimums.values()):
+            roles = ssn.ledger.tasks.role[self._work.tasks]
+            hopeful = int((~np.isin(roles, list(self._work.failed_roles))).sum())
+            return job.ready + hopeful >= job.min_member
+        return all(
+            ssn.role_count(job, role, (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))
+            >= minimums.get(ssn.snapshot.roles[role], 0)
+            for role in self._work.failed_roles
+        )
+
+    def _complete_with_best_effort(self) -> bool:
+        """Tasks that ask for nothing count as ready before they are placed; make it true before anything is bound."""
+        missing = min(self._job.min_member - self._job.ready, len(self._work.best_effort))
+        while missing > 0:
+            rows = self._work.best_effort
+            task_class = self._ssn.task_class(int(rows[0]))
+            if self._ssn.pre_predicate(task_class) is not None or not self._place(task_class, rows[:1]):
+                self._ssn.note_misfit(self._job, task_class, self._ssn.placer.misfit(task_class))
+                return False
+            self._work.best_effort = rows[1:]
+            missing -= 1
+        return True

@@ -1,0 +1,53 @@
+"""backfill: place tasks that ask for nothing, which need no share and no free resources but a pod's place."""
+
+from __future__ import annotations
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.job import FitError, Job
+from volcano_py.framework.session import Session
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+
+class Backfill(Action):
+    """Queue by queue, job by job, task by task in order, each once; bound when the job is ready with it."""
+
+    name = "backfill"
+
+    def execute(self, ssn: Session) -> None:
+        by_queue: dict[str, list[tuple[Job, Rows]]] = {}
+        for job, rows in ssn.jobs_with_pending_tasks():
+            if job.is_pending:
+                continue
+            light = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
+            if len(light) and ssn.job_valid(job) is None:
+                by_queue.setdefault(job.queue.name, []).append((job, light))
+        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
+            for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.job_key(work[0])):
+                self._fill(ssn, job, ssn.ordered_tasks(rows))
+
+    def _fill(self, ssn: Session, job: Job, rows: Rows) -> None:
+        statement = ssn.statement()
+        failed: set[int] = set()
+        for row in rows.tolist():
+            task_class = ssn.task_class(row)
+            if task_class.row in failed:
+                continue
+            if (refusal := ssn.pre_predicate(task_class)) is not None:
+                total = int(ssn.ledger.nodes.present.sum())
+                self._fail(ssn, job, task_class, FitError(total, {refusal.message: total}, refusal), failed)
+                continue
+            choice = ssn.placer.choose(task_class, 1)
+            if not len(choice.nodes):
+                self._fail(ssn, job, task_class, ssn.placer.misfit(task_class), failed)
+            elif not choice.pipelined:
+                statement.allocate(job, task_class, rows[rows == row], choice.nodes)
+        if ssn.job_ready(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    @staticmethod
+    def _fail(ssn: Session, job: Job, task_class: TaskClass, error: FitError, failed: set[int]) -> None:
+        ssn.note_misfit(job, task_class, error)
+        failed.add(task_class.row)

@@ -1,0 +1,55 @@
+"""enqueue: let pending PodGroups into the cluster (Pending → Inqueue), so that their pods are created and placed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.job import Job
+from volcano_py.framework.ordering import Heap
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import Vote
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.snapshot import Phase
+
+
+class Enqueue(Action):
+    """Queues in queue order take turns, each with its best pending job.
+
+    A job without minResources always enters; others need the plugins' votes. A refused job is not tried again in this
+    cycle and does not hold up those behind it. Nothing is placed; plugins remember what they let in.
+    """
+
+    name = "enqueue"
+
+    def execute(self, ssn: Session) -> None:
+        waiting = self._collect(ssn)
+        queues: Heap[QueueInfo] = Heap(ssn.queue_key, (ssn.queues[name] for name in waiting))
+        while queues:
+            queue = queues.pop()
+            jobs = waiting[queue.name]
+            if not jobs:
+                continue
+            self._consider(ssn, jobs.pop())
+            queues.push(queue)
+
+    def _collect(self, ssn: Session) -> dict[str, Heap[Job]]:
+        """Pending jobs by queue."""
+        rows = ssn.job_rows()
+        pending = rows[np.isin(ssn.ledger.jobs.phase[rows], (Phase.NONE, Phase.PENDING))]
+        by_queue: dict[str, list[Job]] = {}
+        for row in pending.tolist():
+            job = ssn.job(row)
+            if job is not None and job.info.problem is None:
+                by_queue.setdefault(job.queue.name, []).append(job)
+        return {name: Heap(ssn.job_key, jobs) for name, jobs in by_queue.items()}
+
+    def _consider(self, ssn: Session, job: Job) -> None:
+        if job.min_resources is not None:
+            ballot = ssn.job_enqueueable(job)
+            if ballot.vote is Vote.REJECT:
+                if ballot.refusal is not None:
+                    ssn.note(job, ballot.refusal)
+                return
+        ssn.job_enqueued(job)
+        ssn.let_in(job)

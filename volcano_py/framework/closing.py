@@ -1,0 +1,231 @@
+"""The end of a cycle: phases, conditions and queue sums. Only what changed becomes an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api import explain, names
+from volcano_py.api.effects import Effect, Event, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import Condition
+from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.reasons import Reason
+from volcano_py.api.report import PendingJob
+from volcano_py.framework.job import Job
+from volcano_py.framework.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
+from volcano_py.state.axis import canonical
+from volcano_py.state.infos import JobInfo, QueueInfo, TaskInfo
+from volcano_py.state.ledger import NOWHERE, JobTable
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from volcano_py.state.task_class import Refusal
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
+_FINISHED = np.flatnonzero(FINISHED_STATUSES)
+_COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
+# A PodGroup is often created a moment after its first pods; before this age (seconds) its absence is not worth a word.
+_ORPHAN_AGE = 2.0
+
+
+class Closing:
+    """Works out the statuses of one finished cycle."""
+
+    def __init__(self, ssn: Session, cycle: str) -> None:
+        self._ssn = ssn
+        self._cycle = cycle
+        self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
+        self.pending: list[PendingJob] = []
+
+    def effects(self) -> list[Effect]:
+        """All statuses that differ from what the API server has."""
+        told: list[Effect] = []
+        for job in self._jobs_to_judge():
+            told.extend(self._judge(job))
+        told.extend(self._jobs_without_queue())
+        told.extend(self._pods_without_group())
+        told.extend(self._queues())
+        return told
+
+    # -- PodGroups -------------------------------------------------------------------------------------------------
+
+    def _jobs_to_judge(self) -> Iterator[Job]:
+        """Jobs that wait for something or whose phase or counts are not what the API server has."""
+        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+        rows = ssn.job_rows()
+        phases = self._phases()
+        waiting = jobs.counts[rows][:, _UNPLACED].any(axis=1)
+        not_running = ~np.isin(phases[rows], (Phase.RUNNING, Phase.COMPLETED))
+        for row in rows[waiting | not_running | self._differs(rows, phases)].tolist():
+            job = ssn.job(row)
+            if job is not None:
+                jobs.phase[row] = phases[row]
+                yield job
+
+    def _differs(self, rows: NDArray[np.intp], phases: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """[K] whether phase or counts differ from the PodGroup as it is stored."""
+        jobs = self._ssn.ledger.jobs
+        moved: NDArray[np.bool_] = jobs.stored_phase[rows] != phases[rows]
+        return moved | (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
+
+    def _phases(self) -> NDArray[np.int8]:
+        """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
+        jobs: JobTable = self._ssn.ledger.jobs
+        scheduled = jobs.counts[:, _SCHEDULED].sum(axis=1) + self._releasing_on_nodes()
+        finished = jobs.counts[:, _FINISHED].sum(axis=1)
+        unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
+        enough = (scheduled >= jobs.min_member) & (scheduled > 0)
+        complete = enough & (finished == scheduled) & ~unplaced
+        phases = np.where(jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
+        phases = np.where(enough, Phase.RUNNING, phases)
+        result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
+        return result
+
+    def _releasing_on_nodes(self) -> NDArray[np.int64]:
+        tasks = self._ssn.ledger.tasks
+        rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
+        return np.bincount(tasks.job[rows], minlength=self._ssn.ledger.jobs.size)
+
+    def _judge(self, job: Job) -> Iterator[Effect]:
+        ssn = self._ssn
+        ready = ssn.job_ready(job)
+        phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
+        conditions = job.info.conditions
+        waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
+        verdict: Refusal | None = None
+        if waits or not ready or phase in (Phase.PENDING, Phase.INQUEUE):
+            verdict = self._verdict(job, phase)
+        filled_by_leavers = not waits and job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
+        if ready and job.tasks and job.ready:
+            conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
+        elif verdict is not None and not filled_by_leavers:
+            if job.count(TaskStatus.RUNNING):
+                phase = Phase.UNKNOWN
+                ssn.ledger.jobs.phase[job.row] = phase
+            reason = _condition_reason(verdict)
+            conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
+        yield from self._status(job.info, phase, conditions, _status_counts(ssn.ledger.jobs.counts[job.row]))
+        if verdict is not None:
+            for row, told in pod_verdicts(ssn, job, verdict):
+                yield from self._pod(ssn.task_info(row), told)
+
+    def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
+        if not job.tasks and phase is Phase.INQUEUE:
+            return None  # let in; whoever creates its pods has not done so yet
+        verdict = job_verdict(self._ssn, job)
+        message = explain.tell(verdict.reason, verdict.message)
+        self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
+        return verdict
+
+    def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
+        """The conditions with one of `kind` True; untouched when it says the same already."""
+        known = next((condition for condition in conditions if condition.type == kind), None)
+        if known is not None and (known.status, known.reason, known.message) == ("True", reason, message):
+            return tuple(conditions)
+        made = Condition(
+            type=kind,
+            status="True",
+            reason=reason,
+            message=message,
+            last_transition_time=self._moment,
+            transition_id=self._cycle,
+        )
+        if known is None:
+            return (*conditions, made)
+        return tuple(made if condition is known else condition for condition in conditions)
+
+    def _status(
+        self, info: JobInfo, phase: Phase, conditions: tuple[Condition, ...], counts: tuple[int, int, int]
+    ) -> Iterator[Effect]:
+        if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts):
+            return
+        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts)
+        changed = [condition for condition in conditions if condition not in info.conditions]
+        for condition in changed:
+            if condition.type == names.UNSCHEDULABLE:
+                yield Event(info.ref, "Warning", names.UNSCHEDULABLE, condition.message)
+            elif condition.type == names.SCHEDULED:
+                yield Event(info.ref, "Normal", names.SCHEDULED, names.POD_GROUP_READY)
+
+    # -- what no session job stands for ------------------------------------------------------------------------------
+
+    def _jobs_without_queue(self) -> Iterator[Effect]:
+        ssn = self._ssn
+        known = np.flatnonzero(ssn.ledger.jobs.known)
+        for row in np.setdiff1d(known, ssn.job_rows()).tolist():
+            info = ssn.snapshot.jobs[row]
+            if info is None:
+                continue
+            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue))
+            message = explain.tell(refusal.reason, refusal.message)
+            phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
+            counts = ssn.ledger.jobs.counts[row]
+            pending = int(counts[TaskStatus.PENDING])
+            self.pending.append(PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending))
+            conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
+            yield from self._status(info, phase, conditions, _status_counts(counts))
+            yield from self._pods_of(row, refusal)
+
+    def _pods_without_group(self) -> Iterator[Effect]:
+        """Pods that name a PodGroup that does not exist."""
+        ssn = self._ssn
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        orphans = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        orphans = orphans[~jobs.known[tasks.job[orphans]] & (tasks.created[orphans] <= ssn.now - _ORPHAN_AGE)]
+        for row in np.unique(tasks.job[orphans]).tolist():
+            namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
+            text = explain.pod_group_not_found(namespace, name)
+            yield from self._pods_of(row, Refusal(Reason.POD_GROUP_NOT_FOUND, text))
+
+    def _pods_of(self, job_row: int, refusal: Refusal) -> Iterator[Effect]:
+        tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(job_row)
+        rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
+        for row in rows.tolist():
+            yield from self._pod(self._ssn.task_info(row), PodVerdict(names.POD_REASON_UNDETERMINED, refusal))
+
+    def _pod(self, info: TaskInfo, verdict: PodVerdict) -> Iterator[Effect]:
+        message = verdict.message
+        if info.told != (verdict.reason, message):
+            yield PodCondition(info.ref, verdict.reason, message, verdict.refusal.reason)
+            yield Event(info.ref, "Warning", "FailedScheduling", message)
+
+    # -- queues ----------------------------------------------------------------------------------------------------
+
+    def _queues(self) -> Iterator[Effect]:
+        ssn = self._ssn
+        rows = np.flatnonzero(ssn.ledger.jobs.known)
+        sums = ssn.sum_by_queue(ssn.ledger.jobs.allocated[rows], rows)
+        for name, queue in ssn.queues.items():
+            amounts = ssn.axis.amounts(sums[name])
+            allocated = {resource: canonical(resource, units) for resource, units in amounts.items()}
+            for resource in ("cpu", "memory"):
+                allocated.setdefault(resource, "0")
+            if not _same_amounts(allocated, queue):
+                yield QueueAllocated(name, allocated)
+
+
+def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
+    """status.running, succeeded, failed."""
+    return int(counts[TaskStatus.RUNNING]), int(counts[TaskStatus.SUCCEEDED]), int(counts[TaskStatus.FAILED])
+
+
+def _condition_reason(verdict: Refusal) -> str:
+    """Volcano's strings: what fails validity has its own, everything else is «not enough resources»."""
+    if verdict.reason is Reason.NOT_ENOUGH_TASKS:
+        return names.NOT_ENOUGH_PODS_OF_TASK if "minTaskMember" in verdict.message else names.NOT_ENOUGH_TASKS
+    return names.NOT_ENOUGH_RESOURCES
+
+
+def _same_amounts(allocated: dict[str, str], queue: QueueInfo) -> bool:
+    try:
+        stored = {name: parse_quantity(text) for name, text in queue.allocated.items()}
+    except QuantityError:
+        return False
+    return stored == {name: parse_quantity(text) for name, text in allocated.items()}

@@ -1,0 +1,41 @@
+"""What a cycle tells of every queue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.api.report import QueueReport
+from volcano_py.state.snapshot import Phase
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def queue_reports(ssn: Session) -> dict[str, QueueReport]:
+    """Sums and ceilings by queue; the plugin that owns queues completes them through `describe_queues`."""
+    jobs = ssn.ledger.jobs
+    rows = np.flatnonzero(jobs.known)
+    allocated = ssn.sum_by_queue(jobs.allocated[rows], rows)
+    phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
+    reports = {
+        name: QueueReport(
+            name=name,
+            weight=queue.weight,
+            parent=queue.parent,
+            state=queue.state or "Open",
+            allocated=ssn.axis.amounts(allocated[name]),
+            deserved=ssn.axis.amounts(queue.deserved),
+            capability=ssn.axis.amounts(queue.capability),
+            guarantee=ssn.axis.amounts(queue.guarantee),
+            pod_groups={phase.text or "Pending": int(phases[name][phase]) for phase in Phase if phases[name][phase]},
+        )
+        for name, queue in ssn.queues.items()
+    }
+    for plugin in ssn.dispatch.plugins:
+        for name, facts in ssn.dispatch.describe_queues(plugin).items():
+            if name in reports:
+                reports[name] = replace(reports[name], **facts)
+    return reports

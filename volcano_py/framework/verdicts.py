@@ -1,0 +1,111 @@
+"""The one reason told for each job that does not run, and for each of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.api import explain, names
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Job
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import Refusal
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """What is written on a pod: `reason` of the condition, the closed code and the whole message."""
+
+    reason: str
+    refusal: Refusal
+
+    @property
+    def message(self) -> str:
+        return explain.tell(self.refusal.reason, self.refusal.message)
+
+
+def job_verdict(ssn: Session, job: Job) -> Refusal:
+    """Why the job does not run (all of it): what must be mended first, by the rank of reasons."""
+    return min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
+
+
+def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
+    if (invalid := ssn.job_valid(job)) is not None:
+        yield invalid
+    if (note := ssn.notes.get(job.row)) is not None:
+        yield note
+    rows = ssn.tasks_of(job)
+    tasks = ssn.ledger.tasks
+    waiting = rows[tasks.status[rows] == TaskStatus.PENDING]
+    for class_row in np.unique(tasks.task_class[waiting]).tolist():
+        problem = ssn.snapshot.classes[class_row]
+        if problem is not None and problem.problem is not None:
+            yield problem.problem
+    gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
+    if gates:
+        yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
+    for error in ssn.fit_errors.get(job.row, {}).values():
+        yield error.refusal
+    if job.waiting:
+        node = ssn.snapshot.nodes[int(tasks.node[rows[tasks.status[rows] == TaskStatus.PIPELINED][0]])].name
+        yield Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
+    if any(row in ssn.tentative for row in waiting.tolist()):
+        yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
+    yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
+
+
+def gang_message(job: Job, verdict: Refusal) -> str:
+    """Volcano's «n/m tasks in gang unschedulable» with our code in front and the reason behind."""
+    missing = max(job.min_member - job.ready, 0) or job.pending_tasks
+    return explain.tell(verdict.reason, explain.gang_unschedulable(missing, job.tasks, verdict.message))
+
+
+def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int, PodVerdict]]:
+    """Task row → what to tell, for every task of the job that waits and is not gated."""
+    tasks = ssn.ledger.tasks
+    rows = ssn.tasks_of(job)
+    rows = rows[np.isin(tasks.status[rows], _WAITING) & ~tasks.gated[rows]]
+    by_class: dict[int, PodVerdict] = {}
+    found: PodVerdict | None = None
+    for row in rows.tolist():
+        if row in ssn.tentative or tasks.status[row] == TaskStatus.ALLOCATED:
+            if found is None:
+                text = _gang(ssn, job, rows)
+                found = PodVerdict(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
+            yield row, found
+        elif tasks.status[row] == TaskStatus.PIPELINED:
+            node = ssn.snapshot.nodes[int(tasks.node[row])].name
+            refusal = Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
+            yield row, PodVerdict(names.POD_REASON_UNSCHEDULABLE, refusal)
+        else:
+            class_row = int(tasks.task_class[row])
+            if class_row not in by_class:
+                by_class[class_row] = _pending(ssn, job, class_row, verdict)
+            yield row, by_class[class_row]
+
+
+_WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+
+
+def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:
+    """Only what nodes refuse is `Unschedulable`: a node more would help, and autoscalers act on the word."""
+    task_class = ssn.snapshot.classes[class_row]
+    if task_class is not None and task_class.problem is not None:
+        return PodVerdict(names.POD_REASON_ERROR, task_class.problem)
+    error = ssn.fit_errors.get(job.row, {}).get(class_row)
+    if error is not None:
+        return PodVerdict(names.POD_REASON_UNSCHEDULABLE, error.refusal)
+    return PodVerdict(names.POD_REASON_UNDETERMINED, verdict)
+
+
+def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
+    placed = job.ready + sum(int(row) in ssn.tentative for row in waiting)
+    causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
+    return explain.gang_incomplete(placed, job.tasks, job.min_member, cause=causes[0] if causes else "")

@@ -1,0 +1,148 @@
+"""One scheduling cycle, top-down. The live daemon, `simulate`, replay, benchmarks and tests all run this code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from volcano_py.actions import BUILTIN_ACTIONS
+from volcano_py.api.effects import Bind, Effect, Evict
+from volcano_py.api.report import CycleReport
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.closing import Closing
+from volcano_py.framework.queue_reports import queue_reports
+from volcano_py.framework.registry import Registry
+from volcano_py.framework.session import Emit, Session
+from volcano_py.plugins import BUILTIN_PLUGINS
+from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.status import TaskStatus
+
+log = structlog.get_logger(__name__)
+
+
+def builtin_registry() -> Registry:
+    """The plugins and actions of this package."""
+    return Registry.of(BUILTIN_PLUGINS, BUILTIN_ACTIONS)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Passes effects on and counts them."""
+
+    emit: Emit
+    binds: int = 0
+    evictions: int = 0
+
+    def __call__(self, effects: Sequence[Effect]) -> None:
+        self.binds += sum(isinstance(effect, Bind) for effect in effects)
+        self.evictions += sum(isinstance(effect, Evict) for effect in effects)
+        self.emit(effects)
+
+
+class Scheduler:
+    """Runs cycles. Keeps nothing between them but what may be kept while nodes stay as they are.
+
+    `seed` makes the random order among equal nodes; None takes the first by name, as simulations do.
+    """
+
+    def __init__(self, registry: Registry, emit: Emit, *, seed: int | None = None) -> None:
+        self.registry = registry
+        self._emit = emit
+        self._seed = seed
+        self._node_index: NodeIndex | None = None
+        self._cycles = 0
+
+    def run_cycle(
+        self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
+    ) -> CycleReport:
+        """One cycle over the snapshot. Effects are emitted as they are decided: bindings of a gang leave at once.
+
+        With `decide=False` no action runs and only statuses are brought up to date.
+        """
+        self._cycles += 1
+        cycle, seed = f"{snapshot.now:.3f}-{self._cycles}", (self._seed or 0) + self._cycles
+        started = time.perf_counter()
+        tally = _Tally(self._emit)
+
+        # 1. Open: a private copy of the cluster, new plugins from their arguments.
+        index = self._index(snapshot)
+        ssn = Session(
+            snapshot,
+            configuration,
+            self.registry,
+            node_index=index,
+            emit=tally,
+            tie_rank=index.name_rank if self._seed is None else _shuffled(len(index.nodes), seed),
+        )
+        opened = time.perf_counter()
+
+        # 2. Decide: the configured actions in their order.
+        action_seconds = self._run_actions(ssn) if decide else {}
+
+        # 3. Close: plugins first, then statuses.
+        close_seconds = ssn.dispatch.life("on_session_close", ssn)
+        closing = Closing(ssn, cycle)
+        tally(closing.effects())
+
+        # 4. Report.
+        tasks = ssn.ledger.tasks
+        return CycleReport(
+            cycle=cycle,
+            number=self._cycles,
+            started=snapshot.now,
+            duration=time.perf_counter() - started,
+            open_duration=opened - started,
+            actions=action_seconds,
+            plugins_open=ssn.open_seconds,
+            plugins_close=close_seconds,
+            nodes=int(ssn.ledger.nodes.present.sum()),
+            tasks=int((tasks.status != TaskStatus.FREE).sum()),
+            jobs=int(ssn.ledger.jobs.known.sum()),
+            binds=tally.binds,
+            evictions=tally.evictions,
+            pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
+            queues=queue_reports(ssn),
+            pending=tuple(closing.pending),
+            unschedulable_tasks=sum(job.pending for job in closing.pending),
+            plugin_errors=dict(ssn.dispatch.failures.counts),
+            seed=seed,
+            pipelined_tasks=_pipelined(ssn),
+        )
+
+    def _index(self, snapshot: Snapshot) -> NodeIndex:
+        if self._node_index is None or self._node_index.version != snapshot.nodes_version:
+            self._node_index = NodeIndex(snapshot.nodes, snapshot.nodes_version)
+        return self._node_index
+
+    def _run_actions(self, ssn: Session) -> dict[str, float]:
+        """A failing action ends, the next one goes on: what it had not committed is undone by nobody seeing it."""
+        seconds: dict[str, float] = {}
+        for name in ssn.configuration.actions:
+            started = time.perf_counter()
+            action_type = self.registry.actions[name]
+            arguments: Any = ssn.configuration.configurations.get(name)
+            try:
+                action_type(arguments if arguments is not None else action_type.arguments_type()).execute(ssn)
+            except Exception:
+                log.exception("action failed", action=name)
+            seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
+        return seconds
+
+
+def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
+    """[N] a random rank for each node, the same for the same seed."""
+    return np.random.default_rng(seed).permutation(size)
+
+
+def _pipelined(ssn: Session) -> dict[str, str]:
+    """Pods that keep a place on resources still being released: namespace/name → node."""
+    tasks = ssn.ledger.tasks
+    rows = np.flatnonzero(tasks.status == TaskStatus.PIPELINED).tolist()
+    return {ssn.task_info(row).key: ssn.snapshot.nodes[int(tasks.node[row])].name for row in rows}
