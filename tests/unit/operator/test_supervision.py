@@ -59,12 +59,12 @@ async def test_a_child_that_was_healthy_is_started_again_at_once() -> None:
         starts.append(now())
         if len(starts) == 20:
             supervisor.stop("seen enough")
-        await asyncio.sleep(60)
+        await asyncio.sleep(90)
         raise OSError("again")
 
     supervisor.add("feed", child)
     await supervisor.run()
-    assert all(later - earlier <= 61 for earlier, later in itertools.pairwise(starts))
+    assert all(later - earlier < 92 for earlier, later in itertools.pairwise(starts))
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), None])

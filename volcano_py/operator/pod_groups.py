@@ -1,0 +1,241 @@
+"""The podgroup controller: gives pods that name no PodGroup one, and keeps it in step with their owner.
+
+It works on one group at a time: makes the group when it is missing, brings it up to date, then writes its name on the
+pods. Every step can be repeated, so that a restart half-way, a second replica or a lost answer only cost a request.
+What the steps are is decided in `generated_group`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.api.objects import ApiObject, Pod, PodGroup, Workload
+from volcano_py.cluster.kubernetes.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    RequestError,
+    UnprocessableError,
+)
+from volcano_py.operator.generated_group import (
+    GroupPlan,
+    GroupRules,
+    group_as_json,
+    group_changes,
+    inheriting_owner,
+    names_group,
+    plan_group,
+    pod_annotation,
+    representative,
+)
+from volcano_py.operator.kube_api import IsActive, KubeApi, Record, delete_only, owner_path, pod_group_path, pod_path
+from volcano_py.operator.pod_group_index import PodGroupIndex
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+EVENT_REASON: Final = "PodGroupError"
+WORKERS: Final = 32
+"""Requests in flight; with more, the API server only answers each of them later."""
+
+_CONFLICTS_BEFORE_GIVING_WAY: Final = 3
+_TELL_EVERY: Final = 10  # failures in a row
+
+_POD: Final = msgspec.json.Decoder(Pod)
+_POD_GROUP: Final = msgspec.json.Decoder(PodGroup)
+_WORKLOAD: Final = msgspec.json.Decoder(Workload)
+
+
+class PodGroupController:
+    """A `Sink` for `pod_group_index.KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen.
+    """
+
+    def __init__(
+        self, api: KubeApi, rules: GroupRules, *, active: IsActive, record: Record, workers: int = WORKERS
+    ) -> None:
+        self._api, self._rules = api, rules
+        self._active, self._record = active, record
+        self._workers = workers
+        self._queue: WorkQueue[str] = WorkQueue("podgroup")
+        self._index = PodGroupIndex(rules, self._queue.add)
+        self._slots = asyncio.Semaphore(workers)
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        self._index.replace(kind, objects)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: new or changed."""
+        self._index.upsert(kind, obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: gone."""
+        self._index.delete(kind, obj)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: what has changed before is looked at once more."""
+        for key in self._index.unfinished():
+            self._queue.add(key)
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when the informers have listed everything."""
+        self.leadership_gained()
+        await self._queue.run(self._reconcile, workers=self._workers, on_failure=self._failed)
+
+    async def idle(self) -> None:
+        """Returns when everything seen so far has been dealt with."""
+        await self._queue.idle()
+
+    @property
+    def backlog(self) -> int:
+        """Groups that wait for work."""
+        return len(self._queue)
+
+    async def _reconcile(self, key: str) -> None:
+        """Bring one group (namespace/name) and its pods to what they should be."""
+        if not self._active():
+            return
+        owner = self._index.scaled_owner(key)
+        if owner is not None and owner[1].spec.replicas == 0:
+            await self._delete_group(key)
+            return
+        pods = self._index.pods_of(key)
+        if not pods:
+            return
+        standing = representative(pods, *owner) if owner is not None else None
+        template = standing or min(pods, key=lambda pod: (pod.metadata.created, pod.metadata.name))
+        existing = self._index.group(key)
+        if existing is None:
+            existing = await self._create_group(key, template)
+        if standing is not None:
+            await self._update_group(key, existing, standing)
+        await self._annotate([pod for pod in pods if not names_group(pod)], existing.metadata.name)
+
+    async def _create_group(self, key: str, pod: Pod) -> PodGroup:
+        plan = await self._plan(pod)
+        metadata = plan.group.metadata
+        try:
+            answer = await self._api.post(pod_group_path(metadata.namespace), group_as_json(plan.group))
+        except ConflictError:
+            # Made by the other replica, or before a restart.
+            answer = await self._api.get(pod_group_path(metadata.namespace, metadata.name))
+        group = _POD_GROUP.decode(answer)
+        self._index.note_group(key, group)
+        for warning in plan.warnings:
+            self._warn(pod, warning)
+        return group
+
+    async def _update_group(self, key: str, existing: PodGroup, pod: Pod) -> None:
+        changes = group_changes(existing, (await self._plan(pod)).group)
+        if not changes:
+            return
+        log.info("PodGroup follows its owner", pod_group=key, changes=changes)
+        metadata = existing.metadata
+        changes["metadata"] = changes.get("metadata", {}) | {"uid": metadata.uid}
+        try:
+            answer = await self._api.patch(pod_group_path(metadata.namespace, metadata.name), changes)
+        except RequestError as error:
+            if _is_another(error):
+                self._index.forget_group(key)
+            raise
+        self._index.note_group(key, _POD_GROUP.decode(answer))
+
+    async def _delete_group(self, key: str) -> None:
+        group = self._index.group(key)
+        if group is None:
+            return
+        metadata = group.metadata
+        try:
+            await self._api.delete(pod_group_path(metadata.namespace, metadata.name), delete_only(metadata.uid))
+        except RequestError as error:
+            if not _is_another(error):
+                raise
+        log.info("PodGroup deleted: its owner has no replicas", pod_group=key)
+        self._index.forget_group(key)
+
+    async def _annotate(self, pods: Sequence[Pod], name: str) -> None:
+        """Write the group's name on the pods. One pod's failure does not keep the others from being written."""
+        results = await asyncio.gather(*(self._annotate_one(pod, name) for pod in pods), return_exceptions=True)
+        for result in results:
+            if result is not None:
+                raise result
+
+    async def _annotate_one(self, pod: Pod, name: str) -> None:
+        path = pod_path(pod.metadata.namespace, pod.metadata.name)
+        async with self._slots:
+            for _ in range(_CONFLICTS_BEFORE_GIVING_WAY):
+                try:
+                    await self._api.patch(path, pod_annotation(pod, name))
+                except ConflictError as error:
+                    # It has changed: perhaps it has a group now.
+                    current = await self._current(path)
+                    if current is None or current.metadata.uid != pod.metadata.uid or names_group(current):
+                        return
+                    pod, conflict = current, error
+                except RequestError as error:
+                    if not _is_another(error):
+                        raise
+                    return
+                else:
+                    self._index.note_annotated(pod, name)
+                    return
+        raise conflict
+
+    async def _current(self, path: str) -> Pod | None:
+        try:
+            return _POD.decode(await self._api.get(path))
+        except NotFoundError:
+            return None
+
+    async def _plan(self, pod: Pod) -> GroupPlan:
+        namespace = self._index.namespace_annotations(pod.metadata.namespace)
+        return plan_group(pod, await self._owner(pod), namespace, self._rules)
+
+    async def _owner(self, pod: Pod) -> Workload | None:
+        """The owner to inherit from; asked for when the informers have not brought it (yet)."""
+        reference = inheriting_owner(pod)
+        if reference is None or not self._rules.inherit_owner_annotations:
+            return None
+        if (known := self._index.workload(reference.uid)) is not None:
+            return known
+        try:
+            answer = await self._api.get(owner_path(pod.metadata.namespace, reference))
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            log.warning("owner's annotations are not inherited: no right to read it", error=str(error))
+            return None
+        owner = _WORKLOAD.decode(answer)
+        return owner if owner.metadata.uid == reference.uid else None
+
+    def _failed(self, key: str, error: Exception, failures: int) -> bool:
+        """Always try again: without its group a pod is never scheduled. The first failure is told, then every tenth."""
+        if failures == 1 or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
+            waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
+            if waiting is not None and isinstance(error, ApiError) and not error.transient:
+                self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
+        return True
+
+    def _warn(self, pod: Pod, message: str) -> None:
+        metadata = pod.metadata
+        about = ObjectRef("Pod", metadata.namespace, metadata.name, metadata.uid)
+        self._record(Event(about, "Warning", EVENT_REASON, message))
+
+
+def _is_another(error: RequestError) -> bool:
+    """Whether the object that was meant is gone, or has been replaced by a namesake."""
+    if isinstance(error, UnprocessableError):
+        return error.is_about_another_object
+    return isinstance(error, NotFoundError | ConflictError)
