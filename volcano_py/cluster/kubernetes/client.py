@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from importlib.metadata import version
@@ -25,7 +25,15 @@ from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
-from volcano_py.cluster.kubernetes.errors import AnswerError, ApiError, UnauthorizedError, UnreachableError, api_error
+from volcano_py.cluster.kubernetes.errors import (
+    AnswerError,
+    ApiError,
+    ForbiddenError,
+    ServerError,
+    UnauthorizedError,
+    UnreachableError,
+    api_error,
+)
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
 
 T = TypeVar("T")
@@ -39,6 +47,7 @@ PAGE_SIZE: Final = 500
 """As client-go's pager: large enough to be quick, small enough for the server to hold in memory."""
 
 _KEEP_ALIVE = 75.0  # seconds; below the 90 s after which the API server closes an idle connection
+_RESTART_TAKES = 10.0  # seconds; measured about one until a restarted server knows its RBAC rules
 _READ_BUFFER = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
 
 _KEEP_ALIVE_PROBES = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
@@ -124,6 +133,7 @@ class KubernetesClient:
         self._session = _session(connections)
         self._urgent = _session(0)
         self._agent = f"volcano-py/{version('volcano-py')}"
+        self._troubled = float("-inf")  # when the server last failed to answer
         self._headers: dict[tuple[str, str, str | None], CIMultiDict[str]] = {}
 
     @classmethod
@@ -174,7 +184,7 @@ class KubernetesClient:
 
     async def pages(
         self, path: str, params: Params | None = None, *, page_size: int = PAGE_SIZE, accept: str = JSON
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncGenerator[Page, None]:
         """A list page by page (one page, when `page_size` is 0).
 
         All pages show the moment of the first one; without a resourceVersion among the parameters that is the newest.
@@ -258,10 +268,11 @@ class KubernetesClient:
                     answer: bytes = await response.read()
                     status = response.status
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                self._troubled = self._clock.monotonic()
                 raise UnreachableError(verb, path, error) from error
             if status < 300:
                 return answer
-            refusal = _refusal(verb, path, response, answer)
+            refusal = self._refusal(verb, path, response, answer)
             # A 401 comes before anything is done, so that repeating is safe for every verb.
             if not isinstance(refusal, UnauthorizedError) or not await self.credentials.renew(login):
                 raise refusal
@@ -280,9 +291,10 @@ class KubernetesClient:
                     stack.callback(response.close)
                     answer = await response.read() if response.status >= 300 else b""
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                self._troubled = self._clock.monotonic()
                 raise UnreachableError("WATCH", path, error) from error
             if response.status >= 300:
-                refusal = _refusal("WATCH", path, response, answer)
+                refusal = self._refusal("WATCH", path, response, answer)
                 if isinstance(refusal, UnauthorizedError):
                     await self.credentials.renew(login)
                 raise refusal
@@ -321,6 +333,14 @@ class KubernetesClient:
             proxy=credentials.proxy,
         )
 
+    def _refusal(self, verb: str, path: str, response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
+        refusal = api_error(verb, path, response.status, answer, retry_after=response.headers.get("Retry-After"))
+        if isinstance(refusal, ServerError):
+            self._troubled = self._clock.monotonic()
+        elif isinstance(refusal, ForbiddenError):
+            refusal.just_restarted = self._clock.monotonic() - self._troubled < _RESTART_TAKES
+        return refusal
+
     def _headers_for(self, content_type: str, accept: str) -> CIMultiDict[str]:
         authorization = self.credentials.authorization
         key = content_type, accept, authorization
@@ -335,10 +355,6 @@ class KubernetesClient:
                 self._headers.clear()
             self._headers[key] = headers
         return headers
-
-
-def _refusal(verb: str, path: str, response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
-    return api_error(verb, path, response.status, answer, retry_after=response.headers.get("Retry-After"))
 
 
 def _decoded(verb: str, path: str, answer: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:

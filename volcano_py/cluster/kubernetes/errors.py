@@ -92,6 +92,13 @@ class UnauthorizedError(ApiError):
 class ForbiddenError(ApiError):
     """403: the ServiceAccount may not do this; or the namespace is being deleted."""
 
+    just_restarted = False
+    """Set when the server was unreachable a moment ago: it serves before it has read the RBAC rules."""
+
+    @property
+    def transient(self) -> bool:
+        return self.just_restarted
+
 
 class NotFoundError(ApiError):
     """404: no such object, or no such resource (a CRD that is not installed)."""

@@ -1,0 +1,240 @@
+"""The ordinary life of a reflector: list, watch, resume, begin again."""
+
+from __future__ import annotations
+
+import random
+
+from tests.unit.cluster.conftest import Background
+from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, Reply, eventually, page, pod, refusal
+from volcano_py.api.objects import Pod
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.kinds import DAEMON_SET, POD, REPLICA_SET, config_map
+from volcano_py.cluster.kubernetes.reflector import Reflector
+
+PODS = "/api/v1/pods"
+
+
+def reflector(client: KubernetesClient, sink: RecordingSink, clock: FakeClock) -> Reflector:
+    return Reflector(client, POD, sink, clock=clock, rng=random.Random(1))
+
+
+async def test_the_list_comes_first_and_the_watch_starts_where_it_ended(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3), pod("b", 7)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+
+    watch = await api.watch()
+
+    assert sink.calls == [("replace", "ns/a", "ns/b")]
+    assert subject.synced.is_set()
+    assert watch.resource_version == "10"
+    assert watch.request.query["allowWatchBookmarks"] == "true"
+    assert 300 <= int(watch.request.query["timeoutSeconds"]) <= 600
+
+
+async def test_the_newest_list_is_asked_for_page_by_page(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3), go_on="more"), page(10, pod("b", 7)))
+    background(reflector(client, sink, clock).run())
+
+    await api.watch()
+
+    assert sink.calls == [("replace", "ns/a", "ns/b")]
+    assert [dict(request.query) for request in api.sent("GET")] == [
+        {"limit": "500"},
+        {"limit": "500", "continue": "more"},
+    ]
+
+
+async def test_a_list_that_ages_while_it_is_read_is_read_again_in_one_piece(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on(
+        "GET",
+        PODS,
+        page(10, pod("a", 3), go_on="more"),
+        refusal(410, "Expired", "the continue token is too old"),
+        page(20, pod("b", 12)),
+    )
+    background(reflector(client, sink, clock).run())
+
+    watch = await api.watch()
+
+    assert sink.calls == [("replace", "ns/b")]
+    assert dict(api.sent("GET")[2].query) == {}
+    assert watch.resource_version == "20"
+
+
+async def test_changes_reach_the_sink_without_what_nobody_needs(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10))
+    background(reflector(client, sink, clock).run())
+    watch = await api.watch()
+
+    await watch.send("ADDED", pod("a", 11))
+    await watch.send("MODIFIED", pod("a", 12, nodeName="node-1"))
+    await watch.send("ADDED", pod("b", 13))
+    await watch.send("DELETED", pod("b", 14))
+    await eventually(lambda: len(sink.calls) == 5)
+
+    assert sink.calls[1:] == [("upsert", "ns/a"), ("upsert", "ns/a"), ("upsert", "ns/b"), ("delete", "ns/b")]
+    a = sink.objects["ns/a"]
+    assert isinstance(a, Pod)
+    assert a.spec.node_name == "node-1"
+    assert not hasattr(a.metadata, "managed_fields")
+
+
+async def test_a_watch_that_the_server_ends_is_resumed_at_once_and_without_a_list(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10))
+    background(reflector(client, sink, clock).run())
+    watch = await api.watch()
+    await watch.send("ADDED", pod("a", 11))
+    await eventually(lambda: "ns/a" in sink.objects)
+    clock.time += 400
+    watch.end()
+
+    again = await api.watch()
+
+    assert again.resource_version == "11"
+    assert len(api.sent("GET", PODS)) == 1
+    assert min(clock.sleeps) > 100, "only the watch for stalls may sleep, no back-off"
+
+
+async def test_a_bookmark_moves_the_place_to_resume_from(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    watch = await api.watch()
+
+    # This is how a bookmark really looks: a pod that is none.
+    await watch.send(
+        "BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": "99"}, "spec": {"containers": None}, "status": {}}
+    )
+    await eventually(lambda: subject.resource_version == "99")
+    clock.time += 400
+    watch.end()
+
+    assert (await api.watch()).resource_version == "99"
+    assert sink.calls == [("replace",)]
+    assert subject.stats().unreadable == 0
+
+
+async def test_a_version_too_old_in_the_stream_leads_to_a_new_list_which_removes_what_is_gone(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3), pod("b", 4)), page(30, pod("b", 25)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    watch = await api.watch()
+
+    await watch.send("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old: 10 (25)"})
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert (await api.watch()).resource_version == "30"
+    assert sink.versions == {"ns/b": "25"}
+    assert subject.stats().lists == 2
+
+
+async def test_a_version_too_old_as_an_answer_leads_to_a_new_list(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3)), page(30, pod("b", 25)))
+    api.refuse_watch(refusal(410, "Expired", "too old resource version"))
+    background(reflector(client, sink, clock).run())
+
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert (await api.watch()).resource_version == "30"
+    assert sink.uids == {"ns/b": "uid-b"}
+
+
+async def test_another_error_in_the_stream_leads_to_a_new_watch_not_to_a_new_list(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10))
+    background(reflector(client, sink, clock).run())
+    watch = await api.watch()
+
+    await watch.send("ERROR", {"kind": "Status", "code": 500, "reason": "InternalError", "message": "etcd is ill"})
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert (await api.watch()).resource_version == "10"
+    assert len(api.sent("GET", PODS)) == 1
+
+
+async def test_a_kind_that_is_not_served_yet_is_found_when_it_is(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, refusal(404, "NotFound"))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await eventually(lambda: subject.stats().failures >= 3, clock)
+    assert not subject.synced.is_set()
+
+    api.on("GET", PODS, page(10, pod("a", 3)))
+    await eventually(subject.synced.is_set, clock)
+
+    assert sink.versions == {"ns/a": "3"}
+
+
+async def test_a_list_anew_is_made_when_its_time_has_come(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3)), page(10, pod("a", 3), pod("missed", 9)))
+    background(Reflector(client, POD, sink, resync_every=60, stall_after=1000, clock=clock).run())
+    await api.watch()
+    await clock.advance(59)
+    assert not api.watch_is_open
+
+    await clock.advance(1)
+    await api.watch()
+
+    assert sink.versions == {"ns/a": "3", "ns/missed": "9"}
+
+
+async def test_owners_come_as_metadata_and_are_named_by_their_kind(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    owner = {"metadata": {"name": "d", "namespace": "ns", "uid": "u", "resourceVersion": "3"}}
+    # An empty list of bare metadata has no items at all.
+    api.on("GET", DAEMON_SET.path, Reply(body={"metadata": {"resourceVersion": "2"}, "items": None}))
+    background(Reflector(client, DAEMON_SET, sink, clock=clock).run())
+    watch = await api.watch()
+    await watch.send("ADDED", {"kind": "PartialObjectMetadata", **owner})
+    await eventually(lambda: sink.objects)
+
+    assert "as=PartialObjectMetadataList;" in api.sent("GET")[0].headers["Accept"]
+    assert "as=PartialObjectMetadata;" in watch.request.headers["Accept"]
+    assert sink.objects["ns/d"].kind == "DaemonSet"  # type: ignore[attr-defined]
+
+
+async def test_items_of_a_list_are_named_by_their_kind_too(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    owner = {"metadata": {"name": "r", "namespace": "ns", "uid": "u"}, "spec": {"replicas": 3}}
+    api.on("GET", REPLICA_SET.path, page(2, owner))
+    background(Reflector(client, REPLICA_SET, sink, clock=clock).run())
+    await api.watch()
+
+    replica_set = sink.objects["ns/r"]
+    assert (replica_set.kind, replica_set.spec.replicas) == ("ReplicaSet", 3)  # type: ignore[attr-defined]
+
+
+async def test_a_single_object_is_selected_by_its_name(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    kind = config_map("volcano-system", "conf")
+    api.on("GET", kind.path, page(2))
+    background(Reflector(client, kind, sink, clock=clock).run())
+    watch = await api.watch()
+
+    assert api.sent("GET")[0].query["fieldSelector"] == "metadata.name=conf"
+    assert watch.request.query["fieldSelector"] == "metadata.name=conf"

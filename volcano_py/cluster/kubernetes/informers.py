@@ -1,0 +1,71 @@
+"""All reflectors of one process: started together, ready together."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping
+
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.kinds import Kind
+from volcano_py.cluster.kubernetes.reflector import Reflector, ReflectorStats
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+
+# Seconds. Watches lose nothing by design; this bounds the time for which what they lose against design stays unseen.
+RESYNC_EVERY = 3600.0
+
+
+class Informers:
+    """Keeps a sink in step with several kinds; none is ever watched twice."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        sink: Sink,
+        kinds: Iterable[Kind],
+        *,
+        on_bad_object: BadObjectHandler | None = None,
+        resync_every: float | None = RESYNC_EVERY,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`resync_every` (seconds) is spread by a quarter, so that the kinds are not all listed at once.
+
+        Raises:
+            ValueError: two kinds have the same name.
+        """
+        rng = rng or random.Random()
+        self.reflectors: dict[str, Reflector] = {}
+        for kind in kinds:
+            if kind.name in self.reflectors:
+                raise ValueError(f"{kind.name} would be watched twice")
+            self.reflectors[kind.name] = Reflector(
+                client,
+                kind,
+                sink,
+                on_bad_object=on_bad_object,
+                resync_every=resync_every and resync_every * rng.uniform(0.75, 1.25),
+                clock=clock,
+                rng=rng,
+            )
+
+    async def run(self) -> None:
+        """List and watch for ever; cancel to stop."""
+        async with asyncio.TaskGroup() as group:
+            for name, reflector in self.reflectors.items():
+                group.create_task(reflector.run(), name=f"reflector of {name}")
+
+    async def wait_synced(self) -> None:
+        """Return when the sink has had a list of every kind: before that, a snapshot would lie."""
+        for reflector in self.reflectors.values():
+            await reflector.synced.wait()
+
+    @property
+    def unsynced(self) -> tuple[str, ...]:
+        """Kinds not listed yet; for readiness, which can so tell what it waits for."""
+        return tuple(name for name, reflector in self.reflectors.items() if not reflector.synced.is_set())
+
+    def stats(self) -> Mapping[str, ReflectorStats]:
+        """The numbers by kind."""
+        return {name: reflector.stats() for name, reflector in self.reflectors.items()}

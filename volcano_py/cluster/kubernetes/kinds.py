@@ -1,0 +1,106 @@
+"""The resources that are watched: where each is served, and as what its objects are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from volcano_py.api import objects
+from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.client import JSON
+from volcano_py.cluster.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+
+class ConfigMap(ApiObject, frozen=True):
+    """Only one is ever watched: the scheduler's own configuration."""
+
+    metadata: objects.ObjectMeta
+    data: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A resource: `name` is the API's kind, the first argument of the sink's methods."""
+
+    name: str
+    path: str
+    """Of the list over all namespaces."""
+    type: type[ApiObject]
+    namespaced: bool = True
+    selectors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """`labelSelector` and `fieldSelector` of list and watch."""
+    metadata_only: bool = False
+    """Ask the server to leave out spec and status; their fields then keep their defaults."""
+
+    @property
+    def list_accept(self) -> str:
+        """The Accept header for lists."""
+        return _METADATA_LIST if self.metadata_only else JSON
+
+    @property
+    def watch_accept(self) -> str:
+        """The Accept header for watches."""
+        return _METADATA if self.metadata_only else JSON
+
+
+POD: Final = Kind("Pod", "/api/v1/pods", objects.Pod)
+NODE: Final = Kind("Node", "/api/v1/nodes", objects.Node, namespaced=False)
+NAMESPACE: Final = Kind("Namespace", "/api/v1/namespaces", objects.Namespace, namespaced=False)
+POD_GROUP: Final = Kind("PodGroup", f"/apis/{SCHEDULING_API}/podgroups", objects.PodGroup)
+QUEUE: Final = Kind("Queue", f"/apis/{SCHEDULING_API}/queues", objects.Queue, namespaced=False)
+RESOURCE_QUOTA: Final = Kind("ResourceQuota", "/api/v1/resourcequotas", objects.ResourceQuota)
+PRIORITY_CLASS: Final = Kind(
+    "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", objects.PriorityClass, namespaced=False
+)
+POD_DISRUPTION_BUDGET: Final = Kind(
+    "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", objects.PodDisruptionBudget
+)
+# The podgroup controller follows the replicas of these two …
+REPLICA_SET: Final = Kind("ReplicaSet", "/apis/apps/v1/replicasets", objects.Workload)
+STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", objects.Workload)
+# … and reads the annotations of these.
+DAEMON_SET: Final = Kind("DaemonSet", "/apis/apps/v1/daemonsets", objects.Workload, metadata_only=True)
+JOB: Final = Kind("Job", "/apis/batch/v1/jobs", objects.Workload, metadata_only=True)
+PERSISTENT_VOLUME_CLAIM: Final = Kind("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)
+PERSISTENT_VOLUME: Final = Kind("PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume, namespaced=False)
+STORAGE_CLASS: Final = Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass, namespaced=False)
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            POD,
+            NODE,
+            NAMESPACE,
+            POD_GROUP,
+            QUEUE,
+            RESOURCE_QUOTA,
+            PRIORITY_CLASS,
+            POD_DISRUPTION_BUDGET,
+            REPLICA_SET,
+            STATEFUL_SET,
+            DAEMON_SET,
+            JOB,
+            PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME,
+            STORAGE_CLASS,
+        )
+    }
+)
+"""All kinds by name. `config_map` makes one more."""
+
+
+def config_map(namespace: str, name: str) -> Kind:
+    """The kind with just this one ConfigMap in it, so that RBAC can grant it by name."""
+    return Kind(
+        "ConfigMap",
+        f"/api/v1/namespaces/{namespace}/configmaps",
+        ConfigMap,
+        selectors=MappingProxyType({"fieldSelector": f"metadata.name={name}"}),
+    )

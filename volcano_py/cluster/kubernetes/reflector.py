@@ -1,0 +1,398 @@
+"""Keeps a sink in step with one kind of objects: list, then watch, resume, and list again when the thread is lost.
+
+What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. How stale news is told from
+news is in `versions.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import msgspec
+import structlog
+
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.cluster.kubernetes.backoff import Backoff
+from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.errors import (
+    ApiError,
+    GoneError,
+    NotFoundError,
+    RequestError,
+    UnreachableError,
+    api_error,
+)
+from volcano_py.cluster.kubernetes.kinds import Kind
+from volcano_py.cluster.kubernetes.versions import Versions, version_of
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+
+log = structlog.get_logger(__name__)
+
+# Seconds; the server ends a watch after a time between this and twice this, as client-go asks it to, so that the
+# watches of many clients spread over the API servers behind one address.
+WATCH_LASTS = 300.0
+# Seconds without any byte. The server sends a bookmark about once a minute, so that twice that means trouble; and to
+# be wrong costs one request.
+STALL_AFTER = 120.0
+# Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
+_SHORTEST_WATCH = 1.0
+_BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
+
+_HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
+
+
+class _Identity(msgspec.Struct, rename="camel"):
+    """The least that is read from an object which cannot be read."""
+
+    name: Any = ""
+    namespace: Any = ""
+    uid: Any = ""
+    resource_version: Any = ""
+    annotations: Any = None
+
+
+class _Nameable(msgspec.Struct):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
+
+
+class _RawEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorStats:
+    """What a reflector has seen since it started; `silent_for` is in seconds."""
+
+    objects: int
+    unreadable: int
+    lists: int
+    watches: int
+    events: int
+    stale_events: int
+    failures: int
+    silent_for: float
+
+
+class Reflector:
+    """One kind into one sink. `synced` is set after the first list; `run` never returns."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        kind: Kind,
+        sink: Sink,
+        *,
+        on_bad_object: BadObjectHandler | None = None,
+        page_size: int = PAGE_SIZE,
+        watch_lasts: float = WATCH_LASTS,
+        stall_after: float = STALL_AFTER,
+        resync_every: float | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`resync_every` (seconds): list anew that often even when all seems well, against whatever was missed."""
+        self.kind = kind
+        self.synced = asyncio.Event()
+        self.resource_version = ""
+        """Where the watch resumes; "" when a list is needed first."""
+        self._client, self._sink, self._clock = client, sink, clock
+        self._on_bad_object = on_bad_object or _ignore
+        self._page_size, self._watch_lasts = page_size, watch_lasts
+        self._stall_after, self._resync_every = stall_after, resync_every
+        self._rng = rng or random.Random()
+        self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
+        self._versions = Versions()
+        self._unreadable: dict[str, str] = {}
+        self._complaint = ""
+        self._listed_at = 0.0
+        self._heard = clock.monotonic()
+        self._lists = self._watches = self._events = self._failures = 0
+        self._decode_object: Callable[[Any], Any] = msgspec.json.Decoder(kind.type).decode
+        event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", kind.type)], frozen=True, gc=False)
+        self._decode_event: Callable[[bytes], Any] = msgspec.json.Decoder(event_type).decode
+        self._names_kind = "kind" in kind.type.__struct_fields__
+
+    def stats(self) -> ReflectorStats:
+        """The numbers now."""
+        return ReflectorStats(
+            objects=len(self._versions),
+            unreadable=len(self._unreadable),
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            stale_events=self._versions.stale,
+            failures=self._failures,
+            silent_for=max(0.0, self._clock.monotonic() - self._heard),
+        )
+
+    async def run(self) -> NoReturn:
+        """List and watch for ever; cancel to stop."""
+        while True:
+            try:
+                if not self.resource_version:
+                    await self._list()
+                await self._watch()
+            except GoneError as error:
+                log.info("the watch has fallen behind, listing again", kind=self.kind.name, error=str(error))
+                self.resource_version = ""
+                await self._pause(error)
+            except RequestError as error:
+                self._complain(error)
+                await self._pause(error)
+            except Exception:
+                # The sink refused a whole list. Others follow their own kind; this one starts afresh.
+                log.exception("a list could not be taken over, trying again", kind=self.kind.name)
+                self.resource_version = ""
+                await self._pause(None)
+
+    def _complain(self, error: RequestError) -> None:
+        """Once for each trouble, not once for each attempt."""
+        level = "debug" if str(error) == self._complaint else "warning"
+        self._complaint = str(error)
+        hint = _HINT_NOT_FOUND if isinstance(error, NotFoundError) else ""
+        getattr(log, level)("cannot follow a resource, trying again", kind=self.kind.name, error=str(error), hint=hint)
+
+    async def _pause(self, error: RequestError | None) -> None:
+        self._failures += 1
+        await self._clock.sleep(self._backoff.delay(at_least=error.retry_after if error else 0.0))
+
+    # -- list ----------------------------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        try:
+            objects, bad, version = await self._pages(self._page_size)
+        except GoneError:
+            # The server forgot the first page's moment before the last page was read; one large answer cannot age.
+            objects, bad, version = await self._pages(0)
+        self._take_over(objects, bad, version)
+        self._lists += 1
+        self._listed_at = self._heard = self._clock.monotonic()
+        self.resource_version = version
+        self._complaint = ""
+        self.synced.set()
+
+    async def _pages(self, page_size: int) -> tuple[list[ApiObject], dict[str, str], str]:
+        """All objects, the unreadable ones (key → UID), and the version of the list.
+
+        No resourceVersion is asked for, which means the newest: a list from a server's cache may be older than what
+        another server has told us already.
+        """
+        objects: list[ApiObject] = []
+        bad: dict[str, str] = {}
+        version = ""
+        pages = self._client.pages(
+            self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
+        )
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                version = page.metadata.resource_version
+                for item in page.items or ():
+                    try:
+                        objects.append(self._named(self._decode_object(item)))
+                    except msgspec.MsgspecError as error:
+                        identity = _identity(item)
+                        bad[_key(identity)] = str(identity.uid)
+                        self._report(identity, error)
+        return objects, bad, version
+
+    def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
+        kind, versions = self.kind.name, self._versions
+        kept = [key for key, uid in bad.items() if versions.uid_of(key) == uid]
+        if not kept:
+            self._sink.replace(kind, objects)
+        else:
+            # A replacement would take away the last readable version of objects that still exist.
+            named = {_meta(obj).key for obj in objects}
+            for key, uid in versions.items():
+                if key not in named and key not in kept:
+                    self._sink.delete(kind, self._tombstone(key, uid))
+            for obj in objects:
+                self._replace_namesake(_meta(obj))
+                self._sink.upsert(kind, obj)
+        versions.restart(((meta.key, meta.uid, meta.resource_version) for meta in map(_meta, objects)), version, kept)
+        self._unreadable = bad
+
+    # -- watch ---------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Follow one watch until the server ends it.
+
+        Raises:
+            GoneError: the version to resume from is too old.
+            RequestError: the connection broke, or the server refused.
+        """
+        parameters: dict[str, str | int] = {
+            **self.kind.selectors,
+            "resourceVersion": self.resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": int(self._rng.uniform(self._watch_lasts, 2 * self._watch_lasts)),
+        }
+        started, events = self._clock.monotonic(), self._events
+        async with self._client.watch(self.kind.path, parameters, accept=self.kind.watch_accept) as stream:
+            self._watches += 1
+            guard = asyncio.create_task(self._guard(stream), name=f"guard of {self.kind.name}")
+            try:
+                async for line in stream:
+                    self._take(line)
+                    self._heard = stream.last_data
+            except UnreachableError:
+                # If the guard is done, we ourselves broke the connection.
+                if not guard.done():
+                    raise
+            finally:
+                guard.cancel()
+        if self._resync_is_due():
+            self.resource_version = ""
+        elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
+            self._backoff.reset()
+        elif self._events == events:
+            raise UnreachableError("WATCH", self.kind.path, "the server ended the watch at once")
+
+    async def _guard(self, stream: WatchStream) -> None:
+        """Return, having broken the connection, when nothing was heard for too long or a resync is due."""
+        while True:
+            now = self._clock.monotonic()
+            wait = stream.last_data + self._stall_after - now
+            if self._resync_every is not None:
+                wait = min(wait, self._listed_at + self._resync_every - now)
+            if wait <= 0:
+                break
+            await self._clock.sleep(wait)
+        if not self._resync_is_due():
+            log.warning("a watch has stalled, opening it anew", kind=self.kind.name, silent=self._stall_after)
+            self._failures += 1
+        stream.abort()
+
+    def _resync_is_due(self) -> bool:
+        due = self._resync_every
+        return due is not None and self._clock.monotonic() >= self._listed_at + due
+
+    def _take(self, line: bytes) -> None:
+        """Digest one line of a watch."""
+        try:
+            event = self._decode_event(line)
+        except msgspec.MsgspecError as error:
+            self._take_unusual(line, error)
+            return
+        if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+            self._take_unusual(line, None)
+            return
+        self._events += 1
+        self._backoff.reset()
+        self._apply(event.type, event.object)
+
+    def _apply(self, change: str, obj: ApiObject) -> None:
+        meta = _meta(obj)
+        key, uid = meta.key, meta.uid
+        if change == "DELETED":
+            if self._unreadable.get(key) == uid:
+                del self._unreadable[key]
+            gone = self._versions.forget(key, uid, meta.resource_version)
+            if gone is not None:
+                self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
+        elif self._versions.is_news(key, meta.resource_version):
+            self._unreadable.pop(key, None)
+            self._replace_namesake(meta)
+            self._versions.note(key, uid, meta.resource_version)
+            self._give(self._sink.upsert, self._named(obj))
+        self._advance(meta.resource_version)
+
+    def _replace_namesake(self, meta: ObjectMeta) -> None:
+        """The deletion of a predecessor may have been lost, or may come late and then finds nothing."""
+        before = self._versions.uid_of(meta.key)
+        if before is not None and before != meta.uid:
+            self._give(self._sink.delete, self._tombstone(meta.key, before))
+
+    def _take_unusual(self, line: bytes, error: Exception | None) -> None:
+        """A bookmark, an error of the server, or an object that cannot be read."""
+        try:
+            event = msgspec.json.decode(line, type=_RawEvent)
+        except msgspec.MsgspecError as broken:
+            raise UnreachableError("WATCH", self.kind.path, f"this is no event: {line[:100]!r}") from broken
+        if event.type == "ERROR":
+            raise _stream_error(self.kind.path, bytes(event.object))
+        identity = _identity(event.object)
+        if event.type == "BOOKMARK":
+            self._backoff.reset()
+        elif event.type == "DELETED":
+            # Whatever else it holds, its name says what is gone.
+            self._events += 1
+            gone = ObjectMeta(
+                name=str(identity.name),
+                namespace=str(identity.namespace),
+                uid=str(identity.uid),
+                resource_version=str(identity.resource_version),
+            )
+            self._apply("DELETED", self.kind.type(**{"metadata": gone}))
+            return
+        elif error is not None:
+            self._events += 1
+            self._unreadable[_key(identity)] = str(identity.uid)
+            self._report(identity, error)
+        self._advance(str(identity.resource_version))
+
+    def _advance(self, version: str) -> None:
+        """Resume after this version; never before one that was seen, should events come out of order."""
+        if version and (version_of(version) < 0 or version_of(version) > version_of(self.resource_version)):
+            self.resource_version = version
+
+    # -- the sink ------------------------------------------------------------------------------------------------
+
+    def _give(self, method: Callable[[str, ApiObject], None], obj: ApiObject) -> None:
+        try:
+            method(self.kind.name, obj)
+        except Exception as error:
+            # One object that the sink cannot digest must stop neither the others nor the daemon.
+            meta = _meta(obj)
+            log.exception("an object could not be taken over", kind=self.kind.name, object=meta.key)
+            self._unreadable[meta.key] = meta.uid
+            self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
+
+    def _report(self, identity: _Identity, error: Exception) -> None:
+        log.warning("an object cannot be read", kind=self.kind.name, object=_key(identity), error=str(error))
+        self._on_bad_object(self.kind.name, _key(identity), str(identity.uid), error)
+
+    def _named(self, obj: Any) -> ApiObject:
+        """Items of lists do not say their kind, and bare metadata says another."""
+        if self._names_kind and obj.kind != self.kind.name:
+            obj = msgspec.structs.replace(obj, kind=self.kind.name)
+        return cast(ApiObject, obj)
+
+    def _tombstone(self, key: str, uid: str) -> ApiObject:
+        namespace, _, name = key.rpartition("/")
+        return self.kind.type(**{"metadata": ObjectMeta(namespace=namespace, name=name, uid=uid)})
+
+
+def _meta(obj: ApiObject) -> ObjectMeta:
+    return cast(ObjectMeta, obj.metadata)  # type: ignore[attr-defined]
+
+
+def _identity(raw: msgspec.Raw) -> _Identity:
+    try:
+        return msgspec.json.decode(raw, type=_Nameable).metadata
+    except msgspec.MsgspecError:
+        return _Identity()
+
+
+def _key(identity: _Identity) -> str:
+    return f"{identity.namespace}/{identity.name}" if identity.namespace else str(identity.name)
+
+
+def _stream_error(path: str, status: bytes) -> ApiError:
+    """The error for a Status object that came as an event."""
+    try:
+        code = msgspec.json.decode(status, type=dict[str, Any]).get("code")
+    except msgspec.MsgspecError:
+        code = None
+    return api_error("WATCH", path, code if isinstance(code, int) else 500, status)
+
+
+def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:
+    """The log has it; nobody else wants to know."""

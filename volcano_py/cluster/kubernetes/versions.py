@@ -1,0 +1,81 @@
+"""Which news of an object is news: resource versions of one resource are comparable integers on servers with etcd."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, ItemsView, Iterable
+
+# Deleted objects whose version is remembered, so that a late event does not bring them back. An event that is late by
+# more than as many deletions meets the version of the list at least.
+_TOMBSTONES = 4096
+
+
+def version_of(text: str) -> int:
+    """The number, or -1 for a version that is none: then nothing can be said about its age."""
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+class Versions:
+    """UID and version of every object that was handed on, by key (namespace/name)."""
+
+    def __init__(self) -> None:
+        self.stale = 0
+        """How many events were dropped because they told nothing new."""
+        self._uids: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+        self._deleted: dict[str, int] = {}
+        self._list_version = -1
+
+    def __len__(self) -> int:
+        return len(self._uids)
+
+    def uid_of(self, key: str) -> str | None:
+        """UID of the object that has this key, None when there is none."""
+        return self._uids.get(key)
+
+    def items(self) -> ItemsView[str, str]:
+        """Key and UID of every object."""
+        return self._uids.items()
+
+    def restart(self, objects: Iterable[tuple[str, str, str]], list_version: str, kept: Collection[str]) -> None:
+        """A list is the truth: (key, uid, version) of its objects; what else was known is forgotten but for `kept`."""
+        uids = {key: self._uids[key] for key in kept}
+        versions = {key: self._versions[key] for key in kept}
+        for key, uid, version in objects:
+            uids[key] = uid
+            versions[key] = version_of(version)
+        self._uids, self._versions, self._deleted = uids, versions, {}
+        self._list_version = version_of(list_version)
+
+    def is_news(self, key: str, version: str) -> bool:
+        """Whether what has this key in this version is newer than what is known; counted as stale if not."""
+        known = self._versions.get(key)
+        if known is None:
+            # Either new, or deleted before the list or since.
+            known = self._deleted.get(key, self._list_version)
+        number = version_of(version)
+        if number < 0 or number > known:
+            return True
+        self.stale += 1
+        return False
+
+    def note(self, key: str, uid: str, version: str) -> None:
+        """The object has been handed on in this version."""
+        self._uids[key] = uid
+        self._versions[key] = version_of(version)
+        self._deleted.pop(key, None)
+
+    def forget(self, key: str, uid: str, version: str) -> str | None:
+        """An object was deleted: the UID that is to go, None when what has the key now came later, or nothing has it."""
+        number, known = version_of(version), self._versions.get(key)
+        if known is not None and self._uids[key] != uid and number <= known:
+            self.stale += 1
+            return None
+        # Even for an object never heard of: its addition may yet come, late.
+        self._deleted[key] = max(self._deleted.get(key, -1), number, -1 if known is None else known)
+        if len(self._deleted) > _TOMBSTONES:
+            del self._deleted[next(iter(self._deleted))]
+        if known is None:
+            self.stale += 1
+            return None
+        del self._versions[key]
+        return self._uids.pop(key)
