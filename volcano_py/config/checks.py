@@ -31,6 +31,15 @@ _QUESTIONS: Final = {
     "unified_evictable": "names pods that may be evicted for a gang",
     "victim_tasks": "names pods to move",
 }
+# Whom to recommend for a point that nobody fills.
+_USUAL_PLUGINS: Final = {
+    "job_ready": ("gang",),
+    "job_starving": ("gang", "priority"),
+    "preemptable": ("priority", "drf"),
+    "reclaimable": ("capacity", "proportion"),
+    "victim_tasks": ("tdm", "rescheduling"),
+    "predicate": ("predicates",),
+}
 _PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim"})
 _ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
 _HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "nodegroup"})
@@ -89,7 +98,8 @@ class _Subject:
 
     def remedy(self, point: str) -> str:
         """Which plugins of the catalogue could fill the point, and by which switch."""
-        able = sorted(name for name, points in self.catalogue.provides.items() if point in points)
+        able = [name for name in _USUAL_PLUGINS.get(point, ()) if name in self.catalogue.plugins]
+        able = able or sorted(name for name, points in self.catalogue.provides.items() if point in points)
         switch = FLAG_OF_POINT.get(point)
         names = " or ".join(able[:3]) if able else "a plugin that does"
         return f"configure {names}" + (f" with {flag_key(switch)}" if switch else "")
@@ -190,10 +200,13 @@ def _gangs_are_not_kept_together(subject: _Subject) -> None:
 
 
 def _nodes_are_not_filtered(subject: _Subject) -> None:
-    if _PLACING_ACTIONS.isdisjoint(subject.config.actions) or subject.is_filled("predicate"):
+    """Other plugins of Volcano have predicates for matters of their own, which are no substitute."""
+    filters = (entry for entry in subject.config.plugins() if subject.fills(entry, "predicate"))
+    is_filtered = any(entry.name == "predicates" or entry.name not in VOLCANO_PLUGINS for entry in filters)
+    if is_filtered or _PLACING_ACTIONS.isdisjoint(subject.config.actions):
         return
     message = (
-        "no plugin filters nodes, so taints, selectors and affinities of pods are not heeded; "
+        "nobody filters nodes, so taints, selectors and affinities of pods are not heeded; "
         f"{subject.remedy('predicate')}"
     )
     subject.contradiction(subject.origins.at("actions"), message)

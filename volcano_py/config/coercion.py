@@ -55,11 +55,11 @@ def mend(fault: Any, node: Node) -> Mending | None:
         return _replaced(fault, node)
     if kind == "extra_forbidden":
         return Mending(DROP, Code.UNKNOWN_KEY, "no such key, ignored; remove it")
-    if not isinstance(node, ScalarNode) or kind not in _WANTED:
+    if not isinstance(node, ScalarNode):
         return None
     if node.value is None and fault["input"] is None:
         return Mending(DROP, Code.EMPTY_VALUE, "has no value, so its default holds; give it one or remove the line")
-    value = _coerced(kind, fault["input"], node)
+    value = _coerced(kind, fault["input"], node) if kind in _WANTED else None
     if value is None:
         return None
     read_as = f'the text "{node.text}"' if isinstance(value, str) else _spelled(value)
@@ -136,4 +136,6 @@ def _to_bool(value: Any) -> bool | None:
 
 
 def _spelled(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
