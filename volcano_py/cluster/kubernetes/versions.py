@@ -65,7 +65,7 @@ class Versions:
         self._deleted.pop(key, None)
 
     def forget(self, key: str, uid: str, version: str) -> str | None:
-        """An object was deleted: the UID that is to go, None when what has the key now came later, or nothing has it."""
+        """An object was deleted: the UID that is to go; None when nothing has the key now, or something later."""
         number, known = version_of(version), self._versions.get(key)
         if known is not None and self._uids[key] != uid and number <= known:
             self.stale += 1

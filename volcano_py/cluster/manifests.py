@@ -1,0 +1,168 @@
+"""Manifests read as an API server would store them, for clusters in memory.
+
+Defaults are filled in (namespace, phase, priority from the class, queue from the namespace); what has no creation time
+is created in document order; what has no UID gets one. Kinds that scheduling does not read are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from volcano_py.api import objects
+from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PriorityClass
+
+EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""Virtual time begins here."""
+
+KINDS: Final[Mapping[str, type[ApiObject]]] = {
+    "Pod": objects.Pod,
+    "Node": objects.Node,
+    "Namespace": objects.Namespace,
+    "PodGroup": objects.PodGroup,
+    "Queue": objects.Queue,
+    "ResourceQuota": objects.ResourceQuota,
+    "PriorityClass": objects.PriorityClass,
+    "PodDisruptionBudget": objects.PodDisruptionBudget,
+}
+_CLUSTER_SCOPED: Final = frozenset({"Node", "Namespace", "Queue", "PriorityClass"})
+_OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+# Classes that every cluster has (scheduling.k8s.io system priority classes).
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+Stored = tuple[str, ApiObject]
+"""(kind, object)"""
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be read; the text names the file, the document and the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML document and where it stands."""
+
+    source: str
+    number: int
+    body: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        metadata = self.body.get("metadata")
+        name = metadata.get("name", "?") if isinstance(metadata, dict) else "?"
+        return f"{self.source}, document {self.number} ({self.body.get('kind', 'no kind')} {name})"
+
+
+def read_paths(paths: Iterable[Path]) -> list[Document]:
+    """All documents of files and folders, folders by file name.
+
+    Raises:
+        ManifestError: a path does not exist, or is not YAML.
+    """
+    documents: list[Document] = []
+    for path in paths:
+        if not path.exists():
+            raise ManifestError(f"{path}: no such file or folder")
+        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if path.is_dir() else [path]
+        if not files:
+            raise ManifestError(f"{path}: no .yaml, .yml or .json file in it")
+        for file in files:
+            documents.extend(read_text(file.read_text(encoding="utf-8"), str(file)))
+    return documents
+
+
+def read_text(text: str, source: str = "manifest") -> list[Document]:
+    """All documents of one text; `List` documents are opened.
+
+    Raises:
+        ManifestError: the text is not YAML, or a document is not an object.
+    """
+    try:
+        bodies = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except yaml.YAMLError as error:
+        raise ManifestError(f"{source}: not YAML: {error}") from error
+    documents: list[Document] = []
+    for number, body in enumerate(bodies, start=1):
+        if body is None:
+            continue
+        if not isinstance(body, dict):
+            raise ManifestError(f"{source}, document {number}: found {type(body).__name__}, expected an object")
+        items = body.get("items") if str(body.get("kind", "")).endswith("List") else None
+        parts = items if isinstance(items, list) else [body]
+        documents.extend(Document(source, number, part) for part in parts if isinstance(part, dict))
+    return documents
+
+
+def stored(documents: Iterable[Document]) -> list[Stored]:
+    """The objects of the documents, of the kinds that scheduling reads; a later one replaces its namesake.
+
+    Raises:
+        ManifestError: a field has the wrong type.
+    """
+    found: dict[tuple[str, str], ApiObject] = {}
+    for index, document in enumerate(documents):
+        kind = str(document.body.get("kind", ""))
+        wanted = objects.Workload if kind in _OWNERS else KINDS.get(kind)
+        if wanted is None:
+            continue
+        obj = _stored(document, kind, wanted, index)
+        found[kind, _meta(obj).key] = obj
+    priorities = {obj.metadata.name: obj for obj in found.values() if isinstance(obj, PriorityClass)}
+    return [(kind, _admitted(obj, priorities)) for (kind, _), obj in found.items()]
+
+
+def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:
+    body = _without_nulls(document.body)
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise ManifestError(f"{document.where}: metadata.name is missing")
+    if kind not in _CLUSTER_SCOPED:
+        metadata.setdefault("namespace", "default")
+    metadata.setdefault("uid", f"{kind.lower()}-{metadata.get('namespace', '')}-{metadata['name']}")
+    metadata.setdefault("creationTimestamp", (EPOCH + timedelta(milliseconds=index)).isoformat())
+    try:
+        return msgspec.convert(body, type=wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise ManifestError(f"{document.where}: {error}") from error
+
+
+def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:
+    """What admission would have filled in."""
+    if not isinstance(obj, Pod) or obj.spec.priority is not None:
+        return obj
+    name = obj.spec.priority_class_name
+    found = priorities.get(name) or next(
+        (item for item in priorities.values() if item.global_default and not name), None
+    )
+    value = found.value if found is not None else _SYSTEM_PRIORITIES.get(name, 0)
+    policy = obj.spec.preemption_policy or (found.preemption_policy if found is not None else "")
+    spec = msgspec.structs.replace(obj.spec, priority=value, preemption_policy=policy)
+    return msgspec.structs.replace(obj, spec=spec)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A copy without null fields, which the API server drops as well."""
+    if isinstance(value, dict):
+        return {str(key): _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _meta(obj: ApiObject) -> ObjectMeta:
+    meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
+    return meta
+
+
+def namespaces_of(items: Iterable[Stored]) -> Iterator[Namespace]:
+    """The Namespace objects among stored ones."""
+    for _, obj in items:
+        if isinstance(obj, Namespace):
+            yield obj

@@ -1,0 +1,138 @@
+"""A cluster in memory: objects in a dict, effects carried out at once, kubelets that take no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from volcano_py.api import names
+from volcano_py.api.effects import Bind, Effect, Event, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import ApiObject, Condition, ObjectMeta, Pod, PodGroup, PodGroupStatus, Queue
+from volcano_py.cluster.protocol import Sink
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class MemoryCluster:
+    """Holds objects by kind and key, tells the sink of every change, and carries out effects.
+
+    Attributes:
+        binds: namespace/name → node, of all bindings made.
+        evictions: namespace/name of all evicted pods, in order.
+        events: all events, in order.
+        changes: how often an object was changed or removed.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._objects: dict[str, dict[str, ApiObject]] = {}
+        self.binds: dict[str, str] = {}
+        self.evictions: list[str] = []
+        self.events: list[Event] = []
+        self.changes = 0
+
+    def objects(self, kind: str, of: type[T]) -> list[T]:
+        """All objects of a kind, in the order in which they came."""
+        return [obj for obj in self._objects.get(kind, {}).values() if isinstance(obj, of)]
+
+    def get(self, kind: str, key: str, of: type[T]) -> T | None:
+        found = self._objects.get(kind, {}).get(key)
+        return found if isinstance(found, of) else None
+
+    def put(self, kind: str, obj: ApiObject) -> None:
+        """Create or replace an object."""
+        key = _meta(obj).key
+        store = self._objects.setdefault(kind, {})
+        if store.get(key) != obj:
+            store[key] = obj
+            self.changes += 1
+            self._sink.upsert(kind, obj)
+
+    def remove(self, kind: str, key: str) -> None:
+        gone = self._objects.get(kind, {}).pop(key, None)
+        if gone is not None:
+            self.changes += 1
+            self._sink.delete(kind, gone)
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Carry out what a cycle decided."""
+        for effect in effects:
+            if isinstance(effect, Bind):
+                self._bind(effect)
+            elif isinstance(effect, Evict):
+                self._evict(effect)
+            elif isinstance(effect, PodCondition):
+                self._tell_pod(effect)
+            elif isinstance(effect, PodGroupStatusUpdate):
+                self._update_group(effect)
+            elif isinstance(effect, QueueAllocated):
+                self._update_queue(effect)
+            else:
+                self.events.append(effect)
+
+    def settle(self) -> None:
+        """What happens between cycles: bound pods run, evicted pods are gone."""
+        for pod in self.objects("Pod", Pod):
+            if pod.metadata.deletion_timestamp is not None and pod.metadata.key in self.evictions:
+                self.remove("Pod", pod.metadata.key)
+            elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
+                status = msgspec.structs.replace(pod.status, phase="Running", conditions=_bound(pod.status.conditions))
+                self.put("Pod", msgspec.structs.replace(pod, status=status))
+
+    def _bind(self, bind: Bind) -> None:
+        pod = self._pod(bind.pod.key, bind.pod.uid)
+        if pod is not None:
+            self.binds[bind.pod.key] = bind.node
+            spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
+            self.put("Pod", msgspec.structs.replace(pod, spec=spec))
+
+    def _evict(self, evict: Evict) -> None:
+        pod = self._pod(evict.pod.key, evict.pod.uid)
+        if pod is not None:
+            self.evictions.append(evict.pod.key)
+            metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=pod.metadata.creation_timestamp)
+            self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
+
+    def _tell_pod(self, told: PodCondition) -> None:
+        pod = self._pod(told.pod.key, told.pod.uid)
+        if pod is None:
+            return
+        condition = Condition(type=names.POD_SCHEDULED, status="False", reason=told.reason, message=told.message)
+        others = [known for known in pod.status.conditions if known.type != names.POD_SCHEDULED]
+        nominated = told.nominated_node or pod.status.nominated_node_name
+        status = msgspec.structs.replace(pod.status, conditions=[*others, condition], nominated_node_name=nominated)
+        self.put("Pod", msgspec.structs.replace(pod, status=status))
+
+    def _update_group(self, update: PodGroupStatusUpdate) -> None:
+        group = self.get("PodGroup", update.group.key, PodGroup)
+        if group is not None:
+            status = PodGroupStatus(
+                phase=update.phase,
+                conditions=list(update.conditions),
+                running=update.running,
+                succeeded=update.succeeded,
+                failed=update.failed,
+            )
+            self.put("PodGroup", msgspec.structs.replace(group, status=status))
+
+    def _update_queue(self, update: QueueAllocated) -> None:
+        queue = self.get("Queue", update.queue, Queue)
+        if queue is not None:
+            status = msgspec.structs.replace(queue.status, allocated=dict(update.allocated))
+            self.put("Queue", msgspec.structs.replace(queue, status=status))
+
+    def _pod(self, key: str, uid: str) -> Pod | None:
+        pod = self.get("Pod", key, Pod)
+        return pod if pod is not None and pod.metadata.uid == uid else None
+
+
+def _bound(conditions: Iterable[Condition]) -> list[Condition]:
+    """A pod that runs is no longer told why it waits."""
+    return [condition for condition in conditions if condition.type != names.POD_SCHEDULED]
+
+
+def _meta(obj: Any) -> ObjectMeta:
+    meta: ObjectMeta = obj.metadata
+    return meta
