@@ -166,14 +166,17 @@ def _two_owners_of_the_queue_tree(subject: _Subject) -> None:
 
 
 def _flat_owners_together(subject: _Subject) -> None:
-    drf = subject.hierarchical("drf")
-    for capacity in subject.entries("capacity"):
-        for other in (*subject.entries("proportion"), *([drf] if drf and not capacity.flags.hierarchy else [])):
-            message = (
-                f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ a "
-                f"queue gets the smaller part; keep one"
-            )
-            subject.contradiction(subject.origins.at(capacity.path), message)
+    """Volcano runs such a configuration, so it stays allowed: both are asked, and either can say no."""
+    first = {entry.name: entry for entry in reversed(tuple(subject.queue_owners()))}
+    capacity = first.pop("capacity", None)
+    if capacity is None or ("drf" in first and subject.hierarchical("capacity")):
+        return
+    for other in first.values():
+        message = (
+            f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ a "
+            f"queue gets the smaller part; keep one"
+        )
+        subject.contradiction(subject.origins.at(capacity.path), message)
 
 
 def _actions_that_cannot_start(subject: _Subject) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano_py.config.document import MappingNode, ScalarNode
 from volcano_py.config.go_values import parse_duration
-from volcano_py.config.problems import Code, Problems, Where, quoted, suggestion
+from volcano_py.config.problems import Code, Problems, Where, quoted
 
 SOURCES: Final = ("prometheus", "prometheus_adaptor", "elasticsearch")
 
@@ -18,7 +18,7 @@ def check_metrics(node: MappingNode, where: Where, problems: Problems) -> None:
     """Checks the keys that every source has; the others are the source's own (credentials, TLS, index names)."""
     kind = _text(node, "type")
     if kind and kind not in SOURCES:
-        message = f"unknown source {quoted(kind)}{suggestion(kind, SOURCES)}, so no load is read; known: "
+        message = f"unknown source {quoted(kind)}{problems.suggestion(kind, SOURCES)}, so no load is read; known: "
         problems.warning(Code.INVALID_VALUE, _at(node, "type", where), message + ", ".join(SOURCES))
     if kind in _NEED_ADDRESS and not _text(node, "address"):
         problems.warning(Code.MISSING, where, f"{kind} needs an address, so no load is read; add `address:`")

@@ -18,10 +18,12 @@ from volcano_py.config.document import Entry, MappingNode, Node, ScalarNode, Seq
 from volcano_py.config.flags import Flags
 from volcano_py.config.metrics import check_metrics
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
-from volcano_py.config.problems import Code, Position, Problem, Problems, Severity, Where, quoted, suggestion
+from volcano_py.config.problems import Code, Position, Problem, Problems, Severity, Where, quoted
 from volcano_py.config.reading import read_model
 
 _TOP_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
+# Far more than any cycle has; keeps a list of commas from costing seconds.
+_MAX_ACTIONS: Final = 1000
 _START: Final = Position(1, 1)
 
 
@@ -71,7 +73,7 @@ class _Parser:
     def configuration(self, root: MappingNode) -> SchedulerConfiguration:
         for entry in root.entries.values():
             if entry.key not in _TOP_KEYS:
-                message = f"no such key, ignored{suggestion(entry.key, _TOP_KEYS)}"
+                message = f"no such key, ignored{self.problems.suggestion(entry.key, _TOP_KEYS)}"
                 self.problems.lenient(Code.UNKNOWN_KEY, Where().key(entry.key, entry.position), message)
         actions = self._actions(root.entries.get("actions"), root.position)
         tiers = self._tiers(root.entries.get("tiers"))
@@ -106,7 +108,12 @@ class _Parser:
         self.origins.note(where)
         names: list[str] = []
         offset = 0
-        for index, part in enumerate(entry.value.text.split(",")):
+        parts = entry.value.text.split(",")
+        if len(parts) > _MAX_ACTIONS:
+            message = f"{len(parts)} actions; a cycle may have {_MAX_ACTIONS} at most"
+            self.problems.error(Code.TOO_LARGE, where, message)
+            return ()
+        for index, part in enumerate(parts):
             leading = len(part) - len(part.lstrip())
             place = where.item(index, entry.value.position_at(offset + leading))
             self.origins.note(place)
@@ -128,7 +135,7 @@ class _Parser:
             message = f"Volcano has dropped the action {name}, and this scheduler has none; remove it"
             self.problems.error(Code.UNKNOWN_ACTION, where, message)
         else:
-            message = f"unknown action {quoted(name)}{suggestion(name, self.catalogue.actions)}"
+            message = f"unknown action {quoted(name)}{self.problems.suggestion(name, self.catalogue.actions)}"
             self.problems.error(Code.UNKNOWN_ACTION, where, f"{message}; known: {_listed(self.catalogue.actions)}")
 
     # tiers and plugins
@@ -144,7 +151,9 @@ class _Parser:
             return Tier()
         for entry in node.entries.values():
             if entry.key != "plugins":
-                message = f"no such key, ignored{suggestion(entry.key, ('plugins',))}; a tier has only plugins"
+                message = (
+                    f"no such key, ignored{self.problems.suggestion(entry.key, ('plugins',))}; a tier has only plugins"
+                )
                 self.problems.lenient(Code.UNKNOWN_KEY, where.key(entry.key, entry.position), message)
         items = self._items(node.entries.get("plugins"), "plugins", "a list of plugins, each with `name:`", where)
         entries = (self._plugin(index, position, *item) for position, item in enumerate(items))
@@ -181,7 +190,7 @@ class _Parser:
             message = f"the plugin {name} exists in Volcano but is absent from this scheduler; remove it"
             self.problems.error(Code.UNSUPPORTED, place, message)
         else:
-            message = f"unknown plugin {quoted(name)}{suggestion(name, known)}; known: {_listed(known)}"
+            message = f"unknown plugin {quoted(name)}{self.problems.suggestion(name, known)}; known: {_listed(known)}"
             self.problems.error(Code.UNKNOWN_PLUGIN, place, message)
         return None
 
@@ -215,7 +224,7 @@ class _Parser:
                 continue
             for key, extra in node.entries.items():
                 if key not in ("name", "arguments"):
-                    message = f"no such key, ignored{suggestion(key, ('name', 'arguments'))}"
+                    message = f"no such key, ignored{self.problems.suggestion(key, ('name', 'arguments'))}"
                     self.problems.lenient(Code.UNKNOWN_KEY, where.key(key, extra.position), message)
             name = self._configured_action(node.entries.get("name"), where, actions)
             if name is None:

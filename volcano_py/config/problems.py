@@ -115,10 +115,17 @@ class Problems:
         else:
             self.warning(code, where, message)
 
-    def extend(self, problems: Iterable[Problem]) -> None:
-        for problem in problems:
-            self._errors += problem.severity is Severity.ERROR
-            self._add(problem)
+    def suggestion(self, name: str, known: Iterable[str]) -> str:
+        """` (did you mean "…"?)` when a known name is close to this one, else nothing.
+
+        Comparing names is slow, so it ends together with the room for problems.
+        """
+        return "" if len(self._found) >= MAX_PROBLEMS else _suggestion(name, known)
+
+    @property
+    def errors(self) -> int:
+        """How many errors there are, those not shown included."""
+        return self._errors
 
     @property
     def valid(self) -> bool:
@@ -148,8 +155,7 @@ def quoted(text: str) -> str:
     return f'"{safe}"'
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """` (did you mean "…"?)` when a known name is close to this one, else nothing."""
+def _suggestion(name: str, known: Iterable[str]) -> str:
     if len(name) > _SUGGESTION_LENGTH:
         return ""
     folded: Mapping[str, str] = {candidate.lower(): candidate for candidate in known}

@@ -18,7 +18,7 @@ from volcano_py.config.arguments import Reading
 from volcano_py.config.coercion import DROP, Mending, complaint, mend
 from volcano_py.config.document import MappingNode, Node, ScalarNode, SequenceNode, node_of, plain, value_position
 from volcano_py.config.keys import KeyTable, Target, key_table, keys_of
-from volcano_py.config.problems import Code, Problem, Problems, Where, suggestion
+from volcano_py.config.problems import Code, Problem, Problems, Where
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,12 +43,11 @@ def read_model(model: type[M], node: Node | None, where: Where, problems: Proble
         message = f"must be a mapping of arguments, found {complaint(node)}; write each as `key: value` below it"
         problems.error(Code.WRONG_TYPE, where, message)
         return None
-    before = Problems(problems.strict)
-    draft = _Draft(model, where, before)
+    errors = problems.errors
+    draft = _Draft(model, where, problems)
     draft.collect(node)
     instance = draft.validate()
-    problems.extend(before.in_order())
-    return instance if before.valid else None
+    return instance if problems.errors == errors else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class _Draft(Generic[M]):
             elif table.leads_on(key):
                 self._refuse_group(key, at_value, entry.value)
             else:
-                message = f"no such key, ignored{suggestion(key, table.known())}"
+                message = f"no such key, ignored{self.problems.suggestion(key, table.known())}"
                 self.problems.lenient(Code.UNKNOWN_KEY, where, message)
 
     def _refuse_group(self, key: str, where: Where, value: Node) -> None:

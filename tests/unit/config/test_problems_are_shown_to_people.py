@@ -75,6 +75,11 @@ def test_lines_are_counted_as_the_parser_counts_them(parse: Parse, line_break: s
     assert "    2 | tires: []\n" in shown
 
 
+def test_credentials_are_not_shown() -> None:
+    assert caret_of("  elasticsearch.password: hunter2 # old", 3) == ("  elasticsearch.password: ***", 2)
+    assert caret_of("{type: x, 'bearerToken': abc}", 2)[0] == "{type: x, 'bearerToken': ***"
+
+
 def test_a_problem_reads_as_a_sentence_by_itself() -> None:
     assert str(problem_at(3, 4)) == "line 3, column 4: error: a.b: is wrong"
     assert str(problem_at(0, 0)) == "error: a.b: is wrong"

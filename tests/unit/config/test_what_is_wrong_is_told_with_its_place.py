@@ -314,6 +314,12 @@ def test_metrics_that_read_no_load_are_told(parse: Parse) -> None:
     assert parse(base + "metrics:\n  type: prometheus_adaptor\n  interval: 1m\n").problems == ()
 
 
+def test_a_list_of_actions_without_end_is_refused(parse: Parse) -> None:
+    path, line, column, code, message = only(parse(f"actions: '{',' * 1_000_000}'\n"))
+    assert (path, line, column, code) == ("actions", 1, 1, Code.TOO_LARGE)
+    assert message == "1000001 actions; a cycle may have 1000 at most"
+
+
 def test_many_problems_are_cut_off_and_counted(parse: Parse) -> None:
     result = parse("actions: allocate\n" + "".join(f"key{number}: 1\n" for number in range(500)), strict=True)
     assert result.config is None
