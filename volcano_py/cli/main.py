@@ -1,0 +1,54 @@
+"""`volcano-py`: the group of verbs. A verb's module is imported only when the verb is used, so that help is instant."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any, Final
+
+import click
+
+# Verb → (module, attribute, one line for the overview).
+VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "run": ("volcano_py.cli.run", "run", "Run the scheduler daemon."),
+    "up": ("volcano_py.cli.up", "up", "Try everything on a local control plane."),
+    "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
+    "config": ("volcano_py.cli.config", "config", "Check and explain a volcano-scheduler.conf."),
+    "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
+    "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
+}
+
+EPILOG: Final = """\b
+Examples:
+  volcano-py simulate --filename examples/sample
+  volcano-py config check volcano-scheduler.conf
+  volcano-py up --once
+  volcano-py run --kubeconfig ~/.kube/config --leader-elect=false
+"""
+
+
+class Verbs(click.Group):
+    """Finds verbs in the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in VERBS:
+            return None
+        module, attribute, _ = VERBS[name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, _, summary) in VERBS.items()])
+
+
+@click.group(
+    cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(version("volcano-py"), prog_name="volcano-py")
+def main(**_: Any) -> None:
+    """A batch scheduler for Kubernetes, drop-in for the Volcano scheduler."""

@@ -1,0 +1,34 @@
+"""How verbs print data: a table for people, JSON or YAML for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+import orjson
+import yaml
+from rich.console import Console
+
+FORMATS: Final = ("table", "json", "yaml")
+
+
+def output_option(default: str = "table") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option `--output`/`-o` of every verb that prints data."""
+    return click.option(
+        "--output", "-o", type=click.Choice(FORMATS), default=default, show_default=True, help="How to print."
+    )
+
+
+def console() -> Console:
+    """For tables; colours only on a terminal."""
+    return Console(file=sys.stdout, highlight=False)
+
+
+def print_data(data: Any, output: str) -> None:
+    """Print `data` as JSON or YAML."""
+    if output == "json":
+        click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)

@@ -1,0 +1,121 @@
+"""`volcano-py simulate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from volcano_py.cli.configuration import load_configuration
+from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cluster.manifests import Document, ManifestError, read_paths, read_text, stored
+from volcano_py.operator.generated_group import GroupRules
+from volcano_py.scheduler import builtin_registry
+from volcano_py.simulation import Simulation, SimulationResult
+
+EPILOG = """\b
+Examples:
+  volcano-py simulate --filename examples/sample
+  volcano-py simulate -f nodes.yaml -f jobs/ --scheduler-conf volcano-scheduler.conf --output json
+  kubectl get nodes,queues,podgroups,pods -A -o yaml | volcano-py simulate -f -
+
+A cycle is one second of virtual time. Between cycles bound pods run and evicted pods are gone.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Manifest file or folder (repeatable); - reads standard input.",
+)
+@click.option(
+    "--scheduler-conf",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: the built-in configuration]",
+)
+@click.option("--cycles", type=click.IntRange(min=0), help="Run exactly so many cycles.")
+@click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
+@click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
+@click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
+@output_option()
+def simulate(
+    filenames: tuple[Path, ...],
+    scheduler_conf: Path | None,
+    cycles: int | None,
+    until_stable: bool,
+    scheduler_names: tuple[str, ...],
+    default_queue: str,
+    output: str,
+) -> None:
+    """Run the very same scheduler over manifests in memory, with virtual time and no network.
+
+    Reads Node, Namespace, Pod, PodGroup, Queue, ResourceQuota, PriorityClass, PodDisruptionBudget and the owners of pods
+    from multi-document YAML; other kinds are passed over.
+    """
+    if cycles is not None and until_stable:
+        raise click.UsageError("--cycles and --until-stable exclude each other")
+    registry = builtin_registry().with_installed()
+    configuration = load_configuration(scheduler_conf, registry)
+    rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
+    try:
+        items = stored(_documents(filenames))
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+    result = Simulation(items, configuration, registry, rules=rules).run(cycles)
+    if output == "table":
+        _print_tables(result)
+    else:
+        print_data(result.as_json(), output)
+    if cycles is None and not result.settled:
+        raise click.ClickException(f"the cluster had not settled after {result.cycles} cycles")
+
+
+def _documents(filenames: tuple[Path, ...]) -> list[Document]:
+    documents: list[Document] = []
+    for filename in filenames:
+        if str(filename) == "-":
+            documents.extend(read_text(click.get_text_stream("stdin").read(), "standard input"))
+        else:
+            documents.extend(read_paths([filename]))
+    return documents
+
+
+def _print_tables(result: SimulationResult) -> None:
+    out = console()
+    queues = Table(title="Queues", title_justify="left")
+    for heading in ("Queue", "Allocated", "Deserved", "Share"):
+        queues.add_column(heading, overflow="fold")
+    for name, queue in result.queues.items():
+        queues.add_row(name, _amounts(queue["allocated"]), _amounts(queue["deserved"]), f"{queue['share']:.2f}")
+    groups = Table(title="PodGroups", title_justify="left")
+    for heading in ("PodGroup", "Phase", "Why"):
+        groups.add_column(heading, overflow="fold")
+    for name, group in result.pod_groups.items():
+        why = "" if group["phase"] in ("Running", "Completed") else _why(group["conditions"])
+        groups.add_row(name, group["phase"], why)
+    pods = Table(title="Pods", title_justify="left")
+    for heading in ("Pod", "Node", "Why it waits"):
+        pods.add_column(heading, overflow="fold")
+    for name, node in result.binds.items():
+        pods.add_row(name, node, "")
+    for name, message in result.unschedulable.items():
+        pods.add_row(name, result.pipelined.get(name, ""), message)
+    for table in (queues, groups, pods):
+        if table.row_count:
+            out.print(table)
+    evicted = f", {len(result.evictions)} evictions: {', '.join(result.evictions)}" if result.evictions else ""
+    out.print(f"{result.cycles} cycles, {len(result.binds)} bindings, {len(result.unschedulable)} waiting{evicted}")
+
+
+def _amounts(amounts: dict[str, str]) -> str:
+    return ", ".join(f"{value} {name}" for name, value in amounts.items()) or "-"
+
+
+def _why(conditions: list[dict[str, str]]) -> str:
+    return next((condition.get("message", "") for condition in conditions if condition["type"] == "Unschedulable"), "")

@@ -1,0 +1,216 @@
+"""Simulation: the very same scheduler and controllers over objects in memory, with virtual time and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, Workload
+from volcano_py.api.report import CycleReport
+from volcano_py.cluster.manifests import EPOCH, Stored
+from volcano_py.cluster.memory import MemoryCluster
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.registry import Registry
+from volcano_py.operator.generated_group import (
+    GroupRules,
+    group_changes,
+    inheriting_owner,
+    plan_group,
+    pod_annotation,
+    queue_for,
+    wants_group,
+)
+from volcano_py.operator.queue_state import (
+    PodGroupCounts,
+    UnknownQueueStateError,
+    initial_queues,
+    parent_state,
+    reconcile_queue,
+)
+from volcano_py.scheduler import Scheduler
+from volcano_py.state.axis import canonical
+from volcano_py.state.cluster_state import ClusterState
+
+CYCLE_SECONDS: Final = 1.0
+"""Virtual time from one cycle to the next."""
+
+MOST_CYCLES: Final = 10_000
+"""Where a run that never settles is stopped (`settled` is then false)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """What a run did, and how the cluster stands at its end. Field names are those of the JSON output."""
+
+    binds: Mapping[str, str]
+    evictions: tuple[str, ...]
+    pipelined: Mapping[str, str]
+    pod_groups: Mapping[str, Mapping[str, Any]]
+    queues: Mapping[str, Mapping[str, Any]]
+    unschedulable: Mapping[str, str]
+    cycles: int
+    settled: bool
+    reports: tuple[CycleReport, ...] = field(repr=False, default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """The output of `volcano-py simulate --output json`."""
+        return {
+            "binds": dict(self.binds),
+            "evictions": list(self.evictions),
+            "pipelined": dict(self.pipelined),
+            "podGroups": dict(self.pod_groups),
+            "queues": dict(self.queues),
+            "unschedulable": dict(self.unschedulable),
+        }
+
+
+class Simulation:
+    """A cluster in memory with our controllers and the scheduler; `step` is one second of its life."""
+
+    def __init__(
+        self,
+        items: Iterable[Stored],
+        configuration: SchedulerConfiguration,
+        registry: Registry,
+        *,
+        rules: GroupRules | None = None,
+    ) -> None:
+        self._rules = rules or GroupRules()
+        self.configuration = configuration
+        self.state = ClusterState(scheduler_names=self._rules.scheduler_names, default_queue=self._rules.default_queue)
+        self.cluster = MemoryCluster(self.state)
+        self.reports: list[CycleReport] = []
+        self.now = EPOCH.timestamp()
+        self._scheduler = Scheduler(registry, self.cluster.apply)
+        for kind, obj in items:
+            self.cluster.put(kind, obj)
+            self.now = max(self.now, obj.metadata.created)  # type: ignore[attr-defined]
+        for body in initial_queues(self._rules.default_queue):
+            if self.cluster.get("Queue", body["metadata"]["name"], Queue) is None:
+                self.cluster.put("Queue", msgspec.convert(body, type=Queue))
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            self._default_queue(group)
+
+    def step(self) -> bool:
+        """Controllers, then one cycle, then the kubelets. False when nothing at all changed."""
+        before = self.cluster.changes
+        self.now += CYCLE_SECONDS
+        self._run_controllers()
+        self.reports.append(self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration))
+        self.cluster.settle()
+        self._run_controllers()
+        return self.cluster.changes != before
+
+    def run(self, cycles: int | None = None) -> SimulationResult:
+        """So many cycles, or (None) until one changes nothing."""
+        settled = False
+        for _ in range(MOST_CYCLES if cycles is None else cycles):
+            settled = not self.step()
+            if settled and cycles is None:
+                break
+        return self._result(settled)
+
+    # -- controllers -----------------------------------------------------------------------------------------------
+
+    def _run_controllers(self) -> None:
+        for pod in self.cluster.objects("Pod", Pod):
+            if wants_group(pod, self._rules):
+                self._group_for(pod)
+        queues = {queue.metadata.name: queue for queue in self.cluster.objects("Queue", Queue)}
+        phases: dict[str, list[str]] = {}
+        for group in self.cluster.objects("PodGroup", PodGroup):
+            phases.setdefault(group.spec.queue or self._rules.default_queue, []).append(group.status.phase)
+        for name, queue in queues.items():
+            try:
+                change = reconcile_queue(queue, PodGroupCounts.of(phases.get(name, [])), parent_state(queue, queues))
+            except UnknownQueueStateError:
+                continue  # as the live controller does: such a queue is left alone
+            self.cluster.put("Queue", change.apply(queue))
+
+    def _group_for(self, pod: Pod) -> None:
+        owner = inheriting_owner(pod)
+        workload = self.cluster.get(owner.kind, f"{pod.metadata.namespace}/{owner.name}", Workload) if owner else None
+        plan = plan_group(pod, workload, self._namespace_annotations(pod.metadata.namespace), self._rules)
+        key = plan.group.metadata.key
+        existing = self.cluster.get("PodGroup", key, PodGroup)
+        if existing is None:
+            metadata = msgspec.structs.replace(
+                plan.group.metadata,
+                uid=f"podgroup-{key}",
+                creation_timestamp=pod.metadata.creation_timestamp,
+            )
+            self.cluster.put("PodGroup", msgspec.structs.replace(plan.group, metadata=metadata))
+        elif group_changes(existing, plan.group):
+            spec = msgspec.structs.replace(
+                existing.spec, min_member=plan.group.spec.min_member, min_resources=plan.group.spec.min_resources
+            )
+            self.cluster.put("PodGroup", msgspec.structs.replace(existing, spec=spec))
+        annotations = pod_annotation(pod, plan.group.metadata.name)["metadata"]["annotations"]
+        metadata = msgspec.structs.replace(pod.metadata, annotations={**pod.metadata.annotations, **annotations})
+        self.cluster.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
+
+    def _default_queue(self, group: PodGroup) -> None:
+        """What the PodGroup webhook does on creation."""
+        queue = queue_for(
+            group.spec.queue, self._namespace_annotations(group.metadata.namespace), self._rules.default_queue
+        )
+        spec = msgspec.structs.replace(group.spec, queue=queue)
+        self.cluster.put("PodGroup", msgspec.structs.replace(group, spec=spec))
+
+    def _namespace_annotations(self, name: str) -> Mapping[str, str]:
+        found = self.cluster.get("Namespace", name, Namespace)
+        return found.metadata.annotations if found is not None else {}
+
+    # -- the outcome -----------------------------------------------------------------------------------------------
+
+    def _result(self, settled: bool) -> SimulationResult:
+        last = self.reports[-1] if self.reports else None
+        pods = self.cluster.objects("Pod", Pod)
+        waiting = [
+            pod
+            for pod in pods
+            if pod.spec.scheduler_name in self._rules.scheduler_names
+            and pod.status.phase == "Pending"
+            and not pod.spec.node_name
+        ]
+        return SimulationResult(
+            binds=dict(self.cluster.binds),
+            evictions=tuple(self.cluster.evictions),
+            pipelined=dict(last.pipelined_tasks) if last else {},
+            pod_groups={
+                group.metadata.key: {
+                    "phase": group.status.phase or "Pending",
+                    "conditions": msgspec.to_builtins(group.status.conditions),
+                }
+                for group in self.cluster.objects("PodGroup", PodGroup)
+            },
+            queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
+            unschedulable={pod.metadata.key: _told(pod) for pod in waiting},
+            cycles=len(self.reports),
+            settled=settled,
+            reports=tuple(self.reports),
+        )
+
+
+def _queue(report: Any) -> dict[str, Any]:
+    def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+        return {name: canonical(name, units) for name, units in amounts.items()}
+
+    return {
+        "allocated": quantities(report.allocated),
+        "deserved": quantities(report.deserved),
+        "share": report.share,
+    }
+
+
+def _told(pod: Pod) -> str:
+    """The message of PodScheduled=False; a gated pod names its gates."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled":
+            return condition.message
+    if pod.spec.scheduling_gates:
+        return "SchedulingGated: " + ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+    return ""
