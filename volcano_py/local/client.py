@@ -80,7 +80,10 @@ class APIClient:
         return await self._request("DELETE", path, body, query=query)
 
     async def create_many(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> None:
-        """Create all objects, many at a time. One that exists already counts as created."""
+        """Create all objects, many at a time. One that exists already counts as created.
+
+        The first failure ends it, and is raised; some of the objects are then there and some are not.
+        """
         waiting = iter(bodies)
 
         async def worker() -> None:
@@ -91,9 +94,13 @@ class APIClient:
                     if error.reason != "AlreadyExists":
                         raise
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(_IN_FLIGHT, len(bodies))):
-                group.create_task(worker())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(_IN_FLIGHT, len(bodies))):
+                    group.create_task(worker())
+        except ExceptionGroup as failures:
+            # What stopped one worker stopped them all.
+            raise failures.exceptions[0] from failures
 
     async def _request(
         self,

@@ -13,13 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-import aiohttp
 
 from volcano_py.local import components, nodes
 from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
@@ -30,6 +27,7 @@ from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.layout import Layout, Settings
 from volcano_py.local.processes import ManagedProcess
 from volcano_py.local.progress import Progress
+from volcano_py.local.readiness import wait_ready
 from volcano_py.local.workdir import WorkDir
 
 _READY_SECONDS = 60.0
@@ -70,7 +68,6 @@ class ControlPlane:
         self._processes: dict[str, ManagedProcess] = {}
         self._components: dict[str, Component] = {}
         self._client: APIClient | None = None
-        self._probe: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._binaries = await asyncio.to_thread(self._find_binaries)
@@ -226,24 +223,20 @@ class ControlPlane:
         return {**self._given_binaries, **ensure_binaries(wanted, progress=self._progress)}
 
     async def _bring_up(self, layout: Layout) -> None:
-        # Self-made certificates on the loopback interface; whether a process is ready is no secret.
-        insecure = ssl.create_default_context()
-        insecure.check_hostname = False
-        insecure.verify_mode = ssl.CERT_NONE
-        self._probe = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=insecure), timeout=aiohttp.ClientTimeout(total=2)
-        )
         # The API server retries until its store answers: both start at once.
         await self._launch(components.etcd(layout, self._binaries["etcd"]))
         await self._add(components.kube_apiserver(layout, self._binaries["kube-apiserver"]))
         self._client = await APIClient(layout.kubeconfig).__aenter__()
-        async with asyncio.TaskGroup() as group:
-            if self.settings.controllers:
-                binary = self._binaries["kube-controller-manager"]
-                group.create_task(self._add(components.kube_controller_manager(layout, binary)))
-            if self.settings.simulate_nodes:
-                kwok = components.kwok(layout.root, layout.ports["kwok"], layout.kubeconfig, self._binaries["kwok"])
-                group.create_task(self._add(kwok))
+        followers = []
+        if self.settings.controllers:
+            followers.append(components.kube_controller_manager(layout, self._binaries["kube-controller-manager"]))
+        if self.settings.simulate_nodes:
+            port, binary = layout.ports["kwok"], self._binaries["kwok"]
+            followers.append(components.kwok(layout.root, port, layout.kubeconfig, binary))
+        for component in followers:
+            await self._launch(component)
+        for component in followers:
+            await self._ready(component)
         if self.settings.controllers:
             await wait_for_default_service_account(self._client, "default")
 
@@ -259,26 +252,10 @@ class ControlPlane:
         await process.start()
 
     async def _ready(self, component: Component) -> None:
-        """Wait until the component's URL answers 200; raises ProcessFailedError if it dies or takes too long."""
-        deadline = asyncio.get_running_loop().time() + _READY_SECONDS
-        while not await self._answers(component.ready_url):
-            for process in self._processes.values():
-                if not process.running and process.name in {component.name, "etcd"}:
-                    raise process.failure("did not come up")
-            if asyncio.get_running_loop().time() > deadline:
-                raise self._processes[component.name].failure(f"was not ready after {_READY_SECONDS:.0f} s")
-            await asyncio.sleep(_POLL_SECONDS)
-
-    async def _answers(self, url: str) -> bool:
-        if not url:
-            return True
-        if self._probe is None:
-            raise LocalError("the control plane is not up: use it inside its `async with`")
-        try:
-            async with self._probe.get(url) as response:
-                return response.status == 200
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return False
+        process = self._processes[component.name]
+        if component.ready_url:
+            store = self._processes["etcd"]
+            await wait_ready(process, component.ready_url, _READY_SECONDS, needs=() if store is process else (store,))
 
     async def _tear_down(self) -> None:
         try:
@@ -291,9 +268,6 @@ class ControlPlane:
             if self._client is not None:
                 await self._client.__aexit__(None, None, None)
                 self._client = None
-            if self._probe is not None:
-                await self._probe.close()
-                self._probe = None
             self._layout = None
             if self._work_dir is not None:
                 await asyncio.to_thread(self._work_dir.close)

@@ -52,6 +52,6 @@ class Kubectl:
         """The parsed output of `kubectl ARGUMENTS -o json`."""
         return json.loads(await self(*arguments, "-o", "json"))
 
-    async def apply(self, manifests: str) -> None:
+    async def apply(self, manifests: str, *arguments: str) -> None:
         """Server-side apply YAML or JSON documents; large CRDs do not fit a client-side apply's annotation."""
-        await self("apply", "--server-side", "--force-conflicts", "--filename", "-", stdin=manifests)
+        await self("apply", "--server-side", "--force-conflicts", "--filename", "-", *arguments, stdin=manifests)

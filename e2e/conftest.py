@@ -1,0 +1,217 @@
+"""Fixtures of the end-to-end tests.
+
+They run against a control plane of their own, or, with E2E_KUBECONFIG=FILE, against the cluster of that kubeconfig (its
+current context, with an administrator's rights; it gets the CRDs and manifests of this repository and keeps them).
+Everything runs on one event loop, because the cluster is started once for all tests.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import pytest_asyncio
+
+from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, local_cluster
+from e2e.harness.daemon import Daemon, daemon_kubeconfig
+from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, LEASE_PATH, install
+from e2e.harness.namespace import Namespace
+from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.nodes import create_nodes
+
+_HERE = Path(__file__).parent
+_EXTERNAL = os.environ.get("E2E_KUBECONFIG", "")
+
+_POOL_LABEL = "e2e.volcano-py/pool"
+
+_NODES_READY_SECONDS = 60.0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One event loop for all; and on somebody else's cluster, no test that stops its API server."""
+    ours = [item for item in items if item.path.is_relative_to(_HERE)]
+    for item in ours:
+        item.add_marker(pytest.mark.controlplane)
+        item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+    if _EXTERNAL:
+        impossible = [item for item in ours if "control_plane" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=impossible)
+        items[:] = [item for item in items if item not in impossible]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build missing binaries before the first test: minutes that are no test's, and that the user should see pass."""
+    if session.config.option.collectonly or not any(item.path.is_relative_to(_HERE) for item in session.items):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        ensure_binaries(EXTERNAL_BINARIES if _EXTERNAL else CONTROL_PLANE_BINARIES)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
+    """The cluster, as its administrator; nothing is installed yet."""
+    if _EXTERNAL:
+        async with external_cluster(Path(_EXTERNAL), tmp_path_factory.mktemp("cluster")) as cluster:
+            yield cluster
+    else:
+        async with local_cluster() as cluster:
+            yield cluster
+
+
+@pytest.fixture(scope="session")
+def control_plane(cluster: Cluster) -> ControlPlane:
+    """The control plane itself, for tests that restart its processes; they are left out on an external cluster."""
+    assert cluster.control_plane is not None
+    return cluster.control_plane
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def installed(cluster: Cluster) -> Cluster:
+    """The cluster with our CRDs, RBAC and configuration."""
+    await install(cluster)
+    return cluster
+
+
+class StartDaemon(Protocol):
+    """Starts a daemon with further flags; `ready=False` does not wait for /readyz."""
+
+    def __call__(self, *arguments: str, ready: bool = True) -> Awaitable[Daemon]: ...
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start_daemon(installed: Cluster, tmp_path: Path) -> AsyncIterator[StartDaemon]:
+    """Start daemons (the n-th is called daemon-n); all are stopped at the end of the test."""
+    kubeconfig = await daemon_kubeconfig(installed, tmp_path)
+    daemons: list[Daemon] = []
+
+    async def start(*arguments: str, ready: bool = True) -> Daemon:
+        daemon = Daemon(f"daemon-{len(daemons) + 1}", kubeconfig, tmp_path, arguments)
+        daemons.append(daemon)
+        installed.diagnostics.append(daemon.diagnosis)
+        await daemon.start(ready=ready)
+        return daemon
+
+    yield start
+    installed.diagnostics.clear()
+    for daemon in daemons:
+        await daemon.stop()
+    # A killed leader's Lease would keep the next test's daemon waiting until it expires.
+    await installed.delete(LEASE_PATH)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def daemon(start_daemon: StartDaemon) -> Daemon:
+    """The daemon with its default flags, ready."""
+    return await start_daemon()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def configure(installed: Cluster) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
+    """Replace the volcano-scheduler.conf in the cluster's ConfigMap; the shipped one comes back after the test."""
+    shipped = (await installed.client.get(CONFIG_MAP_PATH))["data"][CONFIG_KEY]
+
+    async def replace(configuration: str) -> None:
+        await installed.client.merge_patch(CONFIG_MAP_PATH, {"data": {CONFIG_KEY: configuration}})
+
+    yield replace
+    await replace(shipped)
+
+
+@dataclass(frozen=True)
+class NodePool:
+    """Simulated nodes of one test; pods with `selector` as node selector go nowhere else."""
+
+    names: tuple[str, ...]
+    selector: Mapping[str, str]
+
+
+class SimulatedNodes(Protocol):
+    """Creates a pool of equal nodes."""
+
+    def __call__(
+        self,
+        count: int,
+        *,
+        cpu: str = "4",
+        memory: str = "16Gi",
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        **resources: str,
+    ) -> Awaitable[NodePool]: ...
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def simulated_nodes(cluster: Cluster) -> AsyncIterator[SimulatedNodes]:
+    """Create pools of simulated nodes; they are deleted after the test."""
+    created: list[str] = []
+
+    async def create(
+        count: int,
+        *,
+        cpu: str = "4",
+        memory: str = "16Gi",
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        **resources: str,
+    ) -> NodePool:
+        pool = secrets.token_hex(3)
+        names = await create_nodes(
+            cluster.client,
+            count,
+            allocatable={"cpu": cpu, "memory": memory, **resources},
+            labels={**(labels or {}), _POOL_LABEL: pool},
+            taints=taints,
+            name_format=f"e2e-{pool}-{{:03d}}",
+        )
+        created.extend(names)
+
+        async def schedulable() -> None:
+            nodes = (await cluster.client.get("/api/v1/nodes", labelSelector=f"{_POOL_LABEL}={pool}"))["items"]
+            wanted = {taint["key"] for taint in taints}
+            tainted = {
+                node["metadata"]["name"]: taint["key"]
+                for node in nodes
+                for taint in node["spec"].get("taints") or []
+                if taint["key"] not in wanted
+            }
+            assert not tainted, f"a taint of the cluster's own is still on {tainted}"
+
+        await cluster.eventually("nodes without the not-ready taint", schedulable, seconds=_NODES_READY_SECONDS)
+        return NodePool(tuple(names), {_POOL_LABEL: pool})
+
+    yield create
+    for name in created:
+        await cluster.delete(f"/api/v1/nodes/{name}")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def create_queues(installed: Cluster) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Apply Queue objects; they are deleted after the test."""
+    names: list[str] = []
+
+    async def create(*queues: dict[str, Any]) -> None:
+        names.extend(queue["metadata"]["name"] for queue in queues)
+        await installed.apply(queues)
+
+    yield create
+    for name in reversed(names):
+        await installed.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+
+
+# Its pods must be gone before their nodes and queues are, so it is set up after those.
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(
+    installed: Cluster, simulated_nodes: SimulatedNodes, create_queues: object
+) -> AsyncIterator[Namespace]:
+    """A new namespace; it is deleted after the test."""
+    namespace = Namespace(installed, f"e2e-{secrets.token_hex(3)}")
+    await namespace.create()
+    yield namespace
+    await namespace.remove()

@@ -1,0 +1,123 @@
+"""The cluster under test: our own control plane, or any that a kubeconfig names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from e2e.harness import waiting
+from e2e.harness.views import EventView, PodGroupView, PodView, QueueView
+from volcano_py.local import components
+from volcano_py.local.binaries import ensure_binaries
+from volcano_py.local.certificates import write_private
+from volcano_py.local.client import APIClient, APIError
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.kubectl import Kubectl
+from volcano_py.local.ports import free_port
+from volcano_py.local.processes import ManagedProcess
+from volcano_py.local.readiness import wait_ready
+
+_T = TypeVar("_T")
+
+EXTERNAL_BINARIES = ("kubectl", "kwok")
+"""What the tests need when the control plane is somebody else's."""
+
+_LEASE_SECONDS = 40
+"""kubelet's own; a real cluster's node controller declares a node without a fresh lease dead after about as long."""
+
+_KWOK_READY_SECONDS = 30.0
+
+_VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
+
+
+class Cluster:
+    """A cluster, seen and changed as its administrator. `control_plane` is None when it is not our own."""
+
+    def __init__(
+        self, kubeconfig: Path, kubectl: Kubectl, client: APIClient, control_plane: ControlPlane | None
+    ) -> None:
+        self.kubeconfig = kubeconfig
+        self.kubectl = kubectl
+        self.client = client
+        self.control_plane = control_plane
+        self.diagnostics: list[Callable[[], str]] = []
+        """Each adds its text to the message of a failed wait; daemons add the end of their logs."""
+
+    async def apply(self, objects: str | Iterable[dict[str, Any]], namespace: str = "") -> None:
+        """Server-side apply YAML text or objects; `namespace` for those that name none."""
+        if not isinstance(objects, str):
+            objects = "\n---\n".join(json.dumps(each) for each in objects)
+        await self.kubectl.apply(objects, *([f"--namespace={namespace}"] if namespace else []))
+
+    async def pods(self, namespace: str, selector: str = "") -> list[PodView]:
+        """The pods of a namespace, by name; `selector` is a label selector."""
+        query = {"labelSelector": selector} if selector else {}
+        return [PodView(item) for item in await self._list(f"/api/v1/namespaces/{namespace}/pods", **query)]
+
+    async def pod_groups(self, namespace: str) -> list[PodGroupView]:
+        return [PodGroupView(item) for item in await self._list(f"{_VOLCANO}/namespaces/{namespace}/podgroups")]
+
+    async def pod_group(self, namespace: str, name: str) -> PodGroupView:
+        return PodGroupView(await self.client.get(f"{_VOLCANO}/namespaces/{namespace}/podgroups/{name}"))
+
+    async def queues(self) -> dict[str, QueueView]:
+        """All queues by name."""
+        return {item["metadata"]["name"]: QueueView(item) for item in await self._list(f"{_VOLCANO}/queues")}
+
+    async def events(self, namespace: str) -> list[EventView]:
+        return [EventView(item) for item in await self._list(f"/api/v1/namespaces/{namespace}/events")]
+
+    async def delete(self, path: str) -> None:
+        """Delete the object at an API path; one that is not there counts as deleted."""
+        try:
+            await self.client.delete(path)
+        except APIError as error:
+            if error.status != 404:
+                raise
+
+    async def eventually(self, what: str, check: Callable[[], Awaitable[_T]], *, seconds: float = 30.0) -> _T:
+        """Wait until `check` raises no AssertionError; a failure shows what was last seen and the daemons' logs."""
+        return await waiting.eventually(what, check, seconds=seconds, diagnose=self._diagnose)
+
+    async def throughout(self, what: str, check: Callable[[], Awaitable[object]], *, seconds: float) -> None:
+        """`check` must hold for all of `seconds`."""
+        await waiting.throughout(what, check, seconds=seconds)
+
+    async def _list(self, path: str, **query: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = (await self.client.get(path, **query))["items"]
+        return sorted(items, key=lambda item: str(item["metadata"]["name"]))
+
+    async def _diagnose(self) -> str:
+        return "\n".join(tell() for tell in self.diagnostics)
+
+
+@asynccontextmanager
+async def local_cluster() -> AsyncIterator[Cluster]:
+    """A control plane of our own, for as long as the block lasts."""
+    async with ControlPlane() as control_plane:
+        yield Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
+
+
+@asynccontextmanager
+async def external_cluster(kubeconfig: Path, directory: Path) -> AsyncIterator[Cluster]:
+    """The cluster of this kubeconfig's current context, with our simulated kubelets beside it.
+
+    Nothing of it is ours: the tests must clean up after themselves.
+    """
+    binaries = ensure_binaries(EXTERNAL_BINARIES)
+    view = await Kubectl(binaries["kubectl"], kubeconfig)("config", "view", "--raw", "--minify", "--flatten")
+    flat = write_private(directory / "admin.kubeconfig", view.encode())
+    port = free_port(set())
+    component = components.kwok(directory, port, flat, binaries["kwok"], lease_seconds=_LEASE_SECONDS)
+    # With our own environment: an exec plugin of the kubeconfig may need more than a clean one has.
+    kwok = ManagedProcess(component.name, component.command, directory / "kwok.log")
+    await kwok.start()
+    try:
+        await wait_ready(kwok, component.ready_url, _KWOK_READY_SECONDS)
+        async with APIClient(flat) as client:
+            yield Cluster(flat, Kubectl(binaries["kubectl"], flat), client, None)
+    finally:
+        await kwok.stop(grace_seconds=5)
