@@ -16,7 +16,6 @@ DROP: Final = object()
 
 # Beyond this a float no longer tells neighbouring integers apart.
 _MAX_EXACT_FLOAT: Final = 2**53
-_INT64: Final = range(-(2**63), 2**63)
 
 _WANTED: Final = {
     "int_type": "an integer",
@@ -119,8 +118,7 @@ def _to_int(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        number = to_integer(value.strip())
-        return number if number is not None and number in _INT64 else None
+        return to_integer(value.strip())
     if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_EXACT_FLOAT:
         return int(value)
     return None

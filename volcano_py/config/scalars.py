@@ -22,8 +22,8 @@ _WORDS: Final[dict[str, Value]] = {
 _INTEGER: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _BASES: Final = (16, 2, 8, 10)
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_MIN_INT64: Final = -(2**63)
-_MAX_UINT64: Final = 2**64 - 1
+# Go also has unsigned ones up to 2**64 - 1, but no argument of Volcano can hold them.
+_INT64: Final = range(-(2**63), 2**63)
 # No number that fits 64 bits or a float needs more; longer ones are text (and would be slow to convert).
 _MAX_NUMBER_LENGTH: Final = 400
 
@@ -47,12 +47,12 @@ def to_number(text: str) -> int | float | None:
 
 
 def to_integer(text: str) -> int | None:
-    """The integer that the text spells (decimal, 0x, 0b, 0o or leading 0), within int64 and uint64, else None."""
+    """The integer that the text spells (decimal, 0x, 0b, 0o or leading 0) within 64 bits, else None."""
     if len(text) > _MAX_NUMBER_LENGTH or (match := _INTEGER.fullmatch(text)) is None:
         return None
     digits, base = next((group, base) for group, base in zip(match.groups()[1:], _BASES, strict=True) if group)
     value = int(digits, base) * (-1 if match[1] == "-" else 1)
-    return value if _MIN_INT64 <= value <= _MAX_UINT64 else None
+    return value if value in _INT64 else None
 
 
 def to_float(text: str) -> float | None:

@@ -158,6 +158,7 @@ def test_values_of_another_type_are_refused_when_strict() -> None:
         ("my.integer", "ten", 'must be an integer, found "ten"; the default is 1'),
         ("my.integer", 5.5, "must be an integer, found 5.5; the default is 1"),
         ("my.integer", True, "must be an integer, found true; the default is 1"),
+        ("my.integer", "9223372036854775808", 'must be an integer, found "9223372036854775808"; the default is 1'),
         ("my.integer", "99999999999999999999", 'must be an integer, found "99999999999999999999"; the default is 1'),
         ("my.integer", 1e300, "must be an integer, found 1e+300; the default is 1"),
         ("my.integer", [1], "must be an integer, found a list; the default is 1"),
@@ -211,6 +212,18 @@ def test_each_member_of_a_family_is_judged_by_itself() -> None:
         ("my.weight.b", Code.COERCED),
         ("my.weight.c", Code.OUT_OF_RANGE),
     ]
+
+
+class Overlapping(Arguments):
+    all: Mapping[str, int] = argument("x.<name>", {}, "Whatever the others leave.")
+    cpu: Mapping[str, int] = argument("x.<name>.cpu", {}, "Of each.")
+    main_cpu: int = argument("x.main.cpu", 0, "One in particular.")
+
+
+def test_a_key_goes_to_the_most_specific_of_several_families() -> None:
+    arguments, problems = read_arguments(Overlapping, {"x.a": 1, "x.a.cpu": 2, "x.main.cpu": 3, "x.b.c": 4})
+    assert problems == ()
+    assert arguments == Overlapping(all={"a": 1, "b.c": 4}, cpu={"a": 2}, main_cpu=3)
 
 
 def test_replacements_are_silent_in_python() -> None:
