@@ -114,6 +114,7 @@ class Scheduler:
             plugin_errors=dict(ssn.dispatch.failures.counts),
             seed=seed,
             pipelined_tasks=_pipelined(ssn),
+            look_again_at=closing.look_again_at,
         )
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:

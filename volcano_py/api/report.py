@@ -70,5 +70,7 @@ class CycleReport:
     """Plugin name → calls that raised in this cycle."""
     pipelined_tasks: Mapping[str, str] = field(default_factory=dict)
     """Pod (namespace/name) → node whose resources are still being released for it."""
+    look_again_at: float = 0.0
+    """Moment (seconds since the epoch) at which time alone makes another cycle worth while; 0 for none."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""

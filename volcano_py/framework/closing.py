@@ -43,6 +43,7 @@ class Closing:
         self._cycle = cycle
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
+        self.look_again_at = 0.0
 
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
@@ -73,7 +74,8 @@ class Closing:
         """[K] whether phase or counts differ from the PodGroup as it is stored."""
         jobs = self._ssn.ledger.jobs
         moved: NDArray[np.bool_] = jobs.stored_phase[rows] != phases[rows]
-        return moved | (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
+        moved |= (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
+        return moved
 
     def _phases(self) -> NDArray[np.int8]:
         """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
@@ -178,7 +180,11 @@ class Closing:
         ssn = self._ssn
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         orphans = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-        orphans = orphans[~jobs.known[tasks.job[orphans]] & (tasks.created[orphans] <= ssn.now - _ORPHAN_AGE)]
+        orphans = orphans[~jobs.known[tasks.job[orphans]]]
+        young = tasks.created[orphans] > ssn.now - _ORPHAN_AGE
+        if young.any():
+            self.look_again_at = float(tasks.created[orphans[young]].max()) + _ORPHAN_AGE
+        orphans = orphans[~young]
         for row in np.unique(tasks.job[orphans]).tolist():
             namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
             text = explain.pod_group_not_found(namespace, name)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api.report import QueueReport
 from volcano_py.state.snapshot import Phase
@@ -30,7 +31,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
             deserved=ssn.axis.amounts(queue.deserved),
             capability=ssn.axis.amounts(queue.capability),
             guarantee=ssn.axis.amounts(queue.guarantee),
-            pod_groups={phase.text or "Pending": int(phases[name][phase]) for phase in Phase if phases[name][phase]},
+            pod_groups=_by_phase(phases[name]),
         )
         for name, queue in ssn.queues.items()
     }
@@ -39,3 +40,9 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
             if name in reports:
                 reports[name] = replace(reports[name], **facts)
     return reports
+
+
+def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:
+    """PodGroups by phase; one without a phase is pending."""
+    counts[Phase.PENDING] += counts[Phase.NONE]
+    return {phase.text: int(counts[phase]) for phase in Phase if phase is not Phase.NONE and counts[phase]}

@@ -1,0 +1,198 @@
+"""When cycles run, and how their effects come back.
+
+Cycles are driven by events: a change that can alter a decision wakes the loop after a few milliseconds, so that what
+belongs together is decided together; a change that only moves statuses waits longer. With no change there is no cycle,
+and a backlog that nothing has unblocked is not tried again. A cycle runs in a worker thread on a snapshot; what it
+commits is handed to the event loop at once, assumed in the state and sent out while the cycle goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import structlog
+
+from volcano_py.api.effects import Bind, Effect, Evict, PodGroupStatusUpdate
+from volcano_py.api.report import CycleReport
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.framework.registry import Registry
+from volcano_py.scheduler import Scheduler
+from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.snapshot import Phase
+
+log = structlog.get_logger(__name__)
+
+# Seconds. A gang's pods come as separate events; deciding on the first would be in vain.
+DECISIVE_PAUSE: Final = 0.01
+# Statuses may lag behind bindings; meanwhile the confirmations of many pods make one pass.
+STATUS_PAUSE: Final = 0.25
+
+
+class Writer(Protocol):
+    """Carries out effects."""
+
+    def apply(self, effects: Sequence[Effect]) -> None: ...
+
+
+@dataclass(slots=True)
+class Rhythm:
+    """Pauses of the loop in seconds. `period` is the longest pause between two cycles while changes keep coming."""
+
+    period: float = 1.0
+    decisive_pause: float = DECISIVE_PAUSE
+    status_pause: float = STATUS_PAUSE
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What woke the loop."""
+
+    decide: bool = False
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class CycleLoop:
+    """Runs cycles while `active()`; `configuration()` is asked before each and may be None while none is valid."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        registry: Registry,
+        writer: Writer,
+        *,
+        configuration: Callable[[], SchedulerConfiguration | None],
+        active: Callable[[], bool],
+        on_report: Callable[[CycleReport], None] = lambda _report: None,
+        rhythm: Rhythm | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._state = state
+        self._writer = writer
+        self._configuration = configuration
+        self._active = active
+        self._on_report = on_report
+        self._rhythm = rhythm or Rhythm()
+        self._scheduler = Scheduler(registry, self._emit, seed=seed if seed is not None else time.time_ns() % 2**32)
+        self._wanted = _Wanted()
+        self._stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle")
+        self.last_report: CycleReport | None = None
+        self.last_cycle_at = 0.0
+        """Monotonic time at which the last cycle ended."""
+        state.on_change = self.wake
+
+    def wake(self, decisive: bool) -> None:
+        """Something changed; called on the event loop."""
+        if decisive:
+            self._wanted.decide = True
+        self._wanted.event.set()
+
+    def stop(self) -> None:
+        """No new cycle; the running one ends and its effects are kept."""
+        self._stopping = True
+        self._wanted.event.set()
+
+    async def run(self) -> None:
+        """Until `stop`; a cycle that fails is logged and tried again after the period."""
+        self._loop = asyncio.get_running_loop()
+        pause = 0.0
+        try:
+            while await self._woken(pause):
+                configuration = self._configuration()
+                if configuration is None or not self._active():
+                    # Whoever makes one of them true wakes us; what is wanted stays wanted.
+                    self._wanted.event.clear()
+                    continue
+                decide, self._wanted.decide = self._wanted.decide, False
+                self._wanted.event.clear()
+                started = time.monotonic()
+                await self._run_cycle(configuration, decide=decide)
+                # With changes coming in without end, leave the event loop as much time as the cycle took.
+                pause = min(time.monotonic() - started, self._rhythm.period)
+        finally:
+            self._executor.shutdown(wait=True)
+
+    async def _woken(self, pause: float) -> bool:
+        """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""
+        await self._sleep_until_woken(self._until_next_look())
+        woken = time.monotonic()
+        while not self._stopping:
+            shortest = self._rhythm.decisive_pause if self._wanted.decide else self._rhythm.status_pause
+            left = woken + max(shortest, pause) - time.monotonic()
+            if left <= 0:
+                return True
+            await asyncio.sleep(min(left, self._rhythm.decisive_pause))
+        return False
+
+    async def _sleep_until_woken(self, at_most: float | None) -> None:
+        if self._wanted.event.is_set():
+            return
+        try:
+            async with asyncio.timeout(at_most):
+                await self._wanted.event.wait()
+        except TimeoutError:
+            self._wanted.decide = True
+
+    def _until_next_look(self) -> float | None:
+        """Seconds until the passing of time alone is worth a cycle; None when it never is."""
+        now = time.time()
+        moments = [self._state.next_retry(now)]
+        if self.last_report is not None and self.last_report.look_again_at > now:
+            moments.append(self.last_report.look_again_at)
+        return min((moment - now for moment in moments if moment is not None), default=None)
+
+    async def _run_cycle(self, configuration: SchedulerConfiguration, *, decide: bool) -> None:
+        assert self._loop is not None
+        before = time.perf_counter()
+        snapshot = self._state.snapshot(time.time())
+        taken = time.perf_counter() - before
+        try:
+            report = await self._loop.run_in_executor(
+                self._executor, lambda: self._scheduler.run_cycle(snapshot, configuration, decide=decide)
+            )
+        except Exception:
+            log.exception("cycle failed; it is tried again", snapshot=snapshot.number)
+            await asyncio.sleep(self._rhythm.period)
+            self.wake(True)
+            return
+        # The effects were queued on the loop before the result, so they have been assumed by now.
+        self.last_report = report
+        self.last_cycle_at = time.monotonic()
+        self._on_report(report)
+        if report.binds or report.evictions:
+            log.info(
+                "cycle",
+                cycle=report.cycle,
+                binds=report.binds,
+                evictions=report.evictions,
+                pending=len(report.pending),
+                seconds=round(report.duration, 4),
+                snapshot_seconds=round(taken, 4),
+            )
+
+    def _emit(self, effects: Sequence[Effect]) -> None:
+        """From the worker thread."""
+        assert self._loop is not None
+        if effects:
+            self._loop.call_soon_threadsafe(self._assume, effects)
+
+    def _assume(self, effects: Sequence[Effect]) -> None:
+        """On the event loop: assume, then send. A lease lost meanwhile stops everything here."""
+        if not self._active():
+            return
+        self._writer.apply([effect for effect in effects if self._still_holds(effect)])
+
+    def _still_holds(self, effect: Effect) -> bool:
+        if isinstance(effect, Bind):
+            return self._state.assume_bound(effect.pod.uid, effect.node)
+        if isinstance(effect, Evict):
+            return self._state.assume_evicted(effect.pod.uid)
+        if isinstance(effect, PodGroupStatusUpdate):
+            self._state.assume_phase(effect.group.key, Phase.of(effect.phase))
+        return True

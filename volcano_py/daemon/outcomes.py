@@ -1,0 +1,65 @@
+"""What became of bindings and evictions goes back into the state, into metrics and into events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from volcano_py.api.effects import Bind, Event, Evict
+from volcano_py.state.cluster_state import ClusterState
+
+log = structlog.get_logger(__name__)
+
+# Seconds until a pod whose binding failed is tried again: doubled with each failure in a row, up to the second value.
+FIRST_RETRY: Final = 1.0
+LAST_RETRY: Final = 60.0
+# Pods remembered as having failed; beyond it the oldest are forgotten and start over.
+_MOST_FAILURES: Final = 10_000
+
+
+class OutcomeRecorder:
+    """Implements `cluster.protocol.Outcomes`. `tell` takes events; `count` takes (what, outcome)."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        tell: Callable[[Event], None],
+        count: Callable[[str, str], None] = lambda _what, _outcome: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._state = state
+        self._tell = tell
+        self._count = count
+        self._clock = clock
+        self._failures: dict[str, int] = {}
+
+    def bound(self, bind: Bind) -> None:
+        self._failures.pop(bind.pod.uid, None)
+        self._count("bind", "ok")
+        text = f"Successfully assigned {bind.pod.key} to {bind.node}"
+        self._tell(Event(bind.pod, "Normal", "Scheduled", text))
+
+    def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
+        self._count("bind", "gone" if gone else "failed")
+        failures = self._failures.pop(bind.pod.uid, 0) + 1
+        if len(self._failures) >= _MOST_FAILURES:
+            del self._failures[next(iter(self._failures))]
+        self._failures[bind.pod.uid] = failures
+        pause = min(FIRST_RETRY * 2 ** (failures - 1), LAST_RETRY)
+        self._state.bind_failed(bind.pod.uid, retry_at=self._clock() + pause)
+        if not gone:
+            log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
+            text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
+            self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
+
+    def evicted(self, evict: Evict) -> None:
+        self._count("evict", "ok")
+        log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)
+
+    def evict_failed(self, evict: Evict, error: Exception) -> None:
+        self._count("evict", "failed")
+        log.warning("eviction failed", pod=evict.pod.key, error=str(error))
+        self._state.evict_failed(evict.pod.uid)
