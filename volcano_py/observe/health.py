@@ -135,6 +135,8 @@ class HealthServer:
                 return await handler(request)
         except web.HTTPException:
             raise
+        except ConnectionError as error:  # as a rule the caller hung up, and nobody is left to be told
+            return _failed(request, 500, f"{type(error).__name__}: {error}")
         except TimeoutError:
             return _failed(request, 503, f"not done within {_REQUEST_SECONDS:.0f} s: try again")
         except Exception as error:
@@ -174,7 +176,7 @@ class HealthServer:
         return await _send(request, self._status)
 
     async def _show_dump(self, request: web.Request) -> web.StreamResponse:
-        if not _is_local(request):
+        if not is_local(request):
             return _json(
                 403,
                 {
@@ -220,7 +222,7 @@ async def _send(request: web.Request, source: Document | None) -> web.StreamResp
     return response
 
 
-def _is_local(request: web.Request) -> bool:
+def is_local(request: web.Request) -> bool:
     """The caller is on this machine, and so is the name it used: a web page whose own name was pointed at 127.0.0.1
     (DNS rebinding) sends that name as Host."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None

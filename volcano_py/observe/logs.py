@@ -3,7 +3,8 @@
 Modules log through `structlog.get_logger(__name__)`, with fields instead of formatted text:
 `log.info("pod bound", pod="ml/train-0", node="n1")`. What all lines of a stretch of work share (cycle, queue, job) is
 put around it with `log_context`. Below the configured level a call costs one empty function: no field is rendered, no
-lock is taken, so the level cannot change how fast the scheduler decides.
+lock is taken, so the level cannot change how fast the scheduler decides. In an inner loop, use a logger that was bound
+outside (`log = log.bind()`): the module's own looks itself up each time, which is half a microsecond.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ class Family(Metric):
 
 
 class Alias:
-    """The values of a metric under a second name, for names that documents spread although no code used them."""
+    """The values of a counter under a second name, one that does not end in `_total`."""
 
-    def __init__(self, definition: Definition, source: Counter | Gauge) -> None:
+    def __init__(self, definition: Definition, source: Counter) -> None:
         self._definition = definition
         self._source = source
 
@@ -78,9 +78,8 @@ class Alias:
         family = self._definition.family()
         for metric in self._source.collect():
             for sample in metric.samples:
-                if sample.name.endswith("_created"):
-                    continue
-                family.add(sample.value, *(sample.labels[label] for label in self._definition.labels))
+                if sample.name.endswith(_TOTAL):
+                    family.add(sample.value, *(sample.labels[label] for label in self._definition.labels))
         return [family]
 
 

@@ -1,0 +1,295 @@
+"""Whole messages, as people read them. Changing one is changing what users search for: do it on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from volcano_py.api import explain
+from volcano_py.api.explain import Ceiling, Shortage
+from volcano_py.api.quantity import parse_quantity
+from volcano_py.api.reasons import Reason
+
+CPU = 1000
+KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [
+        ("cpu", 8 * CPU, "8 cpu"),
+        ("cpu", 3500, "3.5 cpu"),
+        ("cpu", 250, "0.25 cpu"),
+        ("cpu", 1, "0.001 cpu"),
+        ("cpu", 0, "0 cpu"),
+        ("cpu", 10 * CPU, "10 cpu"),
+        ("cpu", -1500, "-1.5 cpu"),
+        ("memory", 64 * GI, "64Gi memory"),
+        ("memory", 1536 * MI, "1.5Gi memory"),
+        ("memory", 16383 * MI, "16383Mi memory"),
+        ("memory", 64 * GI + 1, "64Gi memory"),
+        ("memory", 10**11, "93.13Gi memory"),
+        ("memory", 512, "512 memory"),
+        ("memory", 0, "0 memory"),
+        ("memory", -2 * GI, "-2Gi memory"),
+        ("ephemeral-storage", 10 * GI, "10Gi ephemeral-storage"),
+        ("hugepages-2Mi", 512 * MI, "512Mi hugepages-2Mi"),
+        ("nvidia.com/gpu", 4, "4 nvidia.com/gpu"),
+        ("pods", 1, "1 pod"),
+        ("pods", 3, "3 pods"),
+    ],
+)
+def test_amounts_read_as_people_write_them(resource: str, value: int, text: str) -> None:
+    assert explain.amount(resource, value) == text
+
+
+def test_a_list_of_amounts_starts_with_cpu_and_memory_and_leaves_zeros_out() -> None:
+    values = {"nvidia.com/gpu": 4, "pods": 0, "memory": 64 * GI, "cpu": 8 * CPU}
+    assert explain.amounts(values) == "8 cpu, 64Gi memory, 4 nvidia.com/gpu"
+    assert explain.amounts({"cpu": 0}) == "nothing"
+
+
+def test_amounts_that_differ_never_read_the_same() -> None:
+    assert explain.numbers("memory", 64 * GI, 64 * GI + 1) == ("64Gi", "68719476737")
+    assert explain.numbers("memory", 64 * GI, 64 * GI) == ("64Gi", "64Gi")
+
+
+@given(st.integers(min_value=0, max_value=2**50))
+def test_the_rounding_of_bytes_stays_within_a_hundredth_of_the_unit_shown(value: int) -> None:
+    told = parse_quantity(explain.number("memory", value))
+    unit = 1
+    while unit * 1024 <= value:
+        unit *= 1024
+    assert abs(told - value) * 200 <= unit
+
+
+def test_nodes_are_summed_up_in_the_words_of_kube_scheduler() -> None:
+    counts = {explain.untolerated_taint("dedicated", "ml"): 1, explain.insufficient_reason("cpu"): 2}
+    assert explain.nodes_summary(3, counts) == (
+        "0/3 nodes are unavailable: 2 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: ml}."
+    )
+
+
+def test_the_order_of_refusals_does_not_depend_on_how_many_there_are() -> None:
+    few = explain.nodes_summary(12, {"Insufficient cpu": 9, "Too many pods": 3})
+    many = explain.nodes_summary(12, {"Too many pods": 3, "Insufficient cpu": 10})
+    assert few == "0/12 nodes are unavailable: 9 Insufficient cpu, 3 Too many pods."
+    assert many == "0/12 nodes are unavailable: 10 Insufficient cpu, 3 Too many pods."
+
+
+def test_a_cluster_without_nodes_and_nodes_without_reasons_have_a_sentence_too() -> None:
+    assert explain.nodes_summary(0, {}) == "0/0 nodes are unavailable: there are no nodes."
+    assert explain.nodes_summary(3, {"Insufficient cpu": 0}) == "0/3 nodes are unavailable."
+
+
+def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines() -> None:
+    counts = {explain.untolerated_taint("owner", f"u{n:03d}"): 1 for n in range(300)}
+    message = explain.nodes_summary(302, counts | {"Insufficient cpu": 2})
+    assert message.startswith("0/302 nodes are unavailable: 2 Insufficient cpu, 1 node(s) had untolerated taint")
+    assert message.endswith("{owner: u010}, 289 for 289 other reasons.")
+
+
+@pytest.mark.parametrize(
+    ("shortage", "sentence"),
+    [
+        (Shortage("cpu", 8 * CPU, 3500), "asks 8 cpu; the emptiest node has 3.5 cpu free"),
+        (Shortage("cpu", 8 * CPU, 3500, "n1"), "asks 8 cpu; the emptiest node, n1, has 3.5 cpu free"),
+        (Shortage("nvidia.com/gpu", 4, 0), "asks 4 nvidia.com/gpu; no node has any nvidia.com/gpu free"),
+        (Shortage("cpu", 1 * CPU, -500), "asks 1 cpu; no node has any cpu free"),
+        (
+            Shortage("cpu", 2 * CPU, 4 * CPU, "n1"),
+            "asks 2 cpu; the emptiest node, n1, has 4 cpu free but refuses the pod for another reason",
+        ),
+        (
+            Shortage("memory", 64 * GI, 64 * GI - KI),
+            "asks 64Gi memory; the emptiest node has 67108863Ki memory free",
+        ),
+    ],
+)
+def test_a_shortage_says_what_was_asked_and_what_is_free_at_best(shortage: Shortage, sentence: str) -> None:
+    assert explain.insufficient(shortage) == sentence
+
+
+def test_the_refusal_of_all_nodes_ends_with_the_shortages() -> None:
+    shortages = [Shortage("cpu", 8 * CPU, 3500, "n1"), Shortage("memory", 64 * GI, 1536 * MI, "n2")]
+    assert explain.nodes_refuse(2, {"Insufficient cpu": 2}, shortages) == (
+        "0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 8 cpu; the emptiest node, n1, has 3.5 cpu free. "
+        "The pod asks 64Gi memory; the emptiest node, n2, has 1.5Gi memory free."
+    )
+
+
+def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
+    assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7") == (
+        "asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node"
+    )
+    assert explain.never_fits("nvidia.com/gpu", 1, 0) == (
+        "asks 1 nvidia.com/gpu; no node offers nvidia.com/gpu: remove the request or add a node that does"
+    )
+
+
+def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
+    assert explain.gang_incomplete(2, 3, 3) == (
+        "2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound"
+    )
+    assert explain.gang_incomplete(1, 4, 3, cause="0/2 nodes are unavailable: 2 Insufficient cpu.") == (
+        "1 of 4 pods has a place, minMember is 3: 2 more must fit before any is bound; "
+        "0/2 nodes are unavailable: 2 Insufficient cpu."
+    )
+    assert explain.gang_unschedulable(1, 3, "0/2 nodes are unavailable.") == (
+        "1/3 tasks in gang unschedulable: 0/2 nodes are unavailable."
+    )
+
+
+def test_a_pod_with_a_place_says_where_and_what_it_waits_for() -> None:
+    assert explain.place_found("n1", 2, 3) == (
+        "a place on node n1 is found; the pod is bound as soon as 1 more of its gang fits (2 of minMember 3 so far)"
+    )
+    assert explain.place_found("n1", 1, 3) == (
+        "a place on node n1 is found; the pod is bound as soon as 2 more of its gang fit (1 of minMember 3 so far)"
+    )
+
+
+def test_pods_that_do_not_exist_yet_are_counted() -> None:
+    assert explain.not_enough_tasks(1, 3) == "1 pod exists, minMember is 3: create 2 more or lower minMember"
+    assert explain.not_enough_tasks(0, 2, role="worker") == (
+        "0 pods of role worker exist, minTaskMember of worker is 2: create 2 more or lower minTaskMember of worker"
+    )
+
+
+def test_a_ceiling_says_whose_it_is_what_is_held_and_what_is_asked() -> None:
+    assert explain.over_ceiling(
+        "team-a", "cpu", allocated=12 * CPU, asked=8 * CPU, ceiling=16 * CPU, kind=Ceiling.DESERVED
+    ) == (
+        "queue team-a: 12 cpu allocated + 8 asked > 16 deserved; "
+        "wait until jobs of the queue finish, or raise its weight or spec.deserved"
+    )
+
+
+def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None:
+    assert explain.over_ceiling(
+        "org",
+        "memory",
+        allocated=48 * GI,
+        inqueue=8 * GI,
+        asked=16 * GI,
+        ceiling=64 * GI,
+        kind=Ceiling.CAPABILITY,
+        above="team-a",
+        holder="ml/train-1 holds 40Gi",
+    ) == (
+        "queue org, above team-a: 48Gi memory allocated (ml/train-1 holds 40Gi) + 8Gi promised + 16Gi asked > "
+        "64Gi capability; wait until jobs of the queue finish, or raise its spec.capability"
+    )
+    assert explain.over_ceiling("team-a", "pods", allocated=1, asked=1, ceiling=1, kind=Ceiling.REAL_CAPABILITY) == (
+        "queue team-a: 1 pod allocated + 1 asked > 1 left for it beside the others' guarantees; "
+        "wait until jobs of the queue finish, or lower the guarantees of other queues"
+    )
+
+
+def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:
+    message = explain.over_ceiling("q", "memory", allocated=64 * GI, asked=1, ceiling=64 * GI, kind=Ceiling.CAPABILITY)
+    assert message.startswith("queue q: 64Gi memory allocated + 1 asked > 64Gi capability; ")
+
+
+def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
+    assert explain.cluster_overcommitted(
+        "cpu", used=70 * CPU, inqueue=20 * CPU, asked=10 * CPU, allocatable=80 * CPU, factor=1.2
+    ) == (
+        "cluster: 70 cpu used + 20 promised + 10 asked > 96 (80 allocatable x overcommit-factor 1.2); "
+        "wait until jobs finish, add nodes or raise the factor"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        (
+            explain.queue_closed("team-a", "Closing"),
+            "queue team-a is Closing and starts no jobs: open it or choose another queue",
+        ),
+        (
+            explain.queue_not_found("team-x"),
+            "queue team-x does not exist: create it or name an existing one in spec.queue of the PodGroup",
+        ),
+        (
+            explain.invalid_queue("a", "it is its own parent: correct spec.parent"),
+            "queue a: it is its own parent: correct spec.parent",
+        ),
+        (
+            explain.pod_group_not_found("ml", "train"),
+            "PodGroup ml/train does not exist: create it or correct the pod's annotation scheduling.k8s.io/group-name",
+        ),
+        (
+            explain.invalid_field("spec.minMember", -1, "it must not be negative"),
+            "spec.minMember is -1: it must not be negative",
+        ),
+        (
+            explain.unsupported(["pod affinity", "host ports"]),
+            "asks for pod affinity, host ports, not supported yet: remove it from the pod or use another scheduler",
+        ),
+        (
+            explain.plugin_error("mine", ValueError("no\n  zone")),
+            (
+                "plugin mine failed (ValueError: no zone): the pod is left alone in this cycle; "
+                "the scheduler's log has the details"
+            ),
+        ),
+        (
+            explain.plugin_error("mine", AssertionError()),
+            (
+                "plugin mine failed (AssertionError): the pod is left alone in this cycle; "
+                "the scheduler's log has the details"
+            ),
+        ),
+        (
+            explain.scheduling_gated(["a/b"]),
+            "has the scheduling gate a/b: whoever set it must remove it",
+        ),
+        (
+            explain.scheduling_gated(["a", "b", "c", "d", "e"]),
+            "has the scheduling gates a, b, c and 2 more: whoever set them must remove them",
+        ),
+        (
+            explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),
+            "plugin resourcequota keeps the job out: namespace ml has no pods left",
+        ),
+        (
+            explain.role_failed("worker", "asks 8 cpu; no node has any cpu free"),
+            (
+                "another pod of role worker just like it found no place, so this one was not tried: "
+                "asks 8 cpu; no node has any cpu free"
+            ),
+        ),
+        (
+            explain.role_failed("", "0/1 nodes are unavailable."),
+            "another pod just like it found no place, so this one was not tried: 0/1 nodes are unavailable.",
+        ),
+        (
+            explain.behind_others("ml/train-1", queue="team-a"),
+            "ml/train-1 comes first in queue team-a; this one is tried after it",
+        ),
+        (
+            explain.waiting_for_release("n1"),
+            "a place on node n1 is kept for it until pods that are terminating there are gone",
+        ),
+        (
+            explain.waiting_for_release("n1", ["b/old-0", "b/old-1"]),
+            "a place on node n1 is kept for it until pods that are terminating there are gone (b/old-0, b/old-1)",
+        ),
+        (explain.not_yet_evaluated(), "the scheduler has not come to it yet"),
+    ],
+)
+def test_the_other_reasons_have_a_sentence_each(sentence: str, text: str) -> None:
+    assert sentence == text
+
+
+def test_what_others_wrote_is_cut_before_it_is_repeated() -> None:
+    assert len(explain.invalid_field("metadata.annotations", "x" * 100_000, "shorten it")) < 300
+    assert len(explain.plugin_error("mine", ValueError("x" * 100_000))) < 400
+
+
+def test_a_message_opens_with_its_code() -> None:
+    assert explain.tell(Reason.QUEUE_CLOSED, explain.queue_closed("a", "Closed")) == (
+        "QueueClosed: queue a is Closed and starts no jobs: open it or choose another queue"
+    )
