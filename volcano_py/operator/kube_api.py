@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ObjectMeta, OwnerReference
+from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
 
 BUS_API: Final = "bus.volcano.sh/v1alpha1"
 
@@ -68,6 +69,13 @@ def command_path(metadata: ObjectMeta) -> str:
 def delete_only(uid: str) -> JsonObject:
     """DeleteOptions: delete the object with this UID, never a namesake that came later."""
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+
+
+def is_another_object(error: RequestError) -> bool:
+    """Whether the object that was meant is gone, has changed, or has been replaced by a namesake."""
+    if isinstance(error, UnprocessableError):
+        return error.is_about_another_object
+    return isinstance(error, NotFoundError | ConflictError)
 
 
 def _path(*parts: str) -> str:

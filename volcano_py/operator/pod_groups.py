@@ -22,7 +22,6 @@ from volcano_py.cluster.kubernetes.errors import (
     ForbiddenError,
     NotFoundError,
     RequestError,
-    UnprocessableError,
 )
 from volcano_py.operator.generated_group import (
     GroupPlan,
@@ -35,7 +34,16 @@ from volcano_py.operator.generated_group import (
     pod_annotation,
     representative,
 )
-from volcano_py.operator.kube_api import IsActive, KubeApi, Record, delete_only, owner_path, pod_group_path, pod_path
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Record,
+    delete_only,
+    is_another_object,
+    owner_path,
+    pod_group_path,
+    pod_path,
+)
 from volcano_py.operator.pod_group_index import PodGroupIndex
 from volcano_py.operator.work_queue import WorkQueue
 
@@ -144,7 +152,7 @@ class PodGroupController:
         try:
             answer = await self._api.patch(pod_group_path(metadata.namespace, metadata.name), changes)
         except RequestError as error:
-            if _is_another(error):
+            if is_another_object(error):
                 self._index.forget_group(key)
             raise
         self._index.note_group(key, _POD_GROUP.decode(answer))
@@ -157,7 +165,7 @@ class PodGroupController:
         try:
             await self._api.delete(pod_group_path(metadata.namespace, metadata.name), delete_only(metadata.uid))
         except RequestError as error:
-            if not _is_another(error):
+            if not is_another_object(error):
                 raise
         log.info("PodGroup deleted: its owner has no replicas", pod_group=key)
         self._index.forget_group(key)
@@ -182,7 +190,7 @@ class PodGroupController:
                         return
                     pod, conflict = current, error
                 except RequestError as error:
-                    if not _is_another(error):
+                    if not is_another_object(error):
                         raise
                     return
                 else:
@@ -232,10 +240,3 @@ class PodGroupController:
         metadata = pod.metadata
         about = ObjectRef("Pod", metadata.namespace, metadata.name, metadata.uid)
         self._record(Event(about, "Warning", EVENT_REASON, message))
-
-
-def _is_another(error: RequestError) -> bool:
-    """Whether the object that was meant is gone, or has been replaced by a namesake."""
-    if isinstance(error, UnprocessableError):
-        return error.is_about_another_object
-    return isinstance(error, NotFoundError | ConflictError)

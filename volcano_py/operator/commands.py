@@ -1,0 +1,109 @@
+"""The command controller: carries out Commands that open or close a queue.
+
+A Command is deleted first and carried out then, so at most once, whatever happens in between: the API's own order,
+which `vcctl queue operate` counts on. Commands for anything but queues are left to the controllers they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
+from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
+from volcano_py.operator.queue_state import QueueAction
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+_GROUP: Final = "scheduling.volcano.sh"
+_WORKERS: Final = 2
+
+
+class Command(ApiObject, frozen=True):
+    """`bus.volcano.sh/v1alpha1`, kind `Command`; it has no spec."""
+
+    metadata: ObjectMeta
+    action: str = ""
+    target: OwnerReference = OwnerReference()
+    reason: str = ""
+    message: str = ""
+
+
+class Queues(Protocol):
+    """Who carries requests out."""
+
+    def request(self, queue: str, action: QueueAction, asked_by: str, uid: str = "") -> None:
+        """Open or close the queue with this name, and this UID unless it is empty."""
+
+
+def is_for_queues(command: Command) -> bool:
+    """Whether the command's target is a queue."""
+    return command.target.kind == "Queue" and command.target.api_version.partition("/")[0] == _GROUP
+
+
+class CommandController:
+    """Takes commands as they come; `run` does the work. Without the Lease (`active`) they wait where they are."""
+
+    def __init__(self, api: KubeApi, queues: Queues, *, active: IsActive) -> None:
+        self._api, self._queues, self._active = api, queues, active
+        self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
+        self._work: WorkQueue[str] = WorkQueue("command")
+
+    def replace(self, commands: Sequence[Command]) -> None:
+        """These are all there are."""
+        uids = {command.metadata.uid for command in commands}
+        for uid in [uid for uid in self._commands if uid not in uids]:
+            del self._commands[uid]
+        for command in commands:
+            self.upsert(command)
+
+    def upsert(self, command: Command) -> None:
+        """A command is new."""
+        metadata = command.metadata
+        if not is_for_queues(command) or metadata.uid in self._commands or metadata.deletion_timestamp is not None:
+            return
+        self._commands[metadata.uid] = command
+        self._work.add(metadata.uid)
+
+    def delete(self, uid: str) -> None:
+        """A command is gone, carried out by us or by somebody else."""
+        self._commands.pop(uid, None)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: the commands that wait are carried out."""
+        for uid in self._commands:
+            self._work.add(uid)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self.leadership_gained()
+        await self._work.run(self._carry_out, workers=_WORKERS)
+
+    async def idle(self) -> None:
+        """Returns when everything seen so far has been dealt with."""
+        await self._work.idle()
+
+    async def _carry_out(self, uid: str) -> None:
+        command = self._commands.get(uid)
+        if command is None or not self._active():
+            return
+        try:
+            await self._api.delete(command_path(command.metadata), delete_only(uid))
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            log.info("command was carried out by somebody else", command=command.metadata.key)
+            self._commands.pop(uid, None)
+            return
+        self._commands.pop(uid, None)
+        if command.action not in set(QueueAction):
+            known = ", ".join(QueueAction)
+            log.warning("command has no known action", command=command.metadata.key, action=command.action, known=known)
+            return
+        target = command.target
+        log.info("command taken", command=command.metadata.key, action=command.action, queue=target.name)
+        self._queues.request(target.name, QueueAction(command.action), f"Command {command.metadata.key}", target.uid)
