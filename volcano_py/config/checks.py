@@ -42,6 +42,8 @@ _USUAL_PLUGINS: Final = {
 }
 _PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim"})
 _ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
+# These keep a plugin's books, and decide nothing.
+_EVENTS: Final = frozenset({"on_allocate", "on_deallocate"})
 _HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "nodegroup"})
 # drf fills these with enableHierarchy only.
 _DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable"})
@@ -220,7 +222,7 @@ def _enqueue_is_missing(subject: _Subject) -> None:
         return
     for entry in subject.config.plugins():
         points = subject.catalogue.provides.get(entry.name)
-        if points and points <= _ENQUEUE_POINTS:
+        if points and points - _EVENTS <= _ENQUEUE_POINTS:
             message = f"{entry.name} has no effect: it is asked by the action enqueue only, which is not configured"
             subject.contradiction(subject.origins.at(entry.path), message)
 

@@ -103,6 +103,7 @@ FLAG_OF_POINT: Final[Mapping[str, str]] = MappingProxyType(
         "job_order": "job_order",
         "namespace_order": "namespace_order",
         "job_ready": "job_ready",
+        "tasks_to_ready": "job_ready",
         "job_pipelined": "job_pipelined",
         "task_order": "task_order",
         "preemptable": "preemptable",

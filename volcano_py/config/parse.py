@@ -207,7 +207,7 @@ class _Parser:
                 earlier = first.setdefault(entry.name, entry)
                 if earlier is entry:
                     continue
-                differ = "" if earlier.arguments == entry.arguments else ", and their arguments differ"
+                differ = "" if earlier.arguments == entry.arguments else ", with other arguments, which hold"
                 message = f"the plugin {entry.name} stands at {earlier.path} already{differ}; one entry is enough"
                 self.problems.warning(Code.REPEATED, self.origins.at(entry.path), message)
 

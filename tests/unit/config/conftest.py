@@ -115,7 +115,7 @@ CATALOGUE = Catalogue(
         "drf": frozenset({"preemptable", "job_order", "queue_order", "reclaimable", "namespace_order"}),
         "proportion": frozenset({"queue_order", "reclaimable", "overused", "allocatable", "preemptive"}),
         "capacity": frozenset({"queue_order", "reclaimable", "allocatable", "preemptive"}),
-        "overcommit": frozenset({"job_enqueueable", "job_enqueued"}),
+        "overcommit": frozenset({"job_enqueueable", "job_enqueued", "on_deallocate"}),
         "predicates": frozenset({"pre_predicate", "predicate", "simulate_add_task"}),
         "nodeorder": frozenset({"node_order"}),
         "binpack": frozenset({"node_order"}),

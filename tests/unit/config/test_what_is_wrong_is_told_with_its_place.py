@@ -296,7 +296,10 @@ def test_a_plugin_listed_twice_with_other_arguments_is_told_so(parse: Parse) -> 
         f"actions: allocate\n{PLUGINS}  - name: binpack\n- plugins:\n"
         "  - name: binpack\n    arguments: {binpack.weight: 3}\n"
     )
-    assert "and their arguments differ" in only(result)[-1]
+    assert only(result)[-1] == (
+        "the plugin binpack stands at tiers[0].plugins[2] already, with other arguments, which hold; "
+        "one entry is enough"
+    )
 
 
 def test_metrics_that_read_no_load_are_told(parse: Parse) -> None:
