@@ -169,6 +169,8 @@ class Plugin:
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """[K] which candidates of the same queue may be evicted for the preemptor; None abstains.
 
+        Candidates come lowest task priority first, then youngest first: who keeps running sums goes through them as
+        they come.
         Inside a tier the answers intersect; the first tier with a victim left decides. A plugin that names the point
         in `guards` also filters what any other tier decided.
         """

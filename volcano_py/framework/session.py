@@ -16,7 +16,7 @@ from volcano_py.framework.job import FitError, Job, Placement, Task
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.statement import Statement
-from volcano_py.framework.victims import elect
+from volcano_py.framework.victims import elect, expendable_first
 from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo, TaskInfo
@@ -269,8 +269,11 @@ class Session:
         return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
 
     def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
-        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable."""
-        return elect(self.dispatch, point, task, candidates)
+        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
+
+        They come lowest task priority first, then youngest first.
+        """
+        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
 
     # -- doing -----------------------------------------------------------------------------------------------------
 

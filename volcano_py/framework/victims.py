@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.framework.job import Task
-from volcano_py.state.ledger import Rows
+from volcano_py.state.ledger import Rows, TaskTable
 
 if TYPE_CHECKING:
     from volcano_py.framework.dispatch import Call, Dispatch
+
+
+def expendable_first(tasks: TaskTable, candidates: Rows) -> Rows:
+    """Lowest task priority first, then the youngest, then what comes last in its gang.
+
+    Plugins that keep running sums give up what they see first, so the order must not depend on chance: a pod of high
+    priority is never given up while one of low priority would do.
+    """
+    keys = (tasks.tiebreak[candidates], -tasks.suffix[candidates], -tasks.created[candidates])
+    return candidates[np.lexsort((*keys, tasks.priority[candidates]))]
 
 
 def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
