@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.cluster.kubernetes.errors import ConflictError, RequestError
 
 T = TypeVar("T")
 
@@ -40,6 +40,12 @@ class RetryPolicy:
     give_up_after: float
     base: float = 0.1
     cap: float = 2.0
+    conflicts: bool = False
+    """Whether to repeat after a 409 too: right for patches without preconditions, which met another writer."""
+
+    def repeats(self, error: RequestError) -> bool:
+        """Whether another attempt may succeed."""
+        return error.transient or (self.conflicts and isinstance(error, ConflictError))
 
 
 async def retry(
@@ -50,7 +56,7 @@ async def retry(
     rng: random.Random | None = None,
     keep_trying: Callable[[], bool] = lambda: True,
 ) -> T:
-    """The result of `call`, repeated while its error is transient, time is left and `keep_trying()` agrees.
+    """The result of `call`, repeated while the policy and `keep_trying()` agree.
 
     Raises:
         RequestError: the last attempt's.
@@ -63,7 +69,7 @@ async def retry(
         except RequestError as error:
             delay = backoff.delay(at_least=error.retry_after)
             too_late = clock.monotonic() + delay - started > policy.give_up_after
-            if too_late or not error.transient or not keep_trying():
+            if too_late or not policy.repeats(error) or not keep_trying():
                 raise
             failure = error
         await clock.sleep(delay)

@@ -52,6 +52,14 @@ class AnswerError(RequestError):
         self.verb, self.path = verb, path
 
 
+class StoppedError(RequestError):
+    """We ourselves gave the request up: the lease is lost, or the process ends."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: given up: {why}")
+        self.verb, self.path = "", ""
+
+
 class ApiError(RequestError):
     """The server's refusal; the fields are those of its Status object, as far as it sent one."""
 

@@ -1,0 +1,106 @@
+"""The real cluster: carries out the effects of a cycle, the more urgent first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volcano_py.api.effects import (
+    Bind,
+    Effect,
+    Event,
+    Evict,
+    PodCondition,
+    PodGroupStatusUpdate,
+    QueueAllocated,
+)
+from volcano_py.cluster.kubernetes.binder import IN_FLIGHT, Binder, BinderStats
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.events import EventRecorder, EventStats
+from volcano_py.cluster.kubernetes.evictor import Evictor, EvictorStats
+from volcano_py.cluster.kubernetes.status import Status, StatusStats, StatusWriter
+from volcano_py.cluster.protocol import ConditionLookup, Outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStats:
+    """All writers' numbers at one moment."""
+
+    binder: BinderStats
+    evictor: EvictorStats
+    status: StatusStats
+    events: EventStats
+
+
+class LiveCluster:
+    """Bindings first, then evictions, then statuses, then events; all methods must be called on the loop.
+
+    Statuses and events let bindings pass, but wait only for so long (see `status.PATIENCE`, `events.PATIENCE`).
+    """
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        outcomes: Outcomes,
+        *,
+        component: str,
+        known_condition: ConditionLookup | None = None,
+        binds_in_flight: int = IN_FLIGHT,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`component` signs events: the scheduler's name. `known_condition`: see `StatusWriter`."""
+        self._clock = clock
+        self.binder = Binder(client, outcomes, in_flight=binds_in_flight, clock=clock, rng=rng)
+        quiet = self.binder.quiet
+        self.events = EventRecorder(client, component, quiet=quiet, clock=clock, rng=rng)
+        self.evictor = Evictor(client, outcomes, self.events.emit, clock=clock, rng=rng)
+        self.status = StatusWriter(client, quiet=quiet, known_condition=known_condition, clock=clock, rng=rng)
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Begin to carry these out, and return at once; within each sort the given order is kept."""
+        binds: list[Bind] = []
+        evictions: list[Evict] = []
+        statuses: list[Status] = []
+        events: list[Event] = []
+        for effect in effects:
+            match effect:
+                case Bind():
+                    binds.append(effect)
+                case Evict():
+                    evictions.append(effect)
+                case PodCondition() | PodGroupStatusUpdate() | QueueAllocated():
+                    statuses.append(effect)
+                case Event():
+                    events.append(effect)
+        self.binder.submit(binds)
+        self.evictor.submit(evictions)
+        self.status.submit(statuses)
+        self.events.submit(events)
+
+    def stop_new(self, why: str = "the lease is lost") -> None:
+        """Begin nothing more, at once: another replica may be the leader. Queued binds and evictions are reported."""
+        self.binder.stop_new(why)
+        self.evictor.stop_new(why)
+        self.status.stop_new()
+        self.events.stop_new()
+
+    async def drain(self, seconds: float) -> int:
+        """Carry out what was decided, for that long at most, then stop for good. Returns how much was given up."""
+        ends = self._clock.monotonic() + seconds
+        given_up = 0
+        # One after the other, so that what matters least is what falls short; evictions add events while they end.
+        for writer in (self.binder, self.evictor, self.status, self.events):
+            given_up += await writer.drain(max(0.0, ends - self._clock.monotonic()))
+        return given_up
+
+    def stats(self) -> LiveStats:
+        """The numbers now."""
+        return LiveStats(
+            binder=self.binder.stats(),
+            evictor=self.evictor.stats(),
+            status=self.status.stats(),
+            events=self.events.stats(),
+        )

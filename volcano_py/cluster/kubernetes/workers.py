@@ -1,0 +1,146 @@
+"""Bounded concurrency for what is sent to the API server: so many at once, in order, and none idle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Generic, TypeVar
+
+import structlog
+
+from volcano_py.cluster.kubernetes.clock import Clock, within
+from volcano_py.cluster.kubernetes.errors import StoppedError
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+class Workers(Generic[T]):
+    """Up to `limit` tasks, each of which takes work until there is none; they exist only while there is some."""
+
+    def __init__(
+        self, name: str, take: Callable[[], T | None], work: Callable[[T], Awaitable[None]], *, limit: int
+    ) -> None:
+        """`take` gives the next piece of work, or None; `work` does it and handles what it expects to go wrong."""
+        if limit < 1:
+            raise ValueError(f"{name}: at least 1 must be allowed at a time, not {limit}")
+        self.quiet = asyncio.Event()
+        """Set while nothing is being worked on."""
+        self.quiet.set()
+        self._name, self._take, self._work, self._limit = name, take, work, limit
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def busy(self) -> int:
+        """How many pieces are being worked on."""
+        return len(self._tasks)
+
+    def wake(self) -> None:
+        """There may be work."""
+        while len(self._tasks) < self._limit and (item := self._take()) is not None:
+            task = asyncio.create_task(self._run(item), name=self._name)
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+            self.quiet.clear()
+
+    async def cancel(self) -> None:
+        """End what is under way."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, first: T) -> None:
+        item: T | None = first
+        while item is not None:
+            try:
+                await self._work(item)
+            except Exception:
+                # A defect in handling one piece must not take a worker, and in time all of them, away.
+                log.exception("work failed in an unexpected way", work=self._name, item=str(item))
+            item = self._take()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        # Work may have come between this worker's last look and now.
+        self.wake()
+        if not self._tasks:
+            self.quiet.set()
+
+
+class Pipeline(Generic[T]):
+    """A queue in front of workers. Whatever is submitted ends in `work` or in `abandon`, even when all is stopped."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[T], Awaitable[None]],
+        abandon: Callable[[T, StoppedError], None],
+        *,
+        limit: int,
+        clock: Clock,
+    ) -> None:
+        self.stopped = ""
+        """Why nothing new is begun; "" while all is well."""
+        self._name, self._work, self._abandon, self._clock = name, work, abandon, clock
+        self._queue: deque[T] = deque()
+        self._workers = Workers(name, self._next, self._run, limit=limit)
+
+    @property
+    def quiet(self) -> asyncio.Event:
+        """Set while nothing is queued or under way."""
+        return self._workers.quiet
+
+    @property
+    def queued(self) -> int:
+        """How many wait for a worker."""
+        return len(self._queue)
+
+    @property
+    def busy(self) -> int:
+        """How many are under way."""
+        return self._workers.busy
+
+    def submit(self, items: Iterable[T]) -> None:
+        """Work on these, in this order, after all that was submitted before."""
+        self._queue.extend(items)
+        if self.stopped:
+            self._abandon_queued()
+        self._workers.wake()
+
+    def stop_new(self, why: str) -> None:
+        """Begin nothing more: what is queued is abandoned now, what is under way ends in its own time."""
+        self.stopped = self.stopped or why
+        self._abandon_queued()
+
+    async def drain(self, seconds: float) -> int:
+        """Wait that long for all to be done, then stop. Returns how many were abandoned."""
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, seconds, self.quiet.wait())
+        left = self.queued + self.busy
+        self.stop_new("the process ends")
+        await self._workers.cancel()
+        return left
+
+    def _next(self) -> T | None:
+        return self._queue.popleft() if self._queue else None
+
+    async def _run(self, item: T) -> None:
+        try:
+            await self._work(item)
+        except asyncio.CancelledError:
+            self._abandon(item, StoppedError(self._name, f"{self.stopped}; what became of it is unknown"))
+            raise
+
+    def _abandon_queued(self) -> None:
+        while (item := self._next()) is not None:
+            self._abandon(item, StoppedError(self._name, self.stopped))
+
+
+async def stand_back(quiet: asyncio.Event, patience: float, clock: Clock) -> None:
+    """Let more urgent work go first, but wait no longer than `patience` (seconds): nothing is to starve."""
+    if patience > 0 and not quiet.is_set():
+        with contextlib.suppress(TimeoutError):
+            await within(clock, patience, quiet.wait())
