@@ -11,6 +11,7 @@ RUN python -m venv --without-pip /opt/volcano-py
 COPY pyproject.toml README.md LICENSE ./
 COPY crds crds
 COPY examples examples
+COPY manifests manifests
 COPY volcano_py volcano_py
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
  && pip --python /opt/volcano-py/bin/python install --no-cache-dir --only-binary=:all: /wheels/*.whl

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image, runs it on a throw-away kind cluster from the shipped manifests, and runs the e2e suite against that
-# cluster. The cluster is deleted at the end, whatever the end was.
+# Builds the image, runs it on a throw-away kind cluster from the shipped manifests, sees it schedule a gang, and then
+# runs the e2e suite against that cluster. The suite starts daemons of its own, from this checkout and with the rights of
+# the shipped manifests, so the Deployment is scaled to zero before: they would wait for its Lease. The cluster is deleted
+# at the end, whatever the end was.
 #
 #   KIND_NODE_IMAGE=kindest/node:…   Kubernetes version of the cluster (default: kind's own; 1.34 or later)
 #   KEEP_CLUSTER=1                   leave the cluster and its kubeconfig for a look
@@ -34,6 +36,7 @@ export KUBECONFIG=$work/kubeconfig
 explain() {
     echo "e2e-kind: failed; the state of the installation:" >&2
     kubectl --namespace volcano-system get pods,events --output wide >&2 || true
+    kubectl --namespace default get queues,podgroups,pods,events --output wide >&2 || true
     kubectl --namespace volcano-system logs --selector app.kubernetes.io/name=volcano-py --tail 200 --prefix >&2 || true
 }
 
@@ -63,6 +66,15 @@ kubectl apply --kustomize "$here"
 kubectl wait --for condition=Established --timeout 60s \
     crd/queues.scheduling.volcano.sh crd/podgroups.scheduling.volcano.sh
 kubectl --namespace volcano-system rollout status deployment/volcano-py --timeout 180s
+
+echo "e2e-kind: a gang of three, scheduled by the image"
+kubectl apply --filename "$here/gang.yaml"
+kubectl wait --for condition=Ready --timeout 120s pod --selector app=smoke
+kubectl wait --for 'jsonpath={.status.phase}=Running' --timeout 30s podgroup/smoke
+kubectl delete --filename "$here/gang.yaml" --wait
+
+kubectl --namespace volcano-system scale deployment/volcano-py --replicas 0
+kubectl --namespace volcano-system wait --for delete --timeout 60s pod --selector app.kubernetes.io/name=volcano-py
 
 cd "$project"
 E2E_KUBECONFIG=$KUBECONFIG "$python" -m pytest e2e "$@"

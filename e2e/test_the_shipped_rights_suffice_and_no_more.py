@@ -1,0 +1,120 @@
+"""The shipped roles, asked of a real authorizer: what the daemon's account and a namespace's people may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from e2e.harness.cluster import Cluster
+from e2e.harness.install import CONFIG_MAP, LEASE, SERVICE_ACCOUNT, SYSTEM_NAMESPACE
+from e2e.harness.namespace import Namespace
+
+DAEMON = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{SERVICE_ACCOUNT}"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+VOLCANO = "scheduling.volcano.sh"
+
+
+async def may(cluster: Cluster, user: str, verb: str, resource: str, **attributes: Any) -> bool:
+    """Whether the user may; `resource` is `group/resource`, or `group/resource/subresource`, `group` empty for core."""
+    group, plural, *subresource = resource.split("/")
+    asked = {"verb": verb, "group": group, "resource": plural, "subresource": "".join(subresource), **attributes}
+    review = {"spec": {"user": user, "resourceAttributes": asked}}
+    answer = await cluster.client.create(REVIEWS, review)
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [
+        ("watch", "/pods"),
+        ("create", "/pods/binding"),
+        ("patch", "/pods/status"),
+        ("patch", "/pods"),
+        ("delete", "/pods"),
+        ("list", "/nodes"),
+        ("list", "/resourcequotas"),
+        ("list", "/persistentvolumeclaims"),
+        ("list", "/persistentvolumes"),
+        ("list", "storage.k8s.io/storageclasses"),
+        ("list", "storage.k8s.io/csinodes"),
+        ("list", "scheduling.k8s.io/priorityclasses"),
+        ("list", "policy/poddisruptionbudgets"),
+        ("get", "apps/replicasets"),
+        ("get", "apps/statefulsets"),
+        ("get", "apps/daemonsets"),
+        ("get", "batch/jobs"),
+        ("create", f"{VOLCANO}/podgroups"),
+        ("patch", f"{VOLCANO}/podgroups"),
+        ("patch", f"{VOLCANO}/podgroups/status"),
+        ("delete", f"{VOLCANO}/podgroups"),
+        ("create", f"{VOLCANO}/queues"),
+        ("patch", f"{VOLCANO}/queues"),
+        ("patch", f"{VOLCANO}/queues/status"),
+        ("delete", "bus.volcano.sh/commands"),
+        ("create", "/events"),
+        ("patch", "events.k8s.io/events"),
+    ],
+)
+async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster, verb: str, resource: str) -> None:
+    assert await may(installed, DAEMON, verb, resource, namespace="kube-public")
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [
+        ("get", "/secrets"),
+        ("list", "/configmaps"),
+        ("create", "/pods"),
+        ("update", "/pods"),
+        ("create", "/pods/exec"),
+        ("create", "/serviceaccounts/token"),
+        ("patch", "/nodes"),
+        ("patch", "/nodes/status"),
+        ("delete", f"{VOLCANO}/queues"),
+        ("create", "bus.volcano.sh/commands"),
+        ("patch", "apps/replicasets"),
+        ("delete", "batch/jobs"),
+        ("get", "coordination.k8s.io/leases"),
+        ("create", "coordination.k8s.io/leases"),
+        ("create", "rbac.authorization.k8s.io/clusterroles"),
+        ("impersonate", "/users"),
+        ("patch", "apiextensions.k8s.io/customresourcedefinitions"),
+        ("patch", "admissionregistration.k8s.io/validatingwebhookconfigurations"),
+    ],
+)
+async def test_the_daemon_may_not_do_what_it_has_no_need_for(installed: Cluster, verb: str, resource: str) -> None:
+    assert not await may(installed, DAEMON, verb, resource, namespace="kube-public")
+
+
+@pytest.mark.parametrize("verb", ["get", "list", "watch"])
+async def test_it_reads_its_own_configuration_and_no_other(installed: Cluster, verb: str) -> None:
+    own = {"namespace": SYSTEM_NAMESPACE}
+    assert await may(installed, DAEMON, verb, "/configmaps", name=CONFIG_MAP, **own)
+    assert not await may(installed, DAEMON, verb, "/configmaps", name="volcano-admission-configmap", **own)
+    assert not await may(installed, DAEMON, verb, "/configmaps", **own)
+
+
+async def test_it_holds_its_own_lease_and_no_other(installed: Cluster) -> None:
+    own = {"namespace": SYSTEM_NAMESPACE}
+    assert await may(installed, DAEMON, "create", "coordination.k8s.io/leases", **own)
+    for verb in ("get", "update", "patch"):
+        assert await may(installed, DAEMON, verb, "coordination.k8s.io/leases", name=LEASE, **own)
+        assert not await may(installed, DAEMON, verb, "coordination.k8s.io/leases", name="kube-scheduler", **own)
+
+
+async def test_who_may_edit_a_namespace_makes_podgroups_there_but_no_queues(namespace: Namespace) -> None:
+    cluster, own = namespace.cluster, {"namespace": namespace.name}
+    for role in ("edit", "view"):
+        grant = ("create", "rolebinding", role, f"--clusterrole={role}", f"--user=e2e-{role}", "-n", namespace.name)
+        await cluster.kubectl(*grant)
+
+    async def aggregated() -> None:
+        """The API server's own controller copies our rules into the built-in roles, and caches follow."""
+        assert await may(cluster, "e2e-edit", "create", f"{VOLCANO}/podgroups", **own)
+        assert await may(cluster, "e2e-view", "list", f"{VOLCANO}/podgroups", **own)
+
+    await cluster.eventually("our rules are part of edit and view", aggregated)
+    assert not await may(cluster, "e2e-edit", "create", f"{VOLCANO}/podgroups", namespace="kube-public")
+    assert not await may(cluster, "e2e-edit", "patch", f"{VOLCANO}/queues")
+    assert not await may(cluster, "e2e-view", "patch", f"{VOLCANO}/podgroups", **own)
