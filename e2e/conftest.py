@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, local_cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
-from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, LEASE_PATH, install
+from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, LEASE_PATH, deployment_at_rest, install
 from e2e.harness.namespace import Namespace
 from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.controlplane import ControlPlane
@@ -73,10 +73,11 @@ def control_plane(cluster: Cluster) -> ControlPlane:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def installed(cluster: Cluster) -> Cluster:
-    """The cluster with our CRDs, RBAC and configuration."""
-    await install(cluster)
-    return cluster
+async def installed(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """The cluster with our CRDs, RBAC and configuration, and no other daemon of ours at work."""
+    async with deployment_at_rest(cluster):
+        await install(cluster)
+        yield cluster
 
 
 class StartDaemon(Protocol):

@@ -137,6 +137,20 @@ async def test_after_a_restart_of_the_api_server_everything_goes_on(
     await namespace.wait_phases(Running=1, Pending=1)
 
 
+async def test_pods_bound_while_the_kubelets_were_away_run_once_they_are_back(
+    control_plane: ControlPlane, namespace: Namespace, simulated_nodes: SimulatedNodes
+) -> None:
+    pool = await simulated_nodes(1)
+    await namespace.apply(pod("early"))
+    await control_plane.kill("kwok")
+    try:
+        await _bind(namespace.cluster, namespace.name, "early", pool.names[0])
+        await namespace.wait_phases(Pending=1)
+    finally:
+        await control_plane.start("kwok")
+    await namespace.wait_phases(Running=1)
+
+
 async def test_a_process_that_dies_is_noticed_with_its_last_words(control_plane: ControlPlane) -> None:
     watching = asyncio.create_task(control_plane.watch())
     # A process that was stopped on purpose is nobody's death.

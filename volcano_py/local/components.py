@@ -160,6 +160,9 @@ def kwok(layout_root: Path, port: int, kubeconfig: Path, binary: Path, *, lease_
         # The default of 4 is too few to start thousands of pods soon after they are bound.
         "podPlayStageParallelism": 16,
         "nodePlayStageParallelism": 16,
+        # KWOK fills in no defaults for what a file leaves out, and these must not be zero.
+        "podsOnNodeSyncParallelism": 4,
+        "nodeLeaseParallelism": 16,
     }
     if lease_seconds:
         options["nodeLeaseDurationSeconds"] = lease_seconds

@@ -1,0 +1,68 @@
+# Two commands matter: `make run` shows the scheduler at work, `make test` checks everything. Both install what they need.
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+# Touched when the installation that they stand for is done; pyproject.toml is what it depends on.
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-fast lint types imports unit e2e e2e-kind bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(INSTALLED) ## Bring up a local control plane with the scheduler and a sample (ARGS=--once: exit when it has settled)
+	@$(BIN)/volcano-py up $(ARGS)
+
+test: lint types imports unit e2e ## Run every check and every test
+
+test-fast: unit ## Run the tests that need no cluster: unit, property, scenario (under a minute)
+
+lint: $(INSTALLED_DEV) ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED_DEV) ## Check types
+	$(BIN)/mypy
+
+imports: $(INSTALLED_DEV) ## Check that imports point one way
+	$(BIN)/lint-imports
+
+unit: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest tests $(ARGS)
+
+e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that cluster instead of our own control plane)
+	$(BIN)/python -m pytest e2e $(ARGS)
+
+e2e-kind: $(INSTALLED_DEV) ## Build the image and run the end-to-end tests on a kind cluster (needs docker and kind)
+	PYTHON=$(CURDIR)/$(BIN)/python e2e/kind/run.sh $(ARGS)
+
+bench: $(INSTALLED) ## Measure (ARGS: see volcano-py bench --help)
+	@$(BIN)/volcano-py bench $(ARGS)
+
+clean: ## Remove what the checkout holds but git does not (built binaries stay, in ~/.cache/volcano-py)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml | check-python
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(INSTALLED_DEV): pyproject.toml $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: check-python
+check-python:
+	@test -n "$(PYTHON)" || { \
+		echo "volcano-py needs Python 3.11 or newer, and there is none on PATH." >&2; \
+		echo "On Debian or Ubuntu: apt install python3 python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments: its venv module is not installed." >&2; \
+		echo "On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
