@@ -102,7 +102,7 @@ class Closing:
         conditions = job.info.conditions
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
-        if waits or not ready or phase in (Phase.PENDING, Phase.INQUEUE):
+        if waits or not ready or not job.tasks:
             verdict = self._verdict(job, phase)
         filled_by_leavers = not waits and job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
         if ready and job.tasks and job.ready:

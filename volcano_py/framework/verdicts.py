@@ -12,11 +12,15 @@ from volcano_py.api import explain, names
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.state.ledger import Rows
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+
+_WAITING = np.zeros(STATUS_COUNT, dtype=np.bool_)
+_WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     """Task row → what to tell, for every task of the job that waits and is not gated."""
     tasks = ssn.ledger.tasks
     rows = ssn.tasks_of(job)
-    rows = rows[np.isin(tasks.status[rows], _WAITING) & ~tasks.gated[rows]]
+    rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
     by_class: dict[int, PodVerdict] = {}
     found: PodVerdict | None = None
     for row in rows.tolist():
@@ -91,7 +95,6 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
             yield row, by_class[class_row]
 
 
-_WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:

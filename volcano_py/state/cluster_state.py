@@ -63,6 +63,7 @@ class ClusterState:
         self.classes = ClassBook(self.ledger)
         self._tasks: list[TaskInfo | None] = []
         self._task_rows: dict[str, int] = {}
+        self._pod_uids: dict[str, str] = {}
         self._nodes: list[NodeInfo] = []
         self._node_readings: dict[str, NodeReading] = {}
         self._node_rows: dict[str, int] = {}
@@ -153,6 +154,10 @@ class ClusterState:
         if row is None:
             row = tasks.new_row()
             self._task_rows[uid] = row
+            predecessor = self._pod_uids.get(info.key)
+            if predecessor is not None:
+                self._remove_pod(predecessor)
+            self._pod_uids[info.key] = uid
             while len(self._tasks) <= row:
                 self._tasks.append(None)
             tasks.created[row] = pod.metadata.created
@@ -209,7 +214,9 @@ class ClusterState:
         row = self._task_rows.pop(uid, None)
         if row is None:
             return
-        tasks = self.ledger.tasks
+        tasks, info = self.ledger.tasks, self._tasks[row]
+        if info is not None and self._pod_uids.get(info.key) == uid:
+            del self._pod_uids[info.key]
         self.ledger.book_one(row, -1)
         node, job = int(tasks.node[row]), int(tasks.job[row])
         self.classes.leave(int(tasks.task_class[row]))

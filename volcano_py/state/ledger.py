@@ -15,6 +15,8 @@ from volcano_py.state.table import RESOURCES, Column, Table
 
 Rows = NDArray[np.intp]
 NOWHERE = -1
+# Up to so many tasks are booked faster one by one than with arrays.
+_FEW = 4
 
 _ON_NODE = ON_NODE_STATUSES.tolist()
 _ALLOCATED = ALLOCATED_STATUSES.tolist()
@@ -162,6 +164,10 @@ class Ledger:
 
     def move(self, rows: Rows, status: TaskStatus, nodes: Rows) -> None:
         """Put tasks `rows` [K] into `status` on node rows `nodes` [K] (NOWHERE for none) and keep every sum true."""
+        if len(rows) <= _FEW:
+            for row, node in zip(rows.tolist(), nodes.tolist(), strict=True):
+                self.move_one(row, status, node)
+            return
         self._book(rows, -1)
         self.tasks.status[rows] = status
         self.tasks.node[rows] = nodes

@@ -1,12 +1,14 @@
 """Labels, taints and images of all nodes as columns, so that a selector is evaluated once per distinct value.
 
 Built once per `nodes_version` and shared by the cycles in which nodes stay as they are; columns appear when first
-asked for.
+asked for. What else follows from the nodes alone may be kept beside them, see `Kept`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,54 @@ from volcano_py.api.objects import Taint
 from volcano_py.state.infos import NodeInfo
 
 ABSENT = -1
+_NO_KEY: Final = ""  # no label has this key
+
+# Anybody who may create pods can ask for ever new selectors. At 10,000 nodes this holds some 6,000 masks.
+_MOST_KEPT: Final = 64 * 1024 * 1024  # bytes
+# What an entry costs beside the result and the text in its key, roughly.
+_ENTRY: Final = 256  # bytes
+
+
+class Sized(Protocol):
+    """A result that knows how much memory it takes, such as an array."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+K = TypeVar("K", bound=Sized)
+Key = tuple[str | bytes, ...]
+"""What the result is, then what it depends on."""
+
+
+class Kept:
+    """Results worth keeping while nodes stay as they are, up to a number of bytes; the longest unused go first.
+
+    A result is found again by its key alone, so the key says everything that the result depends on beside the nodes.
+    """
+
+    def __init__(self, most: int = _MOST_KEPT) -> None:
+        self._most = most
+        self._bytes = 0
+        self._results: OrderedDict[Key, tuple[Sized, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def keep(self, key: Key, make: Callable[[], K]) -> K:
+        """The result kept under `key`, made first if there is none. Nobody may change it afterwards."""
+        found = self._results.get(key)
+        if found is not None:
+            self._results.move_to_end(key)
+            return cast("K", found[0])
+        made = make()
+        size = made.nbytes + sum(map(len, key)) + _ENTRY
+        self._results[key] = (made, size)
+        self._bytes += size
+        while self._bytes > self._most and len(self._results) > 1:
+            _, (_, freed) = self._results.popitem(last=False)
+            self._bytes -= freed
+        return made
 
 
 class LabelColumn:
@@ -29,6 +79,21 @@ class LabelColumn:
                 codes[row] = slots.setdefault(value, len(slots))
         self.codes: NDArray[np.int32] = np.array(codes, dtype=np.int32)
         self.values: list[str] = list(slots)
+        self._slots = slots
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """[N] nodes that have the label, whatever its value."""
+        mask: NDArray[np.bool_] = self.codes != ABSENT
+        return mask
+
+    def among(self, values: Iterable[str]) -> NDArray[np.bool_]:
+        """[N] nodes that have the label with one of the values."""
+        wanted = np.zeros(len(self.values), dtype=np.bool_)
+        for value in values:
+            if (slot := self._slots.get(value)) is not None:
+                wanted[slot] = True
+        return self.where(wanted)
 
     def where(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """[N] nodes whose value is marked in `wanted` [number of values]; nodes without the label are not."""
@@ -44,14 +109,16 @@ class NodeIndex:
     def __init__(self, nodes: Sequence[NodeInfo], version: int) -> None:
         self.nodes = nodes
         self.version = version
+        self.kept = Kept()
         self._labels: dict[str, LabelColumn] = {}
-        self._images: dict[str, NDArray[np.int64]] = {}
+        self._label_keys: frozenset[str] | None = None
         distinct: dict[tuple[Taint, ...], int] = {}
         self.taint_codes: NDArray[np.int32] = np.array(
             [distinct.setdefault(node.taints, len(distinct)) for node in nodes], dtype=np.int32
         )
         """[N] which of `taint_sets` a node has."""
         self.taint_sets: list[tuple[Taint, ...]] = list(distinct)
+        self.taint_effects: frozenset[str] = frozenset(taint.effect for taints in distinct for taint in taints)
         self.unschedulable: NDArray[np.bool_] = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
         self.names: NDArray[np.object_] = np.array([node.name for node in nodes], dtype=np.object_)
         self.name_rank: NDArray[np.int64] = np.empty(len(nodes), dtype=np.int64)
@@ -59,15 +126,21 @@ class NodeIndex:
         self.rows: dict[str, int] = {node.name: row for row, node in enumerate(nodes) if node.name}
 
     def label(self, key: str) -> LabelColumn:
+        """The column of a label key. Keys that no node has share one, so that asking for many costs nothing."""
         column = self._labels.get(key)
         if column is None:
-            column = self._labels[key] = LabelColumn(self.nodes, key)
+            if self._label_keys is None:
+                self._label_keys = frozenset().union(*(node.labels for node in self.nodes))
+            if key not in self._label_keys:
+                key = _NO_KEY
+            column = self._labels.get(key) or LabelColumn(self.nodes, key)
+            self._labels[key] = column
         return column
 
     def image_sizes(self, image: str) -> NDArray[np.int64]:
         """[N] bytes of the image on each node, 0 where it is absent."""
-        sizes = self._images.get(image)
-        if sizes is None:
-            sizes = np.array([node.images.get(image, 0) for node in self.nodes], dtype=np.int64)
-            self._images[image] = sizes
-        return sizes
+
+        def read() -> NDArray[np.int64]:
+            return np.array([node.images.get(image, 0) for node in self.nodes], dtype=np.int64)
+
+        return self.kept.keep(("image", image), read)
