@@ -20,7 +20,7 @@ from volcano_py.framework.victims import elect, expendable_first
 from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo, TaskInfo
-from volcano_py.state.ledger import Rows
+from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.node_index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
@@ -271,8 +271,9 @@ class Session:
     def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
         """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
 
-        They come lowest task priority first, then youngest first.
+        They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
         """
+        candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
         return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
 
     # -- doing -----------------------------------------------------------------------------------------------------

@@ -41,3 +41,15 @@ def test_low_priority_goes_before_youth_and_youth_before_place_in_the_gang() -> 
         "old-1",
         "precious",
     ]
+
+
+def test_a_pod_without_a_job_is_nobodys_victim() -> None:
+    opened = open_session(
+        node("n1"),
+        pod("foreign", cpu="1", on="n1", scheduler="default-scheduler"),
+        gang("batch", cpu="1", running_on=["n1"]),
+        gang("urgent", cpu="1"),
+        tiers=[[FirstTwo]],
+    )
+    victims = opened.ssn.victims("preemptable", opened.task("urgent-0"), opened.rows("foreign", "batch-0"))
+    assert opened.names(victims) == ["batch-0"]
