@@ -13,6 +13,7 @@ import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
 from volcano_py.operator.queue_state import QueueAction
 from volcano_py.operator.work_queue import WorkQueue
@@ -53,11 +54,13 @@ class CommandController:
         self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
         self._work: WorkQueue[str] = WorkQueue("command")
 
-    def replace(self, commands: Sequence[Command]) -> None:
-        """These are all there are."""
+    def listed(self, commands: Sequence[Command], version: str) -> None:
+        """All commands there were at this version."""
         uids = {command.metadata.uid for command in commands}
-        for uid in [uid for uid in self._commands if uid not in uids]:
-            del self._commands[uid]
+        for uid, command in list(self._commands.items()):
+            # One that is newer than the list was created after it.
+            if uid not in uids and version_of(command.metadata.resource_version) <= version_of(version):
+                del self._commands[uid]
         for command in commands:
             self.upsert(command)
 

@@ -135,11 +135,12 @@ async def test_without_the_lease_commands_wait(bus: Bus) -> None:
     assert len(bus.requests) == 1
 
 
-async def test_a_new_list_forgets_what_is_not_in_it(bus: Bus) -> None:
+async def test_a_new_list_forgets_what_is_not_in_it_unless_it_is_newer(bus: Bus) -> None:
     bus.leads = False
     bus.command("gone")
     kept = bus.command("kept")
-    bus.controller.replace([kept])
+    newer = bus.command("newer")
+    bus.controller.listed([kept], kept.metadata.resource_version)
     bus.leads = True
     await bus.settle()
-    assert bus.api.requests == [f"DELETE {COMMANDS}/kept"]
+    assert bus.api.requests == [f"DELETE {COMMANDS}/kept", f"DELETE {COMMANDS}/{newer.metadata.name}"]
