@@ -53,7 +53,7 @@ async def retry(
     policy: RetryPolicy,
     clock: Clock,
     *,
-    rng: random.Random | None = None,
+    rng: random.Random,
     keep_trying: Callable[[], bool] = lambda: True,
 ) -> T:
     """The result of `call`, repeated while the policy and `keep_trying()` agree.
@@ -62,11 +62,13 @@ async def retry(
         RequestError: the last attempt's.
     """
     started = clock.monotonic()
-    backoff = Backoff(policy.base, policy.cap, rng)
+    backoff: Backoff | None = None
     while True:
         try:
             return await call()
         except RequestError as error:
+            # Nearly all requests succeed at once and need none.
+            backoff = backoff or Backoff(policy.base, policy.cap, rng)
             delay = backoff.delay(at_least=error.retry_after)
             too_late = clock.monotonic() + delay - started > policy.give_up_after
             if too_late or not policy.repeats(error) or not keep_trying():

@@ -59,7 +59,7 @@ class Binder:
         rng: random.Random | None = None,
     ) -> None:
         self._client, self._outcomes, self._retries = client, outcomes, retries
-        self._clock, self._rng = clock, rng
+        self._clock, self._rng = clock, rng or random.Random()
         self._pipeline: Pipeline[Bind] = Pipeline("bind", self._bind, self._abandon, limit=in_flight, clock=clock)
         self.quiet = self._pipeline.quiet
         """Set while no binding is queued or under way."""

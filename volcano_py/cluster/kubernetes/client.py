@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -47,6 +48,7 @@ PAGE_SIZE: Final = 500
 """As client-go's pager: large enough to be quick, small enough for the server to hold in memory."""
 
 _KEEP_ALIVE = 75.0  # seconds; below the 90 s after which the API server closes an idle connection
+_CONNECT_WITHIN = 10.0  # seconds
 _RESTART_TAKES = 10.0  # seconds; measured about one until a restarted server knows its RBAC rules
 _READ_BUFFER = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
 
@@ -325,7 +327,7 @@ class KubernetesClient:
             URL(url, encoded=True),
             data=data,
             headers=self._headers_for(content_type, accept),
-            timeout=aiohttp.ClientTimeout(total=within, sock_connect=10.0),
+            timeout=_timeout(within),
             # A redirect would take the token to another server.
             allow_redirects=False,
             ssl=credentials.ssl,
@@ -355,6 +357,11 @@ class KubernetesClient:
                 self._headers.clear()
             self._headers[key] = headers
         return headers
+
+
+@lru_cache
+def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_WITHIN)
 
 
 def _decoded(verb: str, path: str, answer: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:

@@ -64,7 +64,7 @@ class Evictor:
     ) -> None:
         """`emit` takes the events that tell of an eviction."""
         self._client, self._outcomes, self._emit, self._retries = client, outcomes, emit, retries
-        self._clock, self._rng = clock, rng
+        self._clock, self._rng = clock, rng or random.Random()
         self._pipeline: Pipeline[Evict] = Pipeline("evict", self._evict, self._fail, limit=in_flight, clock=clock)
         self._evicted = self._failed = 0
 

@@ -104,3 +104,7 @@ class LiveCluster:
             status=self.status.stats(),
             events=self.events.stats(),
         )
+
+    async def aclose(self) -> None:
+        """Stop at once, giving up what is not done."""
+        await self.drain(0.0)

@@ -81,7 +81,7 @@ class StatusWriter:
     ) -> None:
         """`quiet` is set while there is nothing more urgent. `known_condition` tells the conditions that pods have now;
         without it, a pod's first condition after a start counts as a transition."""
-        self._client, self._clock, self._retries, self._rng = client, clock, retries, rng
+        self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
         self._quiet = quiet
         self._known_condition = known_condition or (lambda _uid, _type: None)
         self._paths = StatusPaths(client, clock)
