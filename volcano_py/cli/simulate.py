@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -55,8 +56,8 @@ def simulate(
 ) -> None:
     """Run the very same scheduler over manifests in memory, with virtual time and no network.
 
-    Reads Node, Namespace, Pod, PodGroup, Queue, ResourceQuota, PriorityClass, PodDisruptionBudget and the owners of pods
-    from multi-document YAML; other kinds are passed over.
+    Reads Node, Namespace, Pod, PodGroup, Queue, ResourceQuota, PriorityClass, PodDisruptionBudget and the owners of
+    pods from multi-document YAML; other kinds are passed over.
     """
     if cycles is not None and until_stable:
         raise click.UsageError("--cycles and --until-stable exclude each other")
@@ -80,7 +81,7 @@ def _documents(filenames: tuple[Path, ...]) -> list[Document]:
     documents: list[Document] = []
     for filename in filenames:
         if str(filename) == "-":
-            documents.extend(read_text(click.get_text_stream("stdin").read(), "standard input"))
+            documents.extend(read_text(sys.stdin.read(), "standard input"))
         else:
             documents.extend(read_paths([filename]))
     return documents

@@ -68,6 +68,7 @@ class CycleLoop:
         configuration: Callable[[], SchedulerConfiguration | None],
         active: Callable[[], bool],
         on_report: Callable[[CycleReport], None] = lambda _report: None,
+        on_bind: Callable[[Bind], None] = lambda _bind: None,
         rhythm: Rhythm | None = None,
         seed: int | None = None,
     ) -> None:
@@ -75,7 +76,7 @@ class CycleLoop:
         self._writer = writer
         self._configuration = configuration
         self._active = active
-        self._on_report = on_report
+        self._on_report, self._on_bind = on_report, on_bind
         self._rhythm = rhythm or Rhythm()
         self._scheduler = Scheduler(registry, self._emit, seed=seed if seed is not None else time.time_ns() % 2**32)
         self._wanted = _Wanted()
@@ -83,8 +84,8 @@ class CycleLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle")
         self.last_report: CycleReport | None = None
-        self.last_cycle_at = 0.0
-        """Monotonic time at which the last cycle ended."""
+        self.running_since: float | None = None
+        """Monotonic time at which the running cycle began, None between cycles."""
         state.on_change = self.wake
 
     def wake(self, decisive: bool) -> None:
@@ -111,8 +112,9 @@ class CycleLoop:
                     continue
                 decide, self._wanted.decide = self._wanted.decide, False
                 self._wanted.event.clear()
-                started = time.monotonic()
+                started = self.running_since = time.monotonic()
                 await self._run_cycle(configuration, decide=decide)
+                self.running_since = None
                 # With changes coming in without end, leave the event loop as much time as the cycle took.
                 pause = min(time.monotonic() - started, self._rhythm.period)
         finally:
@@ -163,7 +165,6 @@ class CycleLoop:
             return
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report = report
-        self.last_cycle_at = time.monotonic()
         self._on_report(report)
         if report.binds or report.evictions:
             log.info(
@@ -190,7 +191,10 @@ class CycleLoop:
 
     def _still_holds(self, effect: Effect) -> bool:
         if isinstance(effect, Bind):
-            return self._state.assume_bound(effect.pod.uid, effect.node)
+            assumed = self._state.assume_bound(effect.pod.uid, effect.node)
+            if assumed:
+                self._on_bind(effect)
+            return assumed
         if isinstance(effect, Evict):
             return self._state.assume_evicted(effect.pod.uid)
         if isinstance(effect, PodGroupStatusUpdate):

@@ -9,6 +9,8 @@ from typing import Final
 import structlog
 
 from volcano_py.api.effects import Bind, Event, Evict
+from volcano_py.observe.metrics import Metrics
+from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.state.cluster_state import ClusterState
 
 log = structlog.get_logger(__name__)
@@ -21,29 +23,34 @@ _MOST_FAILURES: Final = 10_000
 
 
 class OutcomeRecorder:
-    """Implements `cluster.protocol.Outcomes`. `tell` takes events; `count` takes (what, outcome)."""
+    """Implements `cluster.protocol.Outcomes`. `tell` takes events; `clock` tells seconds since the epoch."""
 
     def __init__(
         self,
         state: ClusterState,
         tell: Callable[[Event], None],
-        count: Callable[[str, str], None] = lambda _what, _outcome: None,
+        metrics: Metrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._state = state
         self._tell = tell
-        self._count = count
+        self._metrics = metrics
         self._clock = clock
         self._failures: dict[str, int] = {}
+        self._sent: dict[str, float] = {}
+
+    def sent(self, bind: Bind) -> None:
+        """The binding was handed to the binder; its duration counts from now."""
+        self._sent[bind.pod.uid] = self._clock()
 
     def bound(self, bind: Bind) -> None:
         self._failures.pop(bind.pod.uid, None)
-        self._count("bind", "ok")
+        self._metrics.effects.bound(Outcome.DONE, self._duration(bind))
         text = f"Successfully assigned {bind.pod.key} to {bind.node}"
         self._tell(Event(bind.pod, "Normal", "Scheduled", text))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
-        self._count("bind", "gone" if gone else "failed")
+        self._metrics.effects.bound(Outcome.GONE if gone else Outcome.FAILED, self._duration(bind))
         failures = self._failures.pop(bind.pod.uid, 0) + 1
         if len(self._failures) >= _MOST_FAILURES:
             del self._failures[next(iter(self._failures))]
@@ -56,10 +63,15 @@ class OutcomeRecorder:
             self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
 
     def evicted(self, evict: Evict) -> None:
-        self._count("evict", "ok")
+        self._metrics.effects.evicted(evict.action, Outcome.DONE)
         log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)
 
     def evict_failed(self, evict: Evict, error: Exception) -> None:
-        self._count("evict", "failed")
+        self._metrics.effects.evicted(evict.action, Outcome.FAILED)
         log.warning("eviction failed", pod=evict.pod.key, error=str(error))
         self._state.evict_failed(evict.pod.uid)
+
+    def _duration(self, bind: Bind) -> float:
+        """Seconds since the binding was sent."""
+        now = self._clock()
+        return max(0.0, now - self._sent.pop(bind.pod.uid, now))

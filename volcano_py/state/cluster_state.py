@@ -13,6 +13,7 @@ from typing import Any
 from volcano_py.api import names
 from volcano_py.api.objects import (
     ApiObject,
+    Condition,
     Node,
     ObjectMeta,
     Pod,
@@ -471,6 +472,13 @@ class ClusterState:
         times = self.ledger.tasks.retry_at[: self.ledger.tasks.size]
         ahead = times[times > now]
         return float(ahead.min()) if len(ahead) else None
+
+    def pod_condition(self, uid: str, condition_type: str) -> Condition | None:
+        """A condition the pod is known to have; only PodScheduled=False is remembered."""
+        row = self._task_rows.get(uid)
+        info = self._tasks[row] if row is not None else None
+        known = info.condition if info is not None else None
+        return known if known is not None and known.type == condition_type else None
 
     def drift(self) -> int:
         """Self-audit: 0 when every sum follows from the pods."""

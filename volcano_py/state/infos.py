@@ -32,12 +32,17 @@ class TaskInfo:
     preemption_policy: str
     priority_class: str
     labels: Mapping[str, str]
-    told: tuple[str, str]
-    """Reason and message of the pod's current PodScheduled=False condition."""
+    condition: Condition | None
+    """The pod's PodScheduled condition while it is False."""
 
     @property
     def key(self) -> str:
         return f"{self.ref.namespace}/{self.ref.name}"
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Reason and message of why it is not scheduled, as the API server has them."""
+        return (self.condition.reason, self.condition.message) if self.condition is not None else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         preemption_policy=pod.spec.preemption_policy,
         priority_class=pod.spec.priority_class_name,
         labels=labels,
-        told=(told.reason, told.message) if told else ("", ""),
+        condition=told,
     )
 
 

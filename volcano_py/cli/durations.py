@@ -1,0 +1,26 @@
+"""Go-style durations on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from volcano_py.config.go_values import parse_duration
+
+
+class _Duration(click.ParamType[float]):
+    """`1m30s`, `500ms` → seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_duration(value).total_seconds()
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION = _Duration()

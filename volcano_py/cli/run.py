@@ -1,0 +1,207 @@
+"""`volcano-py run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import structlog
+
+from volcano_py.cli.durations import DURATION
+from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+log = structlog.get_logger(__name__)
+
+EPILOG = """\b
+Examples:
+  volcano-py run                                              # in a cluster
+  volcano-py run --kubeconfig ~/.kube/config --leader-elect=false
+  volcano-py run --scheduler-conf conf.yaml --strict --listen-address 127.0.0.1:8080
+  volcano-py run --scheduler-name volcano-trial               # beside a Volcano that keeps its pods
+  volcano-py run --controllers=-queue,-podgroup,-command      # Volcano's controller-manager stays
+"""
+
+# Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
+# health and metrics are always served, and work is not spread over threads.
+WITHOUT_EFFECT: Final = (
+    "percentage-nodes-to-find",
+    "minimum-percentage-nodes-to-find",
+    "minimum-feasible-nodes",
+    "node-worker-threads",
+    "resync-period",
+    "resource-sync-timeout",
+    "gate-removal-worker-num",
+    "enable-metrics",
+    "enable-healthz",
+    "enable-pprof",
+    "priority-class",
+    "csi-storage",
+    "cache-dumper",
+    "cache-dump-dir",
+    "plugins-dir",
+    "feature-gates",
+    "logtostderr",
+)
+
+
+def _flag(name: str, default: bool, text: str) -> Callable[[F], F]:
+    """A Go-style boolean: `--name`, `--name=true`, `--name=false`."""
+    return click.option(
+        f"--{name}", type=bool, is_flag=False, flag_value=True, default=default, show_default=True, help=text
+    )
+
+
+def _without_effect(command: F) -> F:
+    for name in WITHOUT_EFFECT:
+        command = click.option(f"--{name}", is_flag=False, flag_value="true", hidden=True, expose_value=True)(command)
+    return command
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="[default: in-cluster, $KUBECONFIG]"
+)
+@click.option("--context", help="Context of the kubeconfig. [default: its current one]")
+@click.option(
+    "--scheduler-name", "scheduler_names", multiple=True, help="Whose pods are ours (repeatable). [default: volcano]"
+)
+@click.option(
+    "--scheduler-conf", type=click.Path(path_type=Path), help="Path of volcano-scheduler.conf; edits are taken up."
+)
+@click.option(
+    "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the watched ConfigMap."
+)
+@click.option("--config-map", default="volcano-scheduler-configmap", show_default=True, help="Its name.")
+@_flag("strict", False, "Take unknown keys as errors, and refuse to start with an invalid file.")
+@_flag("use-default-on-invalid", False, "Schedule by the built-in configuration while there is no valid one.")
+@_flag("disable-default-scheduler-config", False, "Volcano's name of --strict's refusal to start.")
+@click.option(
+    "--schedule-period",
+    type=DURATION,
+    default="1s",
+    show_default=True,
+    help="Longest pause between cycles.",
+)
+@click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
+@click.option(
+    "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
+)
+@click.option("--healthz-address", help="A further address for health, as Volcano's.")
+@click.option("--kube-api-qps", type=float, default=2000.0, show_default=True)
+@click.option("--kube-api-burst", type=int, default=2000, show_default=True)
+@click.option("--binds-in-flight", type=click.IntRange(1, 1000), default=64, show_default=True)
+@click.option(
+    "--controllers",
+    default=",".join(CONTROLLERS),
+    show_default=True,
+    help="Which of our controllers run; -NAME leaves one out, 'none' all.",
+)
+@_flag("inherit-owner-annotations", True, "Generated PodGroups inherit their owner's volcano.sh/ annotations.")
+@_flag("per-job-metrics", False, "Volcano's gauges with a series for each job (unbounded).")
+@_flag("leader-elect", True, "Decide only while holding the Lease.")
+@click.option("--leader-elect-lease-duration", type=DURATION, default="15s", show_default=True)
+@click.option("--leader-elect-renew-deadline", type=DURATION, default="10s", show_default=True)
+@click.option("--leader-elect-retry-period", type=DURATION, default="2s", show_default=True)
+@click.option(
+    "--leader-elect-resource-namespace",
+    "--lock-object-namespace",
+    default="volcano-system",
+    show_default=True,
+    help="Namespace of the Lease.",
+)
+@click.option("--leader-elect-resource-name", default="", help="Name of the Lease. [default: the scheduler name]")
+@click.option("--seed", type=int, help="Seed of the random order among equal nodes. [default: from the clock]")
+@click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
+@click.option("-v", "--verbosity", type=int, help="klog-like verbosity; 4 and more means debug.")
+@click.option("--log-format", type=click.Choice(("auto", "json", "console")), default="auto", show_default=True)
+@_without_effect
+def run(**flags: Any) -> None:
+    """Run the scheduler daemon until SIGTERM or Ctrl-C.
+
+    It then stops deciding, carries out what was decided and gives its Lease back.
+    """
+    from volcano_py.observe.logs import LogFormat, configure_logs, log_level
+
+    configure_logs(log_level(flags["log_level"], flags["verbosity"]), LogFormat(flags["log_format"]))
+    for name in WITHOUT_EFFECT:
+        if flags[name.replace("-", "_")] is not None:
+            log.warning("flag without effect here; remove it", flag=f"--{name}")
+    _run(_options(flags))
+
+
+def _options(flags: dict[str, Any]) -> DaemonOptions:
+    listen = [*(flags["listen_addresses"] or (":8080",)), *filter(None, [flags["healthz_address"]])]
+    return DaemonOptions(
+        kubeconfig=flags["kubeconfig"],
+        context=flags["context"],
+        scheduler_names=flags["scheduler_names"] or ("volcano",),
+        scheduler_conf=flags["scheduler_conf"],
+        config_namespace=flags["config_namespace"],
+        config_map=flags["config_map"],
+        strict=flags["strict"] or flags["disable_default_scheduler_config"],
+        use_default_on_invalid=flags["use_default_on_invalid"],
+        schedule_period=flags["schedule_period"],
+        default_queue=flags["default_queue"],
+        listen_addresses=tuple(dict.fromkeys(listen)),
+        qps=flags["kube_api_qps"],
+        burst=flags["kube_api_burst"],
+        binds_in_flight=flags["binds_in_flight"],
+        controllers=_controllers(flags["controllers"]),
+        inherit_owner_annotations=flags["inherit_owner_annotations"],
+        per_job_metrics=flags["per_job_metrics"],
+        seed=flags["seed"],
+        election=LeaderElectionOptions(
+            enabled=flags["leader_elect"],
+            namespace=flags["leader_elect_resource_namespace"],
+            name=flags["leader_elect_resource_name"],
+            lease_duration=flags["leader_elect_lease_duration"],
+            renew_deadline=flags["leader_elect_renew_deadline"],
+            retry_period=flags["leader_elect_retry_period"],
+        ),
+    )
+
+
+def _controllers(text: str) -> frozenset[str]:
+    """`queue,podgroup` names those that run; `-queue` alone means all but that one; `none` means none."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name.removeprefix("-") not in {*CONTROLLERS, "none", "all", "*"}]
+    if unknown:
+        raise click.BadParameter(f"unknown controller {unknown[0]!r}; there are {', '.join(CONTROLLERS)}")
+    without = {name.removeprefix("-") for name in names if name.startswith("-")}
+    wanted = {name for name in names if not name.startswith("-")}
+    if "none" in wanted:
+        return frozenset()
+    if not wanted or wanted & {"all", "*"}:
+        wanted = set(CONTROLLERS)
+    return frozenset(wanted - without)
+
+
+def _run(options: DaemonOptions) -> None:
+    import uvloop
+
+    from volcano_py.cluster.kubernetes.credentials import CredentialsError
+    from volcano_py.daemon.live_configuration import ConfigurationError
+    from volcano_py.observe.listen import ListenError
+    from volcano_py.operator.supervision import ChildFailedError
+
+    try:
+        uvloop.run(_serve(options))
+    except (CredentialsError, ConfigurationError, ListenError) as error:
+        raise click.ClickException(str(error)) from error
+    except ChildFailedError as error:
+        log.error("the daemon ends", error=str(error), cause=str(error.__cause__ or ""))
+        sys.exit(1)
+
+
+async def _serve(options: DaemonOptions) -> None:
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
+    from volcano_py.daemon.daemon import Daemon
+
+    client = await KubernetesClient.connect(options.kubeconfig, options.context, qps=options.qps, burst=options.burst)
+    async with client:
+        await Daemon(options, client).run()

@@ -1,0 +1,362 @@
+"""The daemon, put together: informers and kopf feed the state, cycles decide, writers carry out.
+
+Start: health server, then credentials, then everything that lists; cycles begin when every kind has been listed. Stop:
+no new cycle, what was decided is carried out, the Lease is given back, then the rest ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from volcano_py.api.effects import Event
+from volcano_py.cluster.kubernetes import kinds
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.informers import Informers
+from volcano_py.cluster.kubernetes.lease import LeaderElector
+from volcano_py.cluster.kubernetes.live import LiveCluster
+from volcano_py.cluster.protocol import Sink
+from volcano_py.config import Outcome, Reloader
+from volcano_py.daemon.cycles import CycleLoop, Rhythm
+from volcano_py.daemon.dump import dump_state
+from volcano_py.daemon.fan_out import FanOut
+from volcano_py.daemon.gauges import Gauges
+from volcano_py.daemon.live_configuration import LiveConfiguration
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.observe.build import build_info
+from volcano_py.observe.checks import Checks
+from volcano_py.observe.health import HealthServer
+from volcano_py.observe.listen import ListenAddress
+from volcano_py.observe.metrics import Metrics
+from volcano_py.operator.commands import CommandController
+from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.kopf_app import KopfApp
+from volcano_py.operator.pod_group_index import WORKLOAD_KINDS
+from volcano_py.operator.pod_groups import PodGroupController
+from volcano_py.operator.queue_feed import QueueFeed
+from volcano_py.operator.queues import QueueController
+from volcano_py.operator.supervision import Supervisor
+from volcano_py.scheduler import builtin_registry
+from volcano_py.state.cluster_state import ClusterState
+
+log = structlog.get_logger(__name__)
+
+# Seconds. The worker thread of a cycle then gives the event loop its turn often enough that binding overlaps deciding
+# (the default of 5 ms lets the loop have little more than half of its throughput).
+SWITCH_INTERVAL: Final = 0.0005
+# Seconds after which a cycle that has not ended means that the process is stuck.
+_STUCK_AFTER: Final = 300.0
+_STATE_KINDS: Final = (
+    kinds.POD,
+    kinds.NODE,
+    kinds.NAMESPACE,
+    kinds.POD_GROUP,
+    kinds.RESOURCE_QUOTA,
+    kinds.PRIORITY_CLASS,
+)
+
+
+class Daemon:
+    """One daemon process; `run` returns after it was told to stop."""
+
+    def __init__(self, options: DaemonOptions, client: KubernetesClient) -> None:
+        self._options = options
+        self._client = client
+        self._supervisor = Supervisor(stop_timeout=options.drain_timeout + 5)
+        self._metrics = Metrics(per_job=options.per_job_metrics)
+        self._checks = Checks()
+        self._registry = builtin_registry().with_installed()
+        self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
+        self._outcomes = OutcomeRecorder(self._state, self._tell, self._metrics)
+        self._live = LiveCluster(
+            client,
+            self._outcomes,
+            component=options.component,
+            known_condition=self._state.pod_condition,
+            binds_in_flight=options.binds_in_flight,
+        )
+        self._configuration = LiveConfiguration(
+            Reloader(
+                self._registry.catalogue(),
+                strict=options.strict,
+                use_default_on_invalid=options.use_default_on_invalid,
+            ),
+            file=options.scheduler_conf,
+            on_change=lambda: self._cycles.wake(True),
+            on_outcome=self._configuration_read,
+            tell=self._tell,
+        )
+        self._elector = self._make_elector()
+        self._cycles = CycleLoop(
+            self._state,
+            self._registry,
+            self._live,
+            configuration=lambda: self._configuration.current,
+            active=self._is_leading,
+            on_report=self._metrics.observe_cycle,
+            on_bind=self._outcomes.sent,
+            rhythm=Rhythm(period=options.schedule_period),
+            seed=options.seed,
+        )
+        self._make_controllers()
+        self._informers = self._make_informers()
+        self._gauges = Gauges(self._metrics, self._informers, self._live)
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _make_elector(self) -> LeaderElector | None:
+        election = self._options.election
+        if not election.enabled:
+            return None
+        return LeaderElector(
+            self._client,
+            election.namespace,
+            self._options.lease_name,
+            on_started_leading=self._started_leading,
+            on_stopped_leading=self._stopped_leading,
+            lease_duration=election.lease_duration,
+            renew_deadline=election.renew_deadline,
+            retry_period=election.retry_period,
+        )
+
+    def _make_controllers(self) -> None:
+        options, wanted = self._options, self._options.controllers
+        rules = GroupRules(
+            scheduler_names=frozenset(options.scheduler_names),
+            default_queue=options.default_queue,
+            inherit_owner_annotations=options.inherit_owner_annotations,
+        )
+        self._pod_groups = (
+            PodGroupController(self._client, rules, active=self._is_leading, record=self._tell)
+            if "podgroup" in wanted
+            else None
+        )
+        self._queues = (
+            QueueController(
+                self._client, active=self._is_leading, record=self._tell, default_queue=options.default_queue
+            )
+            if "queue" in wanted
+            else None
+        )
+        self._commands = (
+            CommandController(self._client, self._queues, active=self._is_leading)
+            if self._queues is not None and "command" in wanted
+            else None
+        )
+        sinks: list[Sink] = [self._state]
+        if self._queues is not None:
+            sinks.append(self._queues)
+        self._kopf = KopfApp(
+            self._client,
+            QueueFeed(sinks, self._bad_object),
+            self._commands,
+            own_signals=self._supervisor.own_signals,
+            bad_object=self._bad_object,
+        )
+
+    def _make_informers(self) -> Informers:
+        options = self._options
+        watched = [*_STATE_KINDS, kinds.config_map(options.config_namespace, options.config_map)]
+        sinks: list[Sink] = [self._state, _OnlyConfigMaps(self._configuration)]
+        if self._pod_groups is not None:
+            sinks.append(self._pod_groups)
+            watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)
+        if self._queues is not None:
+            sinks.append(self._queues)
+        return Informers(self._client, FanOut(*sinks), watched, on_bad_object=self._bad_object)
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT.
+
+        Raises:
+            ConfigurationError: --strict, and the first configuration is invalid.
+            ChildFailedError: a part without which the process must not go on has ended (a lost lease, too).
+            ListenError: a listen address cannot be had.
+        """
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self._supervisor.own_signals()
+        self._configuration.start(strict=self._options.strict)
+        self._add_checks()
+        server = HealthServer(
+            self._gauges.render, self._checks, version=build_info(), status=self.status, dump=self.dump
+        )
+        await server.start([ListenAddress.parse(text) for text in self._options.listen_addresses])
+        try:
+            await self._supervise()
+        finally:
+            await server.stop()
+            self._supervisor.release_signals()
+
+    async def _supervise(self) -> None:
+        """Children start in this order and stop in the reverse: deciding first, what it needs afterwards."""
+        add = self._supervisor.add
+        add("informers", self._informers.run)
+        add("kopf", self._kopf.run)
+        add("configuration file", self._configuration.follow_file)
+        add("self-audit", self._audit)
+        if self._elector is not None:
+            add("leader election", self._elect, restart=False)
+        else:
+            self._metrics.set_leader(True)
+        if self._queues is not None:
+            add("queue controller", self._after_sync(self._queues.run))
+        if self._commands is not None:
+            add("command controller", self._after_sync(self._commands.run))
+        if self._pod_groups is not None:
+            add("podgroup controller", self._after_sync(self._pod_groups.run))
+        add("writers", self._drain_at_end)
+        add("cycles", self._after_sync(self._run_cycles))
+        await self._supervisor.run()
+
+    def _after_sync(self, run: Callable[[], Any]) -> Callable[[], Any]:
+        """Nothing is decided before every kind has been listed."""
+
+        async def start() -> None:
+            await self._informers.wait_synced()
+            await self._kopf.listed.wait()
+            await run()
+
+        return start
+
+    async def _run_cycles(self) -> None:
+        task = asyncio.create_task(self._cycles.run(), name="cycles")
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # The running cycle ends, and what it committed reaches the writers before they drain.
+            self._cycles.stop()
+            await task
+            raise
+
+    async def _drain_at_end(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up = await self._live.drain(self._options.drain_timeout)
+            if given_up:
+                log.warning("effects were given up", count=given_up)
+
+    async def _elect(self) -> None:
+        assert self._elector is not None
+        task = asyncio.create_task(self._elector.run(), name="election")
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # Told to stop, it gives the Lease back, so that a successor need not wait.
+            self._elector.stop()
+            await task
+            raise
+        raise RuntimeError("the lease is lost: another replica decides now")
+
+    async def _audit(self) -> None:
+        while True:
+            await asyncio.sleep(self._options.audit_period)
+            drift = self._state.drift()
+            self._metrics.daemon.audited(drift)
+            if drift:
+                log.error(
+                    "self-audit: sums differ from the pods; please report this with `volcano-py dump`", drift=drift
+                )
+
+    # -- what the parts ask and tell -----------------------------------------------------------------------------------
+
+    def _is_leading(self) -> bool:
+        return self._elector is None or self._elector.is_leader()
+
+    def _started_leading(self) -> None:
+        self._metrics.set_leader(True)
+        for controller in (self._queues, self._commands, self._pod_groups):
+            if controller is not None:
+                controller.leadership_gained()
+        self._cycles.wake(True)
+
+    def _stopped_leading(self) -> None:
+        self._metrics.set_leader(False)
+        if not self._supervisor.is_stopping:
+            self._live.stop_new()
+
+    def _tell(self, event: Event) -> None:
+        if self._is_leading():
+            self._live.events.emit(event)
+
+    def _configuration_read(self, outcome: Outcome) -> None:
+        self._gauges.configuration_read(outcome)
+
+    def _bad_object(self, kind: str, key: str, uid: str, error: Exception) -> None:
+        self._metrics.intake.bad_object(kind)
+        log.error(
+            "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=str(error)
+        )
+
+    def _add_checks(self) -> None:
+        self._checks.add_live("cycles", self._stuck)
+        self._checks.add_ready("informers", self._unsynced)
+        self._checks.add_ready("configuration", self._configuration.problem)
+
+    def _stuck(self) -> str | None:
+        since = self._cycles.running_since
+        if since is not None and time.monotonic() - since > _STUCK_AFTER:
+            return f"a cycle has been running for more than {_STUCK_AFTER:g} s"
+        return None
+
+    def _unsynced(self) -> str | None:
+        missing = list(self._informers.unsynced) + ([] if self._kopf.listed.is_set() else ["Queue"])
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
+    def status(self) -> dict[str, Any]:
+        """What /status shows."""
+        configuration, last = self._configuration.current, self._cycles.last_report
+        return {
+            "version": build_info(),
+            "leader": self._is_leading(),
+            "leaseHolder": self._elector.holder if self._elector is not None else "",
+            "configuration": {
+                "digest": configuration.digest if configuration else None,
+                "actions": list(configuration.actions) if configuration else [],
+                "plugins": [entry.name for entry in configuration.plugins()] if configuration else [],
+            },
+            "notListed": self._unsynced() or "",
+            "lastCycle": {
+                "number": last.number,
+                "seconds": last.duration,
+                "binds": last.binds,
+                "pending": [
+                    {"podGroup": job.name, "queue": job.queue, "reason": job.reason, "message": job.message}
+                    for job in last.pending
+                ],
+            }
+            if last
+            else None,
+        }
+
+    def dump(self) -> dict[str, Any]:
+        """What /dump shows."""
+        state = dump_state(self._state.snapshot(time.time()), self._cycles.last_report, self._state.drift())
+        return {"status": self.status(), **state}
+
+
+class _OnlyConfigMaps:
+    """Passes ConfigMaps on and leaves out the rest."""
+
+    def __init__(self, sink: LiveConfiguration) -> None:
+        self._sink = sink
+
+    def replace(self, kind: str, objects: Any) -> None:
+        if kind == "ConfigMap":
+            self._sink.replace(kind, objects)
+
+    def upsert(self, kind: str, obj: Any) -> None:
+        if kind == "ConfigMap":
+            self._sink.upsert(kind, obj)
+
+    def delete(self, kind: str, obj: Any) -> None:
+        if kind == "ConfigMap":
+            self._sink.delete(kind, obj)

@@ -1,0 +1,58 @@
+"""Numbers that the parts keep themselves are carried over into the metrics when somebody looks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.cluster.kubernetes.informers import Informers
+from volcano_py.cluster.kubernetes.live import LiveCluster
+from volcano_py.config import Outcome, OutcomeKind
+from volcano_py.observe.metrics import Metrics
+from volcano_py.observe.metrics.daemon import Reload
+
+_RELOADS: Final = {
+    OutcomeKind.ACCEPTED: Reload.APPLIED,
+    OutcomeKind.UNCHANGED: Reload.UNCHANGED,
+    OutcomeKind.REJECTED: Reload.INVALID,
+}
+
+
+class Gauges:
+    """Brings the metrics up to date before each scrape."""
+
+    def __init__(self, metrics: Metrics, informers: Informers, live: LiveCluster) -> None:
+        self._metrics, self._informers, self._live = metrics, informers, live
+        self._counted: dict[tuple[str, str], int] = {}
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """The page, and its content type."""
+        self._carry_over()
+        return self._metrics.render(accept)
+
+    def configuration_read(self, outcome: Outcome) -> None:
+        self._metrics.daemon.config_read(_RELOADS[outcome.kind])
+
+    def _carry_over(self) -> None:
+        intake, effects, unsynced = self._metrics.intake, self._metrics.effects, set(self._informers.unsynced)
+        for kind, stats in self._informers.stats().items():
+            intake.synced(kind, kind not in unsynced)
+            intake.objects(kind, stats.objects)
+            intake.watch_event(kind, "all", self._more(kind, "events", stats.events))
+            for _ in range(self._more(kind, "lists", stats.lists)):
+                intake.relisted(kind, "any")
+        live = self._live.stats()
+        effects.queue_depth("bind", live.binder.queued)
+        effects.queue_depth("evict", live.evictor.queued)
+        effects.queue_depth("status", live.status.waiting)
+        effects.queue_depth("event", live.events.waiting)
+        effects.in_flight("bind", live.binder.in_flight)
+        effects.in_flight("evict", live.evictor.in_flight)
+        effects.in_flight("status", live.status.in_flight)
+        effects.events_dropped("queue full", self._more("event", "dropped", live.events.dropped))
+        effects.events_dropped("rate limit", self._more("event", "limited", live.events.limited))
+
+    def _more(self, what: str, number: str, now: int) -> int:
+        """By how much a running number has grown since the last look."""
+        before = self._counted.get((what, number), 0)
+        self._counted[what, number] = now
+        return max(now - before, 0)

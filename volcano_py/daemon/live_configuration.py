@@ -1,0 +1,158 @@
+"""The configuration in force: from the mounted file, from the watched ConfigMap, or the built-in default."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from volcano_py.api import names
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.kinds import ConfigMap
+from volcano_py.config import (
+    Outcome,
+    OutcomeKind,
+    Reloader,
+    SchedulerConfiguration,
+    default_configuration_text,
+    format_problems,
+)
+
+log = structlog.get_logger(__name__)
+
+# Seconds between two looks at the mounted file. The kubelet itself needs up to a minute to project an edit.
+LOOK_EVERY: Final = 1.0
+# The API server cuts the note of an event at 1,024 characters.
+_LONGEST_NOTE: Final = 1000
+_DEFAULT_ORIGIN: Final = "built-in default"
+
+
+class ConfigurationError(RuntimeError):
+    """The first configuration is invalid and `--strict` refuses to start without a valid one."""
+
+
+class LiveConfiguration:
+    """Offers every text it comes by to the `Reloader` and tells what became of it.
+
+    A `Sink` for the one ConfigMap. `on_change` is called when another configuration is in force.
+    """
+
+    def __init__(
+        self,
+        reloader: Reloader,
+        *,
+        file: Path | None,
+        on_change: Callable[[], None],
+        on_outcome: Callable[[Outcome], None],
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._reloader = reloader
+        self._file = file
+        self._on_change, self._on_outcome, self._tell = on_change, on_outcome, tell
+        self._seen: tuple[int, int, int] | None = None
+        self._map: ObjectRef | None = None
+
+    @property
+    def current(self) -> SchedulerConfiguration | None:
+        """The configuration in force, None while there was no valid one yet."""
+        return self._reloader.configuration
+
+    def problem(self) -> str | None:
+        """For readiness: why nothing can be scheduled."""
+        if self.current is not None:
+            return None
+        return "there is no valid scheduler configuration yet; the log names line and column of what is wrong"
+
+    def start(self, *, strict: bool) -> None:
+        """Read the file, or begin with the default.
+
+        Raises:
+            ConfigurationError: strict, and the file is invalid or missing.
+        """
+        if self._file is None:
+            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
+            return
+        self._look()
+        if strict and self.current is None:
+            raise ConfigurationError(f"{self._file} is not a valid configuration and --strict refuses to go on")
+
+    async def follow_file(self) -> None:
+        """Look at the mounted file for ever. A ConfigMap mount swaps a link, so path and content are looked at anew."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self._look()
+
+    def _look(self) -> None:
+        if self._file is None:
+            return
+        origin = str(self._file)
+        try:
+            stat = self._file.stat()
+            mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if mark == self._seen:
+                return
+            text = self._file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            if self._seen is not None or self.current is None:
+                self._seen = None
+                self._digest(self._reloader.offer_failure(str(error), origin), None)
+            return
+        self._seen = mark
+        self._offer(text, origin)
+
+    # -- the watched ConfigMap -------------------------------------------------------------------------------------
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`."""
+        for obj in objects:
+            self.upsert(kind, obj)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`."""
+        if isinstance(obj, ConfigMap):
+            meta = obj.metadata
+            self._map = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
+            text = obj.data.get(names.CONFIG_KEY)
+            origin = f"ConfigMap {meta.key}"
+            if text is None:
+                outcome = self._reloader.offer_failure(f"it has no key {names.CONFIG_KEY}", origin)
+                self._digest(outcome, self._map)
+            else:
+                self._offer(text, origin, self._map)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`. A deleted ConfigMap leaves the last good configuration in force."""
+        if isinstance(obj, ConfigMap):
+            log.warning("the ConfigMap was deleted; its last configuration stays in force", kind=kind)
+
+    # -- outcomes --------------------------------------------------------------------------------------------------
+
+    def _offer(self, text: str, origin: str, about: ObjectRef | None = None) -> None:
+        self._digest(self._reloader.offer(text, origin), about)
+
+    def _digest(self, outcome: Outcome, about: ObjectRef | None) -> None:
+        self._on_outcome(outcome)
+        if outcome.kind is OutcomeKind.UNCHANGED:
+            return
+        told = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
+        if outcome.kind is OutcomeKind.ACCEPTED:
+            digest = outcome.configuration.digest if outcome.configuration else ""
+            log.info("configuration in force", origin=outcome.origin, digest=digest)
+            if told:
+                log.warning("configuration has remarks", origin=outcome.origin, remarks=told)
+            self._on_change()
+            if about is not None:
+                self._tell(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
+            return
+        kept = (
+            "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is mended"
+        )
+        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=told)
+        target = about or self._map
+        if target is not None:
+            note = f"{kept}:\n{told}"[:_LONGEST_NOTE]
+            self._tell(Event(target, "Warning", "InvalidConfiguration", note))

@@ -1,0 +1,61 @@
+"""Everything that the command line of the daemon decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from volcano_py.api import names
+
+CONTROLLERS: Final = ("queue", "podgroup", "command")
+"""Our controllers; each can be left to Volcano's controller-manager."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElectionOptions:
+    """Times in seconds; Volcano's defaults."""
+
+    enabled: bool = True
+    namespace: str = names.SYSTEM_NAMESPACE
+    name: str = ""
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonOptions:
+    """See `volcano-py run --help`; defaults are Volcano's where it has the flag."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    scheduler_names: tuple[str, ...] = (names.DEFAULT_SCHEDULER_NAME,)
+    scheduler_conf: Path | None = None
+    config_namespace: str = names.SYSTEM_NAMESPACE
+    config_map: str = names.CONFIG_MAP
+    strict: bool = False
+    use_default_on_invalid: bool = False
+    schedule_period: float = 1.0
+    default_queue: str = names.DEFAULT_QUEUE
+    listen_addresses: tuple[str, ...] = (":8080",)
+    qps: float = 2000.0
+    burst: int = 2000
+    binds_in_flight: int = 64
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
+    inherit_owner_annotations: bool = True
+    per_job_metrics: bool = False
+    audit_period: float = 300.0
+    drain_timeout: float = 20.0
+    seed: int | None = None
+    election: LeaderElectionOptions = LeaderElectionOptions()
+
+    @property
+    def component(self) -> str:
+        """Source of events: the scheduler's name when there is just one."""
+        return self.scheduler_names[0] if len(self.scheduler_names) == 1 else names.DEFAULT_SCHEDULER_NAME
+
+    @property
+    def lease_name(self) -> str:
+        """Volcano's name, so that it and we never bind at once under one scheduler name."""
+        return self.election.name or self.component
