@@ -44,14 +44,14 @@ class NodeView:
     def allocatable(self) -> NDArray[np.int64]:
         """[K, R]"""
         if self._allocatable is None:
-            self._allocatable = self._table.allocatable[self.rows]
+            self._allocatable = self._table.allocatable.take(self.rows, axis=0)
         return self._allocatable
 
     @property
     def used(self) -> NDArray[np.int64]:
         """[K, R] before the task that is being placed."""
         if self._used is None:
-            self._used = self._table.used[self.rows]
+            self._used = self._table.used.take(self.rows, axis=0)
             if self._placed is not None and self._task_class is not None:
                 self._used += self._placed * self._task_class.request
         return self._used
@@ -60,7 +60,7 @@ class NodeView:
     def nonzero_used(self) -> NDArray[np.int64]:
         """[K, 2] cpu and memory with defaults for containers that ask for nothing."""
         if self._nonzero_used is None:
-            self._nonzero_used = self._table.nonzero_used[self.rows]
+            self._nonzero_used = self._table.nonzero_used.take(self.rows, axis=0)
             if self._placed is not None and self._task_class is not None:
                 self._nonzero_used += self._placed * self._task_class.nonzero_request
         return self._nonzero_used
