@@ -1,0 +1,23 @@
+"""Where the CRDs, the manifests and the examples are: in the package when it is installed, in the repository otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def shipped(folder: Literal["crds", "manifests", "examples"], package: Path = _PACKAGE) -> Path:
+    """The path of one of the folders that come with the program.
+
+    A wheel has them below `_data` (see force-include in pyproject.toml), side by side as in the repository, because the
+    kustomizations refer to one another.
+    """
+    installed = package / "_data" / folder
+    return installed if installed.is_dir() else package.parent / folder
+
+
+def shown(path: Path) -> str:
+    """The path as a user would type it: relative when it is below the working directory."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
