@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE, kubeconfig_view
 from volcano_py.local.controlplane import service_account_token
 from volcano_py.local.kubeconfig import with_token
-from volcano_py.local.ports import LOOPBACK, free_port
-from volcano_py.local.processes import ManagedProcess
-from volcano_py.local.readiness import wait_ready
-
-_READY_SECONDS = 30.0
-
-_STOP_SECONDS = 20.0
-"""Less than the 30 s the shipped Deployment gives it."""
+from volcano_py.local.scheduler import SchedulerProcess
 
 _LOG_LINES = 60
 
@@ -34,44 +24,8 @@ async def daemon_kubeconfig(cluster: Cluster, directory: Path) -> Path:
     return with_token(directory / "daemon.kubeconfig", await kubeconfig_view(cluster), token)
 
 
-class Daemon:
+class Daemon(SchedulerProcess):
     """One `volcano-py run`. Several may run at a time; the Lease lets one of them work."""
-
-    def __init__(self, name: str, kubeconfig: Path, directory: Path, arguments: Sequence[str]) -> None:
-        address = f"{LOOPBACK}:{free_port(set())}"
-        self.name = name
-        self.url = f"http://{address}"
-        command = [
-            str(Path(sys.executable).with_name("volcano-py")),
-            "run",
-            f"--kubeconfig={kubeconfig}",
-            f"--listen-address={address}",
-            *arguments,
-        ]
-        # Not the developer's own cluster, by no path.
-        environment = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"} | {
-            "HOME": str(directory)
-        }
-        self.process = ManagedProcess(name, command, directory / f"{name}.log", environment)
-
-    async def start(self, *, ready: bool = True) -> None:
-        """Start it, and wait for /readyz unless not `ready`."""
-        await self.process.start()
-        if ready:
-            await self.ready()
-
-    async def ready(self) -> None:
-        """Wait until /readyz answers 200; an error shows what it answers instead, and the end of the log."""
-        await wait_ready(self.process, f"{self.url}/readyz", _READY_SECONDS)
-
-    async def stop(self) -> int | None:
-        """SIGTERM, and the exit code. Minus 9 means that it had to be killed."""
-        await self.process.stop(_STOP_SECONDS)
-        return self.process.exit_code
-
-    async def kill(self) -> None:
-        """SIGKILL: it releases nothing."""
-        await self.process.kill()
 
     async def get(self, path: str) -> tuple[int, str]:
         """Status and text of an HTTP request, e.g. to /metrics."""

@@ -8,27 +8,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from e2e.harness.cluster import Cluster
 from e2e.harness.views import listed
+from volcano_py.api.names import CONFIG_KEY as CONFIG_KEY
+from volcano_py.api.names import CONFIG_MAP as CONFIG_MAP
+from volcano_py.api.names import SYSTEM_NAMESPACE as SYSTEM_NAMESPACE
 from volcano_py.local.client import APIError
+from volcano_py.local.install import SERVICE_ACCOUNT as SERVICE_ACCOUNT
+from volcano_py.local.install import install as everything_but_the_deployment
 
 REPOSITORY = Path(__file__).parents[2]
 
-SYSTEM_NAMESPACE = "volcano-system"
-SERVICE_ACCOUNT = "volcano-scheduler"
-CONFIG_MAP = "volcano-scheduler-configmap"
-CONFIG_KEY = "volcano-scheduler.conf"
 LEASE = "volcano"
-"""Names of the shipped manifests; they are Volcano's own."""
+"""Volcano's own name for it."""
 
 CONFIG_MAP_PATH = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIG_MAP}"
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases/{LEASE}"
 
 DEPLOYMENT_PATH = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments/volcano-py"
-
-_ESTABLISHED_SECONDS = 60
 
 _STOPPED_SECONDS = 60.0
 """Twice the grace period of the Deployment's pods."""
@@ -36,14 +33,7 @@ _STOPPED_SECONDS = 60.0
 
 async def install(cluster: Cluster) -> None:
     """Install CRDs, namespace, RBAC, priority classes and configuration, and wait until the CRDs are served."""
-    rendered = await cluster.kubectl("kustomize", str(REPOSITORY / "manifests"))
-    documents: list[dict[str, Any]] = [document for document in yaml.safe_load_all(rendered) if document]
-    crds = [document for document in documents if document["kind"] == "CustomResourceDefinition"]
-    rest = [document for document in documents if document["kind"] not in ("CustomResourceDefinition", "Deployment")]
-    await cluster.apply(crds)
-    names = [f"crd/{document['metadata']['name']}" for document in crds]
-    await cluster.kubectl("wait", "--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS}s", *names)
-    await cluster.apply(rest)
+    await everything_but_the_deployment(cluster.kubectl)
 
 
 @asynccontextmanager

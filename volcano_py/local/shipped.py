@@ -1,4 +1,4 @@
-"""Where the CRDs, the manifests and the examples are: in the package when it is installed, in the repository otherwise."""
+"""Where the CRDs, manifests and examples are: in an installed package, or in the repository beside it."""
 
 from __future__ import annotations
 
