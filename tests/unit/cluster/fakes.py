@@ -54,6 +54,7 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, waking sleepers one moment after the other."""
+        await settle()
         end = self.time + seconds
         while self._sleepers and self._sleepers[0][0] <= end:
             moment, _, future = heapq.heappop(self._sleepers)
