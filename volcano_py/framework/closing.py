@@ -31,8 +31,9 @@ _SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
 _FINISHED = np.flatnonzero(FINISHED_STATUSES)
 _COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
-# A PodGroup is often created a moment after its first pods; before this age (seconds) its absence is not worth a word.
-_ORPHAN_AGE = 2.0
+# Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
+# PodGroup or a queue is not worth a word.
+_GRACE = 2.0
 
 
 class Closing:
@@ -163,7 +164,7 @@ class Closing:
         known = np.flatnonzero(ssn.ledger.jobs.known)
         for row in np.setdiff1d(known, ssn.job_rows()).tolist():
             info = ssn.snapshot.jobs[row]
-            if info is None:
+            if info is None or self._is_young(float(ssn.ledger.jobs.created[row])):
                 continue
             refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue))
             message = explain.tell(refusal.reason, refusal.message)
@@ -181,14 +182,19 @@ class Closing:
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         orphans = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         orphans = orphans[~jobs.known[tasks.job[orphans]]]
-        young = tasks.created[orphans] > ssn.now - _ORPHAN_AGE
-        if young.any():
-            self.look_again_at = float(tasks.created[orphans[young]].max()) + _ORPHAN_AGE
-        orphans = orphans[~young]
+        known = [not self._is_young(created) for created in tasks.created[orphans].tolist()]
+        orphans = orphans[np.array(known, dtype=np.bool_)]
         for row in np.unique(tasks.job[orphans]).tolist():
             namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
             text = explain.pod_group_not_found(namespace, name)
             yield from self._pods_of(row, Refusal(Reason.POD_GROUP_NOT_FOUND, text))
+
+    def _is_young(self, created: float) -> bool:
+        """Whether to say nothing yet; another look is then asked for."""
+        if created <= self._ssn.now - _GRACE:
+            return False
+        self.look_again_at = max(self.look_again_at, created + _GRACE)
+        return True
 
     def _pods_of(self, job_row: int, refusal: Refusal) -> Iterator[Effect]:
         tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(job_row)

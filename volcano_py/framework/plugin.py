@@ -55,6 +55,9 @@ class Plugin:
     arguments_type: ClassVar[type[Arguments]] = NoArguments
     guards: ClassVar[frozenset[str]] = frozenset()
     """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
+    unsupported_flags: ClassVar[Mapping[str, str]] = {}
+    """Field of `Flags` → what cannot be done yet. A configuration that switches one on is refused: it would be
+    scheduled by other rules than its author has written."""
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
         """`arguments` is an instance of `arguments_type`; `flags` are the switches of this entry."""

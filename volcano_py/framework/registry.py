@@ -57,6 +57,7 @@ class Registry:
             plugins={name: plugin.arguments_type for name, plugin in self.plugins.items()},
             actions={name: action.arguments_type for name, action in self.actions.items()},
             provides=self.points,
+            unsupported_flags={name: plugin.unsupported_flags for name, plugin in self.plugins.items()},
         )
 
 

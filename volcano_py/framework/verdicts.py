@@ -95,8 +95,6 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
             yield row, by_class[class_row]
 
 
-
-
 def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:
     """Only what nodes refuse is `Unschedulable`: a node more would help, and autoscalers act on the word."""
     task_class = ssn.snapshot.classes[class_row]
