@@ -1,0 +1,154 @@
+"""Requests and what becomes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from pathlib import Path
+
+import kopf
+import pytest
+
+from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, gather_up, kubeconfig, page, pod, refusal, settle
+from volcano_py.api.objects import Pod
+from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
+from volcano_py.cluster.kubernetes.errors import (
+    AnswerError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnprocessableError,
+    UnreachableError,
+)
+
+POD = "/api/v1/namespaces/ns/pods/a"
+
+
+async def test_a_request_carries_login_agent_and_body(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("PATCH", POD, Reply(body={"kind": "Pod"}))
+
+    answer = await client.patch(POD, {"metadata": {}}, PatchType.APPLY, {"fieldManager": "a b", "force": "true"})
+
+    (request,) = api.requests
+    assert answer == b'{"kind": "Pod"}'
+    assert request.query == {"fieldManager": "a b", "force": "true"}
+    assert request.body == {"metadata": {}}
+    assert request.headers["Authorization"] == "Bearer secret"
+    assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert request.headers["User-Agent"].startswith("volcano-py/")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "transient"),
+    [
+        (400, ApiError, False),
+        (401, UnauthorizedError, False),
+        (403, ForbiddenError, False),
+        (404, NotFoundError, False),
+        (409, ConflictError, False),
+        (410, GoneError, False),
+        (422, UnprocessableError, False),
+        (429, TooManyRequestsError, True),
+        (500, ServerError, True),
+        (503, ServerError, True),
+        (302, ApiError, False),
+    ],
+)
+async def test_a_refusal_is_an_error_that_says_all_the_server_said(
+    status: int, kind: type[ApiError], transient: bool, api: FakeApi, client: KubernetesClient
+) -> None:
+    api.on("DELETE", POD, refusal(status, "SomeReason", "because", details={"kind": "pods", "retryAfterSeconds": 3}))
+
+    with pytest.raises(ApiError) as caught:
+        await client.delete(POD, {"preconditions": {"uid": "u"}})
+
+    error = caught.value
+    assert type(error) is kind
+    assert (error.status, error.reason, error.message) == (status, "SomeReason", "because")
+    assert error.details["kind"] == "pods"
+    assert error.retry_after == 3
+    assert error.transient is transient
+    assert str(error) == f"DELETE {POD}: {status} SomeReason: because"
+
+
+async def test_an_answer_that_is_no_status_object_is_quoted_in_short(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("GET", POD, Reply(502, b"<html>" + b"x" * 10_000, headers={"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}))
+
+    with pytest.raises(ServerError) as caught:
+        await client.get(POD)
+
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).startswith(f"GET {POD}: 502: <html>xxx")
+    assert caught.value.retry_after == 0
+
+
+async def test_no_answer_is_an_error_of_its_own(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("POST", POD, Reply(drop=True))
+
+    with pytest.raises(UnreachableError, match=f"POST {POD}: no answer: ") as caught:
+        await client.post(POD, {})
+
+    assert caught.value.transient
+
+
+async def test_an_answer_that_takes_too_long_is_none(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("GET", POD, Reply(hold=asyncio.Event()))
+
+    with pytest.raises(UnreachableError, match="TimeoutError"):
+        await client.get(POD, within=0.01)
+
+
+async def test_objects_and_lists_come_decoded_on_demand(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("GET", POD, Reply(body=pod("a", 3, nodeName="n")))
+    api.on("GET", "/api/v1/pods", page(9, pod("a", 3), go_on="x"), page(9, pod("b", 4)))
+
+    assert (await client.read(POD, Pod)).spec.node_name == "n"
+    assert [item.metadata.name for item in await client.list("/api/v1/pods", Pod)] == ["a", "b"]
+
+
+async def test_an_answer_that_cannot_be_read_is_an_error_of_the_request(api: FakeApi, client: KubernetesClient) -> None:
+    api.on("GET", POD, Reply(body={"metadata": 5}))
+
+    with pytest.raises(AnswerError, match="the answer cannot be read: Expected `object`, got `int`"):
+        await client.read(POD, Pod)
+
+
+async def test_requests_beyond_the_rate_wait_in_order_but_urgent_ones_pass(
+    api: FakeApi, tmp_path: Path, clock: FakeClock
+) -> None:
+    for name in ("a", "b", "c", "urgent"):
+        api.on("GET", f"/{name}", Reply())
+    config = kubeconfig(tmp_path / "limited", api.url)
+    async with await KubernetesClient.connect(config, qps=10, burst=1, clock=clock) as client:
+        await client.get("/a")
+        waiting = [asyncio.create_task(client.get(path)) for path in ("/b", "/c")]
+        await settle()
+        await client.request("GET", "/urgent", urgent=True)
+        assert clock.sleeps == [pytest.approx(0.1), pytest.approx(0.2)]
+
+        await clock.advance(0.1)
+        await gather_up(waiting[0])
+        await clock.advance(0.1)
+        await gather_up(waiting[1])
+
+    assert [request.path for request in api.requests] == ["/a", "/urgent", "/b", "/c"]
+
+
+async def test_a_path_below_the_servers_address_is_kept(api: FakeApi, tmp_path: Path) -> None:
+    """As behind a management proxy: https://host/k8s/clusters/c-1."""
+    api.on("GET", "/k8s/clusters/c-1/version", Reply(body={"gitVersion": "v1.36.1"}))
+    config = kubeconfig(tmp_path / "proxied", api.url + "/k8s/clusters/c-1/")
+    async with await KubernetesClient.connect(config) as client:
+        assert b"v1.36.1" in await client.get("/version")
+
+
+async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) -> None:
+    info = kopf.ConnectionInfo(**dataclasses.asdict(client.connection))
+
+    assert info.server == api.url
+    assert info.as_http_headers() == {"Authorization": "Bearer secret"}
