@@ -122,7 +122,7 @@ class KopfApp:
         handler returns into the object's status."""
         registry = kopf.OperatorRegistry()
         # Errors of a login handler are retried after a minute by default.
-        kopf.on.login(registry=registry, id="login", backoff=1.0)(cast(Any, self._login))
+        kopf.on.login(registry=registry, id="login", backoff=1.0)(cast(Any, self._login.log_in))
         group, version = SCHEDULING_API.split("/")
         # `on.event` only: the other kinds of handlers keep their state in annotations and finalizers of the object.
         kopf.on.event(group, version, "queues", registry=registry, id="queue")(cast(Any, self._queue_event))

@@ -23,7 +23,7 @@ class KopfLogin:
         self._sessions: list[aiohttp.ClientSession] = []
         self._refused: tuple[object, object] | None = None
 
-    async def __call__(self, **_: object) -> kopf.AiohttpSession:
+    async def log_in(self, **_: object) -> kopf.AiohttpSession:
         """kopf's login handler. kopf comes back when the server has answered 401 to what it got before."""
         credentials = self._credentials
         if self._refused is not None:

@@ -131,13 +131,14 @@ class PodGroupIndex:
             pods[pod.metadata.key] = msgspec.structs.replace(known, metadata=metadata)
 
     def _pod_seen(self, pod: Pod) -> None:
-        key, name, named = pod.metadata.key, generated_name(pod), names_group(pod)
-        group = f"{pod.metadata.namespace}/{name}"
-        if self._group_of.get(key, group) != group:
-            self._forget_pod(key)  # a namesake with another UID or owner
-        if not is_ours(pod, self._rules) or not is_live(pod) or named not in ("", name):
+        key, named = pod.metadata.key, names_group(pod)
+        # In this order: most pods of a large cluster are told apart by the first, cheap questions.
+        if not is_ours(pod, self._rules) or not is_live(pod) or named not in ("", generated_name(pod)):
             self._forget_pod(key)
             return
+        group = f"{pod.metadata.namespace}/{generated_name(pod)}"
+        if self._group_of.get(key, group) != group:
+            self._forget_pod(key)  # a namesake with another UID or owner
         self._group_of[key] = group
         self._pods.setdefault(group, {})[key] = pod
         if not named or group not in self._groups:
