@@ -102,7 +102,8 @@ class Simulation:
         self.reports.append(self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration))
         self.cluster.settle()
         self._run_controllers()
-        return self.cluster.changes != before
+        # What is only waiting for time to pass has not settled.
+        return self.cluster.changes != before or self.reports[-1].look_again_at > self.now
 
     def run(self, cycles: int | None = None) -> SimulationResult:
         """So many cycles, or (None) until one changes nothing."""

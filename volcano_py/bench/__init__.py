@@ -1,0 +1,1 @@
+"""Benchmarks: the same load for every scheduler, measured the same way."""

@@ -1,0 +1,85 @@
+"""The cycle alone, in memory: how fast the scheduler decides when nothing else takes time."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from volcano_py.api.effects import Bind, Effect
+from volcano_py.bench.workload import Workload
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.framework.registry import Registry
+from volcano_py.scheduler import Scheduler
+from volcano_py.state.cluster_state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One scheduler's figures; seconds, bytes."""
+
+    scheduler: str
+    pods: int
+    seconds: float
+    pods_per_second: float
+    p50_seconds: float
+    p99_seconds: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "scheduler": self.scheduler,
+            "pods": self.pods,
+            "seconds": self.seconds,
+            "pods_per_second": self.pods_per_second,
+            "p50_seconds": self.p50_seconds,
+            "p99_seconds": self.p99_seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "peak_rss_bytes": self.peak_rss_bytes,
+        }
+
+
+def run_decide(workload: Workload, configuration: SchedulerConfiguration, registry: Registry) -> Run:
+    """Load the workload, take a snapshot and decide in cycles until nothing more is bound.
+
+    Latency of a pod is the time from the first snapshot to the moment its binding is handed over.
+    """
+    state = ClusterState()
+    for kind, obj in workload.items():
+        state.upsert(kind, obj)
+    bound: list[float] = []
+    moments: list[tuple[str, str]] = []
+
+    def emit(effects: Sequence[Effect]) -> None:
+        now = time.perf_counter()
+        for effect in effects:
+            if isinstance(effect, Bind):
+                bound.append(now)
+                moments.append((effect.pod.uid, effect.node))
+
+    scheduler = Scheduler(registry, emit, seed=1)
+    started, cpu = time.perf_counter(), time.process_time()
+    while True:
+        before = len(bound)
+        scheduler.run_cycle(state.snapshot(time.time()), configuration)
+        for uid, node in moments[before:]:
+            state.assume_bound(uid, node)
+        if len(bound) == before or len(bound) == workload.pods:
+            break
+    seconds = time.perf_counter() - started
+    latencies = np.array(bound or [0.0]) - (started if bound else 0.0)
+    return Run(
+        scheduler="volcano-py (decide)",
+        pods=len(bound),
+        seconds=seconds,
+        pods_per_second=len(bound) / seconds,
+        p50_seconds=float(np.percentile(latencies, 50)),
+        p99_seconds=float(np.percentile(latencies, 99)),
+        cpu_seconds=time.process_time() - cpu,
+        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
