@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Final
 
 from volcano_py.api.names import GROUP_NAME
@@ -212,6 +213,7 @@ class Ceiling(Enum):
         "left for it beside the others' guarantees",
         "wait until jobs of the queue finish, or lower the guarantees of other queues",
     )
+    CLUSTER = ("in the whole cluster", "wait until jobs finish, or add nodes")
     DESERVED = ("deserved", "wait until jobs of the queue finish, or raise its weight or spec.deserved")
 
     def __init__(self, word: str, remedy: str) -> None:
@@ -255,7 +257,8 @@ def cluster_overcommitted(
     resource: str, *, used: int, inqueue: int, asked: int, allocatable: int, factor: float
 ) -> str:
     """The overcommit plugin's refusal: the cluster is promised to others up to its factor."""
-    limit = int(allocatable * factor)
+    # the factor as written: 1.15 of 100 is 115, not the 114.99… of binary floats
+    limit = int(allocatable * Fraction(repr(factor)))
     held, promised, wanted, most, total, _ = numbers(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )

@@ -144,6 +144,11 @@ class Session:
         """[C] classes that ask for nothing but a pod's place."""
         return self._classes.best_effort
 
+    @property
+    def hopeless_classes(self) -> NDArray[np.bool_]:
+        """[C] classes with a `problem`: no pod of theirs can be placed as it stands."""
+        return self._classes.problem
+
     def role_count(self, job: Job, role: int, statuses: Sequence[TaskStatus]) -> int:
         """Tasks of a role of the job in any of the statuses."""
         tasks, rows = self.ledger.tasks, self.tasks_of(job)

@@ -1,0 +1,43 @@
+"""conformance: what keeps the cluster itself alive is never a victim."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.names import SYSTEM_CRITICAL_PRIORITY_CLASSES
+from volcano_py.framework.job import Task
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.state.infos import TaskInfo
+from volcano_py.state.ledger import Rows
+
+_SYSTEM_NAMESPACE: Final = "kube-system"
+_UNKNOWN: Final = -1
+
+
+class Conformance(Plugin):
+    """Protects pods of the system-critical priority classes and of the namespace kube-system."""
+
+    name = "conformance"
+    guards = frozenset({"preemptable", "reclaimable"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        # What is known of a task row: candidates come again for every preemptor and node.
+        self._allowed = np.full(ssn.ledger.tasks.size, _UNKNOWN, dtype=np.int8)
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        for row in candidates[self._allowed[candidates] == _UNKNOWN].tolist():
+            self._allowed[row] = not _is_critical(self._ssn.task_info(row))
+        allowed: NDArray[np.bool_] = self._allowed[candidates] == 1
+        return allowed
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self.preemptable(reclaimer, candidates)
+
+
+def _is_critical(task: TaskInfo) -> bool:
+    return task.priority_class in SYSTEM_CRITICAL_PRIORITY_CLASSES or task.ref.namespace == _SYSTEM_NAMESPACE

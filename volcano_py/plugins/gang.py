@@ -1,0 +1,151 @@
+"""gang: a job runs with at least its minimum of tasks, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.explain import gang_incomplete, not_enough_tasks
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import PERMIT, Ballot, reject
+from volcano_py.plugins.shares import place_in_group
+from volcano_py.state.infos import JobInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import READY_STATUSES, STATUS_COUNT, VALID_STATUSES, TaskStatus
+from volcano_py.state.task_class import Refusal
+
+_READY: Final = np.flatnonzero(READY_STATUSES)
+_PIPELINED: Final = READY_STATUSES | (np.arange(STATUS_COUNT) == TaskStatus.PIPELINED)
+
+# Places in the order of jobs.
+_BOUND_IN_PART: Final = -1
+_NOT_READY: Final = 0
+_IS_READY: Final = 1
+
+
+class RoleCount(NamedTuple):
+    """A role with a minimum, and how many of its tasks were found in the statuses asked for."""
+
+    name: str
+    minimum: int
+    found: int
+
+    @property
+    def missing(self) -> int:
+        return max(self.minimum - self.found, 0)
+
+
+class Gang(Plugin):
+    """Minimums are `spec.minMember` and, by role (`volcano.sh/task-spec`), `spec.minTaskMember`.
+
+    Minimums of roles hold only when minMember covers their sum: below it, the author wants any minMember tasks.
+    """
+
+    name = "gang"
+    guards = frozenset({"preemptable", "reclaimable"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._tasks = ssn.ledger.tasks
+        self._jobs = ssn.ledger.jobs
+        self._role_numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)}
+
+    # -- may it be scheduled at all --------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        for role in self._roles(job, VALID_STATUSES):
+            if role.missing:
+                text = not_enough_tasks(role.found, role.minimum, role=role.name)
+                return Refusal(Reason.NOT_ENOUGH_TASKS, text)
+        if job.valid_tasks < job.min_member:
+            return Refusal(Reason.NOT_ENOUGH_TASKS, not_enough_tasks(job.valid_tasks, job.min_member))
+        return None
+
+    # -- is it complete --------------------------------------------------------------------------------------------
+
+    def job_ready(self, job: Job) -> bool:
+        """Pending tasks that ask for nothing count: backfill always finds a place for them."""
+        return job.ready + job.best_effort_pending >= job.min_member and not self._missing(job, READY_STATUSES)
+
+    def tasks_to_ready(self, job: Job) -> int:
+        lacking = job.min_member - job.ready - job.best_effort_pending
+        return max(1, lacking, self._missing(job, READY_STATUSES))
+
+    def job_pipelined(self, job: Job) -> Ballot:
+        placed = job.ready + job.waiting
+        if placed + job.best_effort_pending >= job.min_member and not self._missing(job, _PIPELINED):
+            return PERMIT
+        return reject(Reason.GANG_INCOMPLETE, gang_incomplete(placed, job.tasks, job.min_member))
+
+    def job_starving(self, job: Job) -> bool:
+        return job.waiting + job.ready < job.min_member
+
+    def job_order(self, job: Job) -> Key:
+        """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
+        if self.job_ready(job):
+            return _IS_READY
+        bound = job.count(TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+        return _BOUND_IN_PART if bound else _NOT_READY
+
+    # -- victims ---------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        """What a job, and each of its roles, has beyond the minimum; a gang is never cut below it."""
+        jobs = self._tasks.job[candidates]
+        spared = self._surplus_of_roles(candidates, jobs)
+        surplus = self._jobs.counts[jobs][:, _READY].sum(axis=1) - self._jobs.min_member[jobs]
+        spared[spared] = place_in_group(jobs[spared]) < surplus[spared]
+        return spared
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self.preemptable(reclaimer, candidates)
+
+    def _surplus_of_roles(self, candidates: Rows, jobs: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """[K] candidates whose role keeps its minimum without them and those before them."""
+        allowed = np.ones(len(candidates), dtype=np.bool_)
+        for job_row in np.unique(jobs).tolist():
+            info = self._ssn.snapshot.jobs[job_row]
+            for name, minimum in _role_minimums(info):
+                number = self._role_numbers.get(name, -1)
+                of_role = np.flatnonzero((jobs == job_row) & (self._tasks.role[candidates] == number))
+                spare = self._in_role(self._ssn.tasks_of_row(job_row), number, READY_STATUSES) - minimum
+                allowed[of_role[max(spare, 0) :]] = False
+        return allowed
+
+    # -- roles -----------------------------------------------------------------------------------------------------
+
+    def _missing(self, job: Job, statuses: NDArray[np.bool_]) -> int:
+        """How many more tasks the roles want in these statuses; best-effort tasks count as they do for the job."""
+        return sum(role.missing for role in self._roles(job, statuses, with_best_effort=True))
+
+    def _roles(self, job: Job, statuses: NDArray[np.bool_], *, with_best_effort: bool = False) -> Iterator[RoleCount]:
+        for name, minimum in _role_minimums(job.info):
+            number = self._role_numbers.get(name, -1)
+            rows = self._ssn.tasks_of(job)
+            found = self._in_role(rows, number, statuses)
+            if with_best_effort and job.best_effort_pending:
+                found += self._best_effort_in_role(rows, number)
+            yield RoleCount(name, minimum, found)
+
+    def _in_role(self, rows: Rows, number: int, statuses: NDArray[np.bool_]) -> int:
+        return int(np.count_nonzero(statuses[self._tasks.status[rows]] & (self._tasks.role[rows] == number)))
+
+    def _best_effort_in_role(self, rows: Rows, number: int) -> int:
+        tasks = self._tasks
+        light = self._ssn.best_effort_classes[tasks.task_class[rows]] & ~tasks.gated[rows]
+        pending = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.role[rows] == number)
+        return int(np.count_nonzero(light & pending))
+
+
+def _role_minimums(info: JobInfo | None) -> list[tuple[str, int]]:
+    """Role and minimum, for the roles whose minimum holds."""
+    if info is None or not info.min_task_member:
+        return []
+    minimums = [(name, minimum) for name, minimum in info.min_task_member.items() if minimum > 0]
+    return minimums if sum(minimum for _, minimum in minimums) <= info.min_member else []

@@ -1,0 +1,78 @@
+"""overcommit: let jobs in only up to a factor of what the cluster has, so that pods do not pile up in vain."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from volcano_py.api.explain import cluster_overcommitted
+from volcano_py.api.reasons import Reason
+from volcano_py.config.arguments import Arguments, argument
+from volcano_py.config.flags import Flags
+from volcano_py.config.values import AtLeast
+from volcano_py.framework.job import Job
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import PERMIT, Ballot, reject
+from volcano_py.plugins.promises import Promises
+from volcano_py.state.axis import PODS
+
+
+class OvercommitArguments(Arguments):
+    factor: Annotated[float, AtLeast(1.0, otherwise=1.2)] = argument(
+        "overcommit-factor",
+        1.2,
+        "How many times the cluster's resources may be in use by pods and promised to jobs together.",
+    )
+
+
+class Overcommit(Plugin):
+    """Votes on jobs with minResources; those without always enter.
+
+    An Inqueue job counts with all of its minResources, whatever it may hold already (as in Volcano).
+    """
+
+    name = "overcommit"
+    arguments_type = OvercommitArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        # As written: 1.15 of 100 devices are 115, not the 114.99… of binary floats.
+        self._factor = Fraction(repr(arguments.factor))
+
+    def on_session_open(self, ssn: Session) -> None:
+        nodes = ssn.ledger.nodes
+        self._names = ssn.axis.names
+        self._total: list[int] = ssn.total.tolist()
+        self._limit = [int(amount * self._factor) for amount in self._total]
+        self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
+        self._promises = promises = Promises(ssn)
+        columns = zip(
+            promises.minimum(promises.inqueue).T.tolist(),
+            promises.outstanding(promises.running).T.tolist(),
+            strict=True,
+        )
+        self._promised = [sum(inqueue) + sum(running) for inqueue, running in columns]
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        if job.min_resources is None:
+            return PERMIT
+        for dim, asked in enumerate(job.min_resources.tolist()):
+            if asked and dim != PODS and self._used[dim] + self._promised[dim] + asked > self._limit[dim]:
+                return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, asked))
+        return PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            for dim, asked in enumerate(self._promises.minimum_of(job.row)):
+                self._promised[dim] += asked
+
+    def _explain(self, dim: int, asked: int) -> str:
+        return cluster_overcommitted(
+            self._names[dim],
+            used=self._used[dim],
+            inqueue=self._promised[dim],
+            asked=asked,
+            allocatable=self._total[dim],
+            factor=self.arguments.factor,
+        )

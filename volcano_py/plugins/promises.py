@@ -1,0 +1,64 @@
+"""What jobs that were let in have been promised but do not hold yet: the «in-queue» sums of enqueue's votes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.names import QUEUE_ALLOCATION_GATE
+from volcano_py.framework.session import Session
+from volcano_py.plugins.shares import sums_by_group
+from volcano_py.state.ledger import Rows
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+
+
+class Promises:
+    """The jobs with a promise, and how much it is, as of the moment it is made.
+
+    Attributes:
+        inqueue: [I] rows of jobs in phase Inqueue.
+        running: [K] rows of Running jobs that hold their minimum of tasks.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        self._jobs = jobs = ssn.ledger.jobs
+        rows = ssn.job_rows()
+        rows = rows[jobs.has_min_resources[rows]]
+        phase = jobs.phase[rows]
+        self.inqueue: Rows = rows[phase == Phase.INQUEUE]
+        running = rows[phase == Phase.RUNNING]
+        holding = jobs.counts[running][:, ALLOCATED_STATUSES].sum(axis=1)
+        self.running: Rows = running[holding >= jobs.min_member[running]]
+        self._gated = _gated_requests(ssn)
+
+    def minimum(self, rows: Rows) -> NDArray[np.int64]:
+        """[K, R] minResources of jobs, without what their gated pods ask for: those cannot start yet."""
+        amounts = self._jobs.min_resources[rows]
+        if self._gated is not None:
+            amounts = np.maximum(amounts - self._gated[rows], 0)
+        return amounts
+
+    def outstanding(self, rows: Rows) -> NDArray[np.int64]:
+        """[K, R] the part of `minimum` that they do not hold."""
+        lacking: NDArray[np.int64] = np.maximum(self.minimum(rows) - self._jobs.allocated[rows], 0)
+        return lacking
+
+    def minimum_of(self, row: int) -> list[int]:
+        """[R] `minimum` of one job."""
+        amounts: list[int] = self.minimum(np.array([row], dtype=np.intp))[0].tolist()
+        return amounts
+
+
+def _gated_requests(ssn: Session) -> NDArray[np.int64] | None:
+    """[J, R] what pending pods with scheduling gates ask for; None when there are none.
+
+    A pod held back by Volcano's own gate alone is merely waiting for its queue, so it counts as if it had none.
+    """
+    tasks = ssn.ledger.tasks
+    rows = np.flatnonzero(tasks.gated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    foreign = [row for row in rows.tolist() if set(ssn.task_info(row).gates) != {QUEUE_ALLOCATION_GATE}]
+    if not foreign:
+        return None
+    requests = ssn.ledger.classes.request[tasks.task_class[foreign]]
+    return sums_by_group(tasks.job[foreign], requests, ssn.ledger.jobs.size)

@@ -1,0 +1,59 @@
+"""The account of one queue in a cycle: what it holds, what it deserves, and how far it may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from volcano_py.state.infos import QueueInfo
+
+Amounts = list[int]
+"""[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
+Asked = tuple[tuple[int, int], ...]
+"""(position on the resource axis, units) of what is asked for."""
+
+
+@dataclass(slots=True, eq=False)
+class QueueAccount:
+    """`held` and `inqueue` follow the cycle; the rest is fixed when the session opens.
+
+    Attributes:
+        held: requests of tasks that are allocated, or promised what is being released.
+        request: that and what its pending tasks ask for.
+        capability: as written; UNLIMITED where nothing is.
+        real_capability: that, and no more than what the guarantees of others leave.
+        deserved: its exact part of the cluster.
+        ceiling: `deserved` rounded down to whole units, for comparisons.
+        firm: what its jobs hold within their minResources, at the opening of the session.
+        surplus: what they hold beyond.
+        inqueue: what jobs that were let in may still claim of their minResources.
+    """
+
+    info: QueueInfo
+    held: Amounts
+    request: Amounts
+    capability: Amounts
+    real_capability: Amounts
+    deserved: list[float]
+    ceiling: Amounts
+    firm: Amounts
+    surplus: Amounts
+    inqueue: Amounts
+    _deserving: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deserving = tuple(dim for dim, amount in enumerate(self.deserved) if amount > 0)
+
+    @property
+    def share(self) -> float:
+        """The largest part that it holds of any resource it deserves."""
+        return max((self.held[dim] / self.deserved[dim] for dim in self._deserving), default=0.0)
+
+    @property
+    def is_overused(self) -> bool:
+        """It holds all that it deserves, of every resource."""
+        return all(self.deserved[dim] <= self.held[dim] for dim in self._deserving)
+
+    def book(self, asked: Asked, count: int) -> None:
+        """`count` more tasks (fewer, when negative) hold what they ask for."""
+        for dim, amount in asked:
+            self.held[dim] += amount * count

@@ -1,0 +1,179 @@
+"""The plugin: queues go in order of their shares and are held to what they deserve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.explain import Ceiling, amount, over_ceiling, queue_closed
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
+from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.proportion.account import Asked, QueueAccount
+from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
+from volcano_py.plugins.shares import sums_up_to
+from volcano_py.state.axis import PODS
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+class Proportion(Plugin):
+    """What a queue deserves is its weight's part of the cluster, no more than it asks for or may have, and no less than
+    it is guaranteed; what others leave is shared on (see water_filling).
+
+    Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
+    Volcano.
+    """
+
+    name = "proportion"
+    guards = frozenset({"reclaimable"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._total: list[int] = ssn.total.tolist()
+        nodes = ssn.ledger.nodes
+        self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
+        self._promises = Promises(ssn)
+        self._accounts = open_accounts(ssn, self._promises)
+        self._by_slot = {account.info.slot: account for account in self._accounts.values()}
+        self._asked: dict[int, Asked] = {}
+
+    def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
+        amounts = self._ssn.axis.amounts
+        inqueue = inqueue_by_slot(self._ssn, Promises(self._ssn))
+        return {
+            name: {
+                "request": amounts(np.array(account.request)),
+                "deserved": amounts(np.array(account.ceiling)),
+                "real_capability": amounts(np.array(account.real_capability), keep_zero=True),
+                "inqueue": amounts(inqueue[account.info.slot]),
+                "share": account.share,
+                "overused": account.is_overused,
+            }
+            for name, account in self._accounts.items()
+        }
+
+    # -- order and ceilings ----------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: QueueInfo) -> Key:
+        return -queue.priority, self._accounts[queue.name].share
+
+    def overused(self, queue: QueueInfo) -> bool:
+        return self._accounts[queue.name].is_overused
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        """Up to what the queue deserves.
+
+        Where that is the whole cluster, and for pods that are larger than any node, it is left to the nodes to refuse:
+        they say what is missing, and autoscalers listen to them only.
+        """
+        if not queue.is_open:
+            return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
+        account, asked = self._accounts[queue.name], self._asked_by(task_class)
+        if any(wanted > self._largest[dim] for dim, wanted in asked):
+            return PLENTY
+        room, tightest = PLENTY.count, 0
+        for dim, wanted in asked:
+            ceiling = account.ceiling[dim]
+            if dim != PODS and ceiling < self._total[dim]:
+                left = (ceiling - account.held[dim]) // wanted
+                if left < room:
+                    room, tightest = left, dim
+        if room > 0:
+            return Room(room)
+        return Room(0, self._over_deserved(account, tightest, dict(asked)[tightest]))
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        """Only a queue that stays within what it deserves may take from others."""
+        if not queue.is_open:
+            return False
+        account = self._accounts[queue.name]
+        ledger = self._ssn.ledger
+        total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
+        asked = [(dim, wanted) for dim, wanted in enumerate(total) if wanted and dim != PODS]
+        return all(account.held[dim] + wanted <= account.ceiling[dim] for dim, wanted in asked)
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        """What a queue holds beyond what it deserves of any resource."""
+        ledger = self._ssn.ledger
+        slots = ledger.jobs.queue[ledger.tasks.job[candidates]]
+        requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
+        taken_before = sums_up_to(slots, requests) - requests
+        beyond = np.zeros_like(requests)
+        for slot in np.unique(slots).tolist():
+            account = self._by_slot.get(slot)
+            if account is not None:
+                beyond[slots == slot] = np.subtract(account.held, account.ceiling)
+        victims: NDArray[np.bool_] = np.any(taken_before < beyond, axis=1)
+        return victims
+
+    # -- enqueue ---------------------------------------------------------------------------------------------------
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        """Up to the queue's capability, together with what its jobs hold or were promised.
+
+        What jobs hold beyond their minResources does not count: it can be had back.
+        """
+        queue = job.queue
+        if not queue.is_open:
+            return Ballot(Vote.REJECT, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
+        if job.min_resources is None:
+            return PERMIT
+        account = self._accounts[queue.name]
+        for dim, wanted in enumerate(job.min_resources.tolist()):
+            claimed = account.firm[dim] + account.inqueue[dim]
+            if wanted and dim != PODS and claimed + wanted > account.real_capability[dim]:
+                return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted))
+        return PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            inqueue = self._accounts[job.queue.name].inqueue
+            for dim, wanted in enumerate(self._promises.minimum_of(job.row)):
+                inqueue[dim] += wanted
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def on_allocate(self, placement: Placement) -> None:
+        self._accounts[placement.job.queue.name].book(self._asked_by(placement.task_class), placement.count)
+
+    def on_deallocate(self, placement: Placement) -> None:
+        self._accounts[placement.job.queue.name].book(self._asked_by(placement.task_class), -placement.count)
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _asked_by(self, task_class: TaskClass) -> Asked:
+        asked = self._asked.get(task_class.row)
+        if asked is None:
+            asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())
+            self._asked[task_class.row] = asked
+        return asked
+
+    def _over_deserved(self, account: QueueAccount, dim: int, wanted: int) -> Refusal:
+        return self._refusal(account, dim, wanted, account.ceiling[dim], allocated=account.held[dim])
+
+    def _over_capability(self, account: QueueAccount, dim: int, wanted: int) -> Refusal:
+        surplus, held = account.surplus[dim], account.firm[dim]
+        beyond = f"and {amount(self._ssn.axis.names[dim], surplus)} beyond minResources, not counted" if surplus else ""
+        limit, inqueue = account.real_capability[dim], account.inqueue[dim]
+        return self._refusal(account, dim, wanted, limit, allocated=held, inqueue=inqueue, holder=beyond)
+
+    def _refusal(self, account: QueueAccount, dim: int, wanted: int, limit: int, **numbers: Any) -> Refusal:
+        """The sentence, by what the limit comes from: the first of the queue's bounds that it equals."""
+        if limit == account.capability[dim]:
+            reason, kind = Reason.OVER_CAPABILITY, Ceiling.CAPABILITY
+        elif limit == self._total[dim]:
+            reason, kind = Reason.CLUSTER_OVERCOMMITTED, Ceiling.CLUSTER
+        elif limit == account.real_capability[dim]:
+            reason, kind = Reason.OVER_CAPABILITY, Ceiling.REAL_CAPABILITY
+        else:
+            reason, kind = Reason.OVER_DESERVED, Ceiling.DESERVED
+        name, resource = account.info.name, self._ssn.axis.names[dim]
+        return Refusal(reason, over_ceiling(name, resource, asked=wanted, ceiling=limit, kind=kind, **numbers))
