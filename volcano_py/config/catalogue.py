@@ -49,11 +49,13 @@ class Catalogue:
     """Argument models by name, and which extension points each plugin fills (names as in `flags.FLAG_OF_POINT`).
 
     A plugin missing from `provides` is taken to fill any point, so that no warning is raised on its account.
+    `unsupported_flags` tells by plugin which switches (fields of `Flags`) it refuses to be given, and why.
     """
 
     plugins: Mapping[str, type[BaseModel]]
     actions: Mapping[str, type[BaseModel]]
     provides: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unsupported_flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def may_provide(self, plugin: str, point: str) -> bool:
         points = self.provides.get(plugin)

@@ -164,6 +164,14 @@ def _two_owners_of_the_queue_tree(subject: _Subject) -> None:
     subject.problems.error(Code.CONFLICT, subject.flag_place(later, "hierarchy"), message)
 
 
+def _unsupported_switches(subject: _Subject) -> None:
+    for entry in subject.config.plugins():
+        for flag, why in subject.catalogue.unsupported_flags.get(entry.name, {}).items():
+            if getattr(entry.flags, flag) != Flags.model_fields[flag].default:
+                message = f"{flag_key(flag)} of {entry.name} is not supported: {why}; remove it"
+                subject.problems.error(Code.UNSUPPORTED, subject.flag_place(entry, flag), message)
+
+
 # Contradictions
 
 
@@ -289,7 +297,11 @@ def _points_of(flag: str) -> frozenset[str]:
     return points | SIMULATION_POINTS if flag in ("preemptable", "allocatable") else points
 
 
-_CONFLICTS: Final[tuple[_Check, ...]] = (_hierarchical_drf_with_proportion, _two_owners_of_the_queue_tree)
+_CONFLICTS: Final[tuple[_Check, ...]] = (
+    _hierarchical_drf_with_proportion,
+    _two_owners_of_the_queue_tree,
+    _unsupported_switches,
+)
 _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _flat_owners_together,
     _actions_that_cannot_start,
