@@ -80,10 +80,12 @@ class Cluster:
 
     async def eventually(self, what: str, check: Callable[[], Awaitable[_T]], *, seconds: float = 30.0) -> _T:
         """Wait until `check` raises no AssertionError; a failure shows what was last seen and the daemons' logs."""
+        __tracebackhide__ = True
         return await waiting.eventually(what, check, seconds=seconds, diagnose=self._diagnose)
 
     async def throughout(self, what: str, check: Callable[[], Awaitable[object]], *, seconds: float) -> None:
         """`check` must hold for all of `seconds`."""
+        __tracebackhide__ = True
         await waiting.throughout(what, check, seconds=seconds)
 
     async def _list(self, path: str, **query: str) -> list[dict[str, Any]]:

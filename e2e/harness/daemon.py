@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import SERVICE_ACCOUNT, SYSTEM_NAMESPACE, kubeconfig_view
 from volcano_py.local.controlplane import service_account_token
+from volcano_py.local.errors import ProcessFailedError
 from volcano_py.local.kubeconfig import with_token
 from volcano_py.local.scheduler import SchedulerProcess
 
@@ -26,6 +28,13 @@ async def daemon_kubeconfig(cluster: Cluster, directory: Path) -> Path:
 
 class Daemon(SchedulerProcess):
     """One `volcano-py run`. Several may run at a time; the Lease lets one of them work."""
+
+    async def ready(self) -> None:
+        """Wait until /readyz answers 200; the test fails with what it answers instead, and the end of the log."""
+        try:
+            await super().ready()
+        except ProcessFailedError as error:
+            pytest.fail(str(error), pytrace=False)
 
     async def get(self, path: str) -> tuple[int, str]:
         """Status and text of an HTTP request, e.g. to /metrics."""

@@ -74,6 +74,7 @@ class Namespace:
 
     async def wait_phases(self, *, seconds: float = 30.0, selector: str = "", **expected: int) -> list[PodView]:
         """Wait until exactly so many pods are in each phase, e.g. `Running=3, Pending=1`, and return them."""
+        __tracebackhide__ = True
 
         async def reached() -> list[PodView]:
             pods = await self.pods(selector)
@@ -85,6 +86,7 @@ class Namespace:
 
     async def wait_pod_group(self, name: str, phase: str, *, seconds: float = 30.0) -> PodGroupView:
         """Wait until a PodGroup is in this phase, and return it."""
+        __tracebackhide__ = True
 
         async def reached() -> PodGroupView:
             try:
@@ -98,6 +100,7 @@ class Namespace:
 
     async def wait_event(self, reason: str, about: str, *, seconds: float = 30.0) -> EventView:
         """Wait for an event of this reason about "Kind/name", and return the last of them."""
+        __tracebackhide__ = True
 
         async def seen() -> EventView:
             found = await self.events(about, reason)

@@ -18,7 +18,9 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 _LOOK_AGAIN_SECONDS = 0.5
 
 _TAIL_LINES = 30
-_TAIL_BYTES = 16_384
+_TAIL_BYTES = 262_144
+_LINE_CHARACTERS = 600
+"""A structured line with a long traceback in it would hide all the others."""
 
 
 class ManagedProcess:
@@ -121,7 +123,7 @@ class ManagedProcess:
                 content = file.read()
         except FileNotFoundError:
             return ""
-        return "\n".join(content.decode(errors="replace").splitlines()[-lines:])
+        return "\n".join(_shortened(line) for line in content.decode(errors="replace").splitlines()[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         # It leads its session, so its id is its group's. Only while it is not reaped: later the id may be anybody's.
@@ -133,6 +135,10 @@ class ManagedProcess:
 def launched(command: Sequence[str]) -> list[str]:
     """`command` behind the launcher that ties its life to ours."""
     return [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]} … ({len(line)} characters)"
 
 
 def _ending(code: int | None) -> str:

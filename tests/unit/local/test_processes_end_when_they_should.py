@@ -172,6 +172,13 @@ async def test_of_a_long_log_only_the_last_lines_are_shown(tmp_path: Path) -> No
     assert process.log_tail(lines=3).split() == ["99998", "99999", "100000"]
 
 
+async def test_a_long_line_does_not_hide_the_others(tmp_path: Path) -> None:
+    process = ManagedProcess("log", ["sh", "-c", "echo cause; printf '%02000d' 0; echo; echo end"], tmp_path / "log")
+    await process.start()
+    await process.wait_unexpected_end()
+    assert process.log_tail() == f"cause\n{'0' * 600} … (2000 characters)\nend"
+
+
 async def test_a_process_sees_only_the_environment_it_is_given(tmp_path: Path) -> None:
     process = ManagedProcess("env", ["/usr/bin/env"], tmp_path / "log", {"ONLY": "this"})
     await process.start()
