@@ -1,0 +1,88 @@
+"""The arguments of the predicates plugin: Volcano's names and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import ValidationInfo, field_validator
+
+from volcano_py.config.arguments import Arguments, advise, argument
+from volcano_py.config.values import AtLeast, GoBool, ResourceNames
+
+Ratio = Annotated[float, AtLeast(0, otherwise=1)]
+
+_WAITS = "Until that is evaluated, pods that need it wait, whatever is set here."
+
+
+class PredicatesArguments(Arguments):
+    """Switches of the single tests. Whether a node is cordoned is always looked at."""
+
+    node_affinity: GoBool = argument(
+        "predicate.NodeAffinityEnable", True, "Heed `nodeSelector` and required node affinity."
+    )
+    node_ports: GoBool = argument("predicate.NodePortsEnable", True, "Keep pods with the same host ports apart.")
+    taints: GoBool = argument("predicate.TaintTolerationEnable", True, "Heed NoSchedule and NoExecute taints.")
+    pod_affinity: GoBool = argument(
+        "predicate.PodAffinityEnable", True, f"Heed required affinity between pods. {_WAITS}"
+    )
+    volume_limits: GoBool = argument(
+        "predicate.NodeVolumeLimitsEnable", True, f"Heed how many CSI volumes a node takes. {_WAITS}"
+    )
+    volume_zone: GoBool = argument("predicate.VolumeZoneEnable", True, f"Heed the zone of bound volumes. {_WAITS}")
+    topology_spread: GoBool = argument(
+        "predicate.PodTopologySpreadEnable", True, f"Heed `topologySpreadConstraints` with DoNotSchedule. {_WAITS}"
+    )
+    volume_binding: GoBool = argument(
+        "predicate.VolumeBindingEnable", True, f"Choose nodes on which volumes can be bound. {_WAITS}"
+    )
+    dynamic_resources: GoBool = argument(
+        "predicate.DynamicResourceAllocationEnable", True, f"Heed `resourceClaims`. {_WAITS}"
+    )
+    cache: GoBool = argument(
+        "predicate.CacheEnable",
+        False,
+        "Without effect: what nodes say is always kept while they stay as they are, by what the pod asks for.",
+    )
+    volume_binding_weight: int = argument(
+        "volumebinding.weight", 1, "Weight of the score for nodes whose volumes fit closely. Without effect so far."
+    )
+    volume_binding_seconds: int = argument(
+        "volumebinding.bindTimeoutSeconds", 600, "Longest wait for volumes to be bound. Without effect so far."
+    )
+    volume_binding_shape: Any = argument(
+        "volumebinding.shape", None, "Points of utilization and score for volumes. Without effect so far."
+    )
+    dynamic_resources_seconds: int = argument(
+        "dynamicresources.filterTimeoutSeconds", 10, "Longest time for one pod's claims. Without effect so far."
+    )
+    gpu_sharing: GoBool = argument(
+        "predicate.GPUSharingEnable", False, "Historical: sharing of GPUs belongs to the plugin deviceshare."
+    )
+    proportional: GoBool = argument(
+        "predicate.ProportionalEnable",
+        False,
+        "Keep cpu and memory free beside the devices of `predicate.resources`. Without effect so far.",
+    )
+    resources: ResourceNames = argument("predicate.resources", (), "The devices beside which cpu and memory are kept.")
+    resource_cpu: Mapping[str, Ratio] = argument(
+        "predicate.resources.<name>.cpu", {}, "Cores to keep for each device (1 when missing or negative)."
+    )
+    resource_memory: Mapping[str, Ratio] = argument(
+        "predicate.resources.<name>.memory", {}, "Gigabytes (10^9) to keep for each (1 when missing or negative)."
+    )
+
+    @field_validator("gpu_sharing")
+    @classmethod
+    def _moved(cls, value: bool, info: ValidationInfo) -> bool:
+        if value:
+            advise(info, "has no effect here: sharing of GPUs belongs to the plugin deviceshare")
+        return value
+
+    @field_validator("proportional")
+    @classmethod
+    def _not_yet(cls, value: bool, info: ValidationInfo) -> bool:
+        """No pod waits for want of this, so whoever switches it on has to be told that it does nothing."""
+        if value:
+            advise(info, "is accepted but not evaluated yet: no cpu or memory is kept beside devices")
+        return value

@@ -1,0 +1,101 @@
+"""predicates: which nodes can take a pod at all.
+
+Cordons, node selector and affinity, taints, host ports, with kube-scheduler's semantics and in its words. Room for the
+pod (resources and the number of pods) is the placer's question. Pods that need volumes, claims, spread or affinity
+between pods never get here: they wait with a reason of their own (state.task_class).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from volcano_py.api.explain import NODE_PORTS_TAKEN
+from volcano_py.api.reasons import Reason
+from volcano_py.config.flags import Flags
+from volcano_py.framework.job import Placement
+from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, NodeView
+from volcano_py.plugins.predicates.arguments import PredicatesArguments
+from volcano_py.plugins.predicates.host_ports import HostPorts
+from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
+from volcano_py.plugins.predicates.well_formed import fault_of
+from volcano_py.state.node_index import Key
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+class Predicates(Plugin):
+    """See the module."""
+
+    name = "predicates"
+    arguments_type = PredicatesArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._questions = Questions(node_affinity=arguments.node_affinity, taints=arguments.taints)
+        self._keys: dict[int, Key] = {}
+        self._codes: dict[Key, Codes] = {}
+        """Verdict key → refusal id of this session for each of the verdict's messages."""
+        self._faults: dict[int, Refusal | None] = {}
+        self._ports: HostPorts | None = None
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._index = ssn.nodes
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        """Refuses a pod whose node affinity cannot be read, with the field and the fix."""
+        if not self._questions.node_affinity or task_class.signature.affinity is None:
+            return None
+        if task_class.row not in self._faults:
+            fault = fault_of(task_class)
+            self._faults[task_class.row] = None if fault is None else Refusal(Reason.INVALID_POD, fault)
+        return self._faults[task_class.row]
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        if (fault := self.pre_predicate(task_class)) is not None:
+            return np.full(len(view), self._ssn.refusal(fault.reason, fault.message), dtype=np.int32)
+        codes = self._lasting(task_class, view)
+        if self._asks_for_ports(task_class):
+            taken = self._host_ports().taken(task_class.host_ports, view.rows)
+            codes[taken & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN)
+        return codes
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.ROW if self._asks_for_ports(task_class) else Reach.STATIC
+
+    def on_allocate(self, placement: Placement) -> None:
+        if self._ports is not None:
+            self._ports.update(placement)
+
+    def on_deallocate(self, placement: Placement) -> None:
+        if self._ports is not None:
+            self._ports.update(placement)
+
+    def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """[K] what the nodes say whatever is placed in this cycle; the caller may write into it."""
+        key = self._keys.get(task_class.row)
+        if key is None:
+            key = self._keys[task_class.row] = verdict_key(task_class, self._questions)
+        verdict = self._index.kept.keep(key, lambda: judge(self._index, task_class, self._questions))
+        if verdict.codes is None:
+            return np.zeros(len(view), dtype=np.int32)
+        ids = self._codes.get(key)
+        if ids is None:
+            ids = self._codes[key] = self._register(verdict.messages)
+        return ids.take(verdict.codes.take(view.rows))
+
+    def _register(self, messages: tuple[str, ...]) -> Codes:
+        ids = [FITS, *(self._ssn.refusal(Reason.NODES_REFUSE, message) for message in messages[1:])]
+        return np.array(ids, dtype=np.int32)
+
+    def _asks_for_ports(self, task_class: TaskClass) -> bool:
+        on: bool = self.arguments.node_ports
+        return on and bool(task_class.host_ports)
+
+    def _host_ports(self) -> HostPorts:
+        if self._ports is None:
+            self._ports = HostPorts(self._ssn)
+        return self._ports

@@ -1,0 +1,88 @@
+"""What is wrong with a pod's node affinity, if anything.
+
+The API server refuses most of this when a pod is made, but pods older than a rule, and manifests that never saw an API
+server, come as they are. A pod whose terms cannot be read waits with the field and the fix; nobody else is affected.
+The rules are those of Kubernetes' validation of node selector requirements and of label keys and values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from volcano_py.api.explain import invalid_field
+from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
+from volcano_py.plugins.predicates.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
+from volcano_py.state.task_class import TaskClass
+
+# Each requirement costs a pass over the nodes, and a pod of 1.5 MB, the most that etcd takes by default, could hold
+# tens of thousands. Generated affinities list values, not requirements.
+MOST_REQUIREMENTS: Final = 1000
+
+_REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[{}]"
+_PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[{}].preference"
+
+_NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_PREFIX: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_LABEL_KEY: Final = re.compile(rf"(?:(?=.{{1,253}}/){_PREFIX}/)?{_NAME}", re.ASCII)
+_LABEL_VALUE: Final = re.compile(rf"(?:{_NAME})?", re.ASCII)
+
+
+def fault_of(task_class: TaskClass) -> str | None:
+    """The first thing wrong with the class's node affinity, required or preferred, as field, finding and fix."""
+    required = task_class.required_node_affinity
+    terms = [(_REQUIRED, number, term) for number, term in enumerate(required.node_selector_terms if required else ())]
+    terms += [
+        (_PREFERRED, number, preferred.preference)
+        for number, preferred in enumerate(task_class.preferred_node_affinity)
+    ]
+    count = sum(len(term.match_expressions) + len(term.match_fields) for _, _, term in terms)
+    if count > MOST_REQUIREMENTS:
+        return (
+            f"spec.affinity.nodeAffinity has {count} requirements: at most {MOST_REQUIREMENTS} are evaluated; list "
+            "values of the same key in one requirement"
+        )
+    faults = (fault for where, number, term in terms for fault in _faults_of_term(where.format(number), term))
+    return next(faults, None)
+
+
+def _faults_of_term(path: str, term: NodeSelectorTerm) -> Iterator[str]:
+    for number, requirement in enumerate(term.match_expressions):
+        yield from _faults_of_expression(f"{path}.matchExpressions[{number}]", requirement)
+    for number, requirement in enumerate(term.match_fields):
+        yield from _faults_of_field(f"{path}.matchFields[{number}]", requirement)
+
+
+def _faults_of_expression(path: str, requirement: SelectorRequirement) -> Iterator[str]:
+    key, operator, values = requirement.key, requirement.operator, requirement.values
+    if not _LABEL_KEY.fullmatch(key):
+        yield invalid_field(f"{path}.key", key, "name a label, such as topology.kubernetes.io/zone")
+    if operator not in OPERATORS:
+        yield invalid_field(f"{path}.operator", operator, f"use {_either(OPERATORS)}")
+    elif operator in ("In", "NotIn"):
+        if not values:
+            yield invalid_field(f"{path}.values", values, f"{operator} needs at least one value")
+        for number, value in enumerate(values):
+            if not _LABEL_VALUE.fullmatch(value):
+                yield invalid_field(f"{path}.values[{number}]", value, "a label cannot have this value; correct it")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield invalid_field(f"{path}.values", values, f"{operator} takes none; remove them or use In")
+    elif len(values) != 1 or whole_number(values[0]) is None or not _LABEL_VALUE.fullmatch(values[0]):
+        # values are label values, which cannot begin with a sign
+        yield invalid_field(f"{path}.values", values, f"{operator} needs exactly one integer of 0 or more")
+
+
+def _faults_of_field(path: str, requirement: SelectorRequirement) -> Iterator[str]:
+    if requirement.key != NAME_FIELD:
+        yield invalid_field(f"{path}.key", requirement.key, f"use {NAME_FIELD}, or matchExpressions for a label")
+    if requirement.operator not in FIELD_OPERATORS:
+        yield invalid_field(f"{path}.operator", requirement.operator, f"use {_either(FIELD_OPERATORS)}")
+    if len(requirement.values) != 1:
+        fix = "give exactly one name; use one term for each name"
+        yield invalid_field(f"{path}.values", requirement.values, fix)
+
+
+def _either(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
