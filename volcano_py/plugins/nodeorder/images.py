@@ -1,0 +1,44 @@
+"""Score of images that are on a node already.
+
+kube-scheduler's imagelocality: the bytes of each image of the pod that a node has, scaled by the part of all nodes that
+have it (so that pods do not all run after the one node that pulled it first), summed and stretched between two
+thresholds to 0..100.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.state.node_index import Key, NodeIndex
+
+# kube-scheduler's thresholds, from the sizes of images in public registries.
+_MEBIBYTE: Final = 1024 * 1024
+_LEAST: Final = 23 * _MEBIBYTE
+_MOST_PER_IMAGE: Final = 1000 * _MEBIBYTE
+_HIGHEST: Final = 100
+
+
+def image_key(images: tuple[str, ...]) -> Key | None:
+    """Under which the scores of these images are kept; None when there are none."""
+    return ("image scores", *sorted({normalised(image) for image in images})) if images else None
+
+
+def image_scores(index: NodeIndex, images: tuple[str, ...], nodes: int) -> NDArray[np.int64]:
+    """[N] from 0 to 100; `nodes` is the number of nodes that exist."""
+    names = {normalised(image) for image in images}
+    present: NDArray[np.int64] = np.zeros(len(index.nodes), dtype=np.int64)
+    for name in names:
+        sizes = index.image_sizes(name)
+        spread = np.count_nonzero(sizes) / max(nodes, 1)
+        present += (sizes * spread).astype(np.int64)
+    most = _MOST_PER_IMAGE * len(names)
+    counted = np.clip(present, _LEAST, most)
+    return _HIGHEST * (counted - _LEAST) // (most - _LEAST)
+
+
+def normalised(image: str) -> str:
+    """The name under which nodes list an image: a missing tag is `latest`."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,126 @@
+"""nodeorder: which of the nodes that can take a pod suits it best, by kube-scheduler's scores.
+
+Each score is an integer from 0 to 100 as kube-scheduler computes it; the plugin answers with the weighted sum.
+Affinity between pods and topology spread are not scored yet: both are wishes and may go unheeded.
+
+What a pod is counted with differs, as it does in kube-scheduler: least and most allocated use stand-ins for the cpu
+and memory that pods do not ask for, balance uses real requests and leaves out pods that ask for none of what it
+balances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.config.flags import Flags
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import NodeView, Scores
+from volcano_py.plugins.node_capacity import NodeCapacity, Positions, with_one_more
+from volcano_py.plugins.nodeorder.arguments import NodeOrderArguments
+from volcano_py.plugins.nodeorder.images import image_key, image_scores
+from volcano_py.plugins.nodeorder.preferences import (
+    affinity_counts,
+    affinity_key,
+    normalised,
+    taint_counts,
+    taint_key,
+)
+from volcano_py.plugins.nodeorder.resources import HIGHEST, balanced, least_allocated, most_allocated
+from volcano_py.state.axis import CPU, MEMORY
+from volcano_py.state.node_index import Key
+from volcano_py.state.task_class import TaskClass
+
+_CPU_AND_MEMORY: Final = slice(CPU, MEMORY + 1)
+_GPU: Final = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wishes:
+    """What is worked out once per class and cycle. None: the score has nothing to say about the class."""
+
+    balanced: tuple[NodeCapacity, Positions] | None
+    images: Key | None
+    affinity: Key | None
+    taints: Key | None
+
+
+class NodeOrder(Plugin):
+    """See the module."""
+
+    name = "nodeorder"
+    arguments_type = NodeOrderArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._weights: NodeOrderArguments = arguments
+        self._wishes_of: dict[int, _Wishes] = {}
+
+    def on_session_open(self, ssn: Session) -> None:
+        nodes = ssn.ledger.nodes
+        self._index = ssn.nodes
+        self._node_count = int(np.count_nonzero(nodes.present))
+        self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
+        self._gpu = ssn.axis.index(_GPU)
+        if self._gpu is not None:
+            self._with_gpu: Positions = np.array([CPU, MEMORY, self._gpu])
+            self._gpu_capacity = NodeCapacity(nodes, self._with_gpu)
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        weights, wishes, rows = self._weights, self._wishes(task_class), view.rows
+        total = np.zeros(len(rows))
+        if weights.least_requested or weights.most_requested:
+            used = with_one_more(view.nonzero_used, task_class.nonzero_request)
+            if weights.least_requested:
+                total += weights.least_requested * least_allocated(self._capacity, rows, used)
+            if weights.most_requested:
+                total += weights.most_requested * most_allocated(self._capacity, rows, used)
+        if wishes.balanced is not None:
+            capacity, positions = wishes.balanced
+            used = with_one_more(view.used[:, positions], task_class.request[positions])
+            total += weights.balanced_resource * balanced(capacity, rows, used)
+        if wishes.images is not None:
+            total += weights.image_locality * self._image_scores(wishes.images, task_class).take(rows)
+        return total
+
+    def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
+        wishes, kept = self._wishes(task_class), self._index.kept
+        total: Scores | None = None
+        if wishes.affinity is not None:
+            terms = task_class.preferred_node_affinity
+            counts = kept.keep(wishes.affinity, lambda: affinity_counts(self._index, terms))
+            if (score := normalised(counts.take(view.rows))) is not None:
+                total = self._weights.node_affinity * score.astype(np.float64)
+        if wishes.taints is not None:
+            tolerations = task_class.tolerations
+            counts = kept.keep(wishes.taints, lambda: taint_counts(self._index, tolerations))
+            if (score := normalised(counts.take(view.rows))) is not None:
+                fewest_first = self._weights.taint_toleration * (HIGHEST - score).astype(np.float64)
+                total = fewest_first if total is None else total + fewest_first
+        return total
+
+    def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
+        return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))
+
+    def _wishes(self, task_class: TaskClass) -> _Wishes:
+        wishes = self._wishes_of.get(task_class.row)
+        if wishes is None:
+            weights = self._weights
+            wishes = self._wishes_of[task_class.row] = _Wishes(
+                balanced=self._balanced(task_class) if weights.balanced_resource else None,
+                images=image_key(task_class.images) if weights.image_locality else None,
+                affinity=affinity_key(task_class.preferred_node_affinity) if weights.node_affinity else None,
+                taints=taint_key(self._index, task_class.tolerations) if weights.taint_toleration else None,
+            )
+        return wishes
+
+    def _balanced(self, task_class: TaskClass) -> tuple[NodeCapacity, Positions] | None:
+        """cpu and memory, and GPUs if the class asks for any; None when it asks for none of them."""
+        request = task_class.request
+        if self._gpu is not None and request[self._gpu] > 0:
+            return self._gpu_capacity, self._with_gpu
+        return (self._capacity, _CPU_AND_MEMORY) if request[_CPU_AND_MEMORY].any() else None

@@ -1,0 +1,69 @@
+"""Scores of what a node would have in use with one more pod: least allocated, most allocated, balanced.
+
+Formulas and rounding are those of kube-scheduler's noderesources plugins: each score is an integer from 0 to 100, cut
+off at every division, because nodes that are equal to kube-scheduler should be equal here too. (A float quotient is cut
+off like the integers' own as long as a hundredfold amount is below 2^53: 80 TiB of memory on one node.)
+
+`used` is [D, K]: what K nodes would have in use of D resources, in the units of the resource axis.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+import numpy as np
+
+from volcano_py.plugins.node_capacity import Floats, Mask, NodeCapacity, total
+from volcano_py.state.ledger import Rows
+
+HIGHEST: Final = 100
+"""kube-scheduler's MaxNodeScore."""
+
+
+def least_allocated(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
+    """[K] mean percentage that stays free; a resource that would be exceeded counts 0."""
+    return _mean_percentage(capacity, rows, np.maximum(capacity.of(rows) - used, 0.0))
+
+
+def most_allocated(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
+    """[K] mean percentage in use; a resource that would be exceeded counts 100."""
+    return _mean_percentage(capacity, rows, np.minimum(used, capacity.of(rows)))
+
+
+def _mean_percentage(capacity: NodeCapacity, rows: Rows, part: Floats) -> Floats:
+    """The mean leaves out resources of which a node has nothing."""
+    part *= HIGHEST
+    part /= capacity.divisors(rows)
+    mean = total(np.floor(part, out=part))
+    mean /= len(part) if capacity.complete else np.maximum(capacity.has(rows).sum(axis=0), 1)
+    return np.floor(mean, out=mean)
+
+
+def balanced(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
+    """[K] 100 × (1 - standard deviation of the fractions in use) over the resources that a node has."""
+    fractions = used / capacity.divisors(rows)
+    np.minimum(fractions, 1.0, out=fractions)
+    deviation = _deviation(fractions) if capacity.complete else _deviation_where(fractions, capacity.has(rows))
+    score = (1.0 - deviation) * HIGHEST
+    return np.floor(score, out=score)
+
+
+def _deviation(values: Floats) -> Floats:
+    """[K] standard deviation of the columns of [D, K]."""
+    if len(values) == 2:
+        # kube-scheduler's shorter form, which rounds in another way than the long one
+        half: Floats = np.abs(values[0] - values[1]) / 2
+        return half
+    mean = total(values) / len(values)
+    variance = total((values - mean) ** 2) / len(values)
+    return np.sqrt(variance, out=variance)
+
+
+def _deviation_where(values: Floats, known: Mask) -> Floats:
+    """[K] the same, leaving out what is not known; for at most three resources."""
+    highest = reduce(np.maximum, np.where(known, values, 0.0))
+    lowest = reduce(np.minimum, np.where(known, values, 1.0))
+    # the deviation of two values; 0 for a single one and, as it would be negative, for none
+    of_two_or_less = np.maximum((highest - lowest) / 2, 0.0)
+    return np.where(known.all(axis=0), _deviation(values), of_two_or_less)
