@@ -29,6 +29,8 @@ class Work:
 
     def run_length(self, ssn: Session) -> int:
         """How many tasks at the front are alike: same class and role."""
+        if len(self.tasks) == 1:
+            return 1
         tasks = ssn.ledger.tasks
         alike = (tasks.task_class[self.tasks] == tasks.task_class[self.tasks[0]]) & (
             tasks.role[self.tasks] == tasks.role[self.tasks[0]]
@@ -104,13 +106,13 @@ class Turn:
 
     def take(self) -> bool:
         """True when the job is ready and what was placed is committed."""
-        was_ready = self._ssn.job_ready(self._job)
+        ready = self._ssn.job_ready(self._job)
         while len(self._work.tasks):
-            if not self._place_front(was_ready):
+            go_on = self._place_front(ready)
+            ready = self._ssn.job_ready(self._job)
+            if not go_on or (ready and len(self._statement)):
                 break
-            if self._ssn.job_ready(self._job) and len(self._statement):
-                break
-        if self._ssn.job_ready(self._job) and self._complete_with_best_effort():
+        if ready and self._complete_with_best_effort():
             self._statement.commit()
             return True
         if len(self._statement) and self._ssn.job_pipelined(self._job):

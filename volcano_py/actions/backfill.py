@@ -15,6 +15,8 @@ class Backfill(Action):
     name = "backfill"
 
     def execute(self, ssn: Session) -> None:
+        if not ssn.has_best_effort_tasks:
+            return
         by_queue: dict[str, list[tuple[Job, Rows]]] = {}
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending:

@@ -10,7 +10,7 @@ more, …» in whole columns.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Past this share of dirty rows a whole column is cheaper to work out than its parts.
 _REFRESH_ALL_ABOVE: Final = 0.25
+# Nodes planned ahead for a class; past some hundreds the sweep costs as much as it saves.
+_LONGEST_PLAN: Final = 512
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
@@ -40,6 +42,43 @@ class Choice:
     """[K] K may be 0: no node fits."""
     pipelined: bool = False
     """The nodes have room only once what is being released is free."""
+
+
+class Plan:
+    """The sequence of nodes a class would take next, worked out further than was asked for.
+
+    It holds for as long as nothing but its own tasks touched a node. It reaches further each time it was used up, so
+    that one-task jobs, which come one by one, cost little more than a gang.
+    """
+
+    __slots__ = ("_ahead", "_first", "_last", "_nodes", "_seen")
+
+    def __init__(self) -> None:
+        self._nodes = _NOTHING
+        self._first = self._last = 0
+        self._seen = 0
+        self._ahead = 1
+
+    def reach(self) -> int:
+        """How far to plan."""
+        return self._ahead
+
+    def begin(self, nodes: Rows, count: int, position: int) -> Rows:
+        """A new plan as of entry `position` of the log; its first `count` nodes."""
+        self._nodes, self._first, self._last, self._seen = nodes, 0, min(count, len(nodes)), position
+        return nodes[: self._last]
+
+    def next(self, count: int, log: list[int]) -> Rows | None:
+        """The next `count` nodes, None when the plan is used up or no longer true."""
+        if log[self._seen :] != self._nodes[self._first : self._last].tolist() or self._last == 0:
+            self._ahead, self._last = 1, 0
+            return None
+        if self._last + count > len(self._nodes):
+            self._ahead = min(2 * max(self._ahead, count), _LONGEST_PLAN)
+            self._last = 0
+            return None
+        self._first, self._last, self._seen = self._last, self._last + count, len(log)
+        return self._nodes[self._first : self._last]
 
 
 @dataclass(slots=True)
@@ -54,6 +93,7 @@ class _ClassState:
     room: NDArray[np.int64]
     scores: Scores
     position: int
+    plan: Plan = field(default_factory=Plan)
 
 
 class Placer:
@@ -79,13 +119,19 @@ class Placer:
 
     def choose(self, task_class: TaskClass, count: int) -> Choice:
         """Nodes for up to `count` tasks of the class, in the order in which they would be placed one by one."""
+        known = self._states.get(task_class.row)
+        if known is not None and (planned := known.plan.next(count, self._log)) is not None:
+            return Choice(planned)
         state = self._state(task_class)
         candidates = np.flatnonzero(state.room)
         if not len(candidates):
             return self._choose_future(state)
-        if state.predicate_reach is Reach.DOMAIN:
-            count = 1
-        return Choice(self._best_of(state, candidates, state.room[candidates], count))
+        if state.predicate_reach in (Reach.ROW, Reach.DOMAIN):
+            # one more task may change the nodes' own answers, so they are asked again after each
+            return Choice(self._best_of(state, candidates, state.room[candidates], 1))
+        ahead = max(count, state.plan.reach())
+        nodes = self._best_of(state, candidates, state.room[candidates], ahead)
+        return Choice(state.plan.begin(nodes, count, len(self._log)))
 
     def choose_on(self, task_class: TaskClass, node: int) -> Choice:
         """The one node given (nominated earlier), if it fits."""
@@ -181,9 +227,6 @@ class Placer:
         for dim in state.dims:
             np.minimum(room, free[:, dim] // request[dim], out=room)
         np.maximum(room, 0, out=room)
-        if state.predicate_reach is Reach.ROW:
-            # one more task may change the node's own answer
-            np.minimum(room, 1, out=room)
         room[state.codes[rows] != FITS] = 0
         return room
 

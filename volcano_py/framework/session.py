@@ -149,6 +149,11 @@ class Session:
         """[C] classes with a `problem`: no pod of theirs can be placed as it stands."""
         return self._classes.problem
 
+    @property
+    def has_best_effort_tasks(self) -> bool:
+        """Whether any task that asks for nothing was pending when the session opened."""
+        return bool(self._best_effort.any())
+
     def role_count(self, job: Job, role: int, statuses: Sequence[TaskStatus]) -> int:
         """Tasks of a role of the job in any of the statuses."""
         tasks, rows = self.ledger.tasks, self.tasks_of(job)
@@ -216,6 +221,8 @@ class Session:
 
     def ordered_tasks(self, rows: Rows) -> Rows:
         """The tasks in task order."""
+        if len(rows) <= 1:
+            return rows
         tasks = self.ledger.tasks
         keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
         keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))

@@ -98,7 +98,7 @@ class Statement:
         for operation in self._operations:
             placement = operation.placement
             if operation.kind is Kind.ALLOCATE:
-                self._ssn.ledger.move(placement.rows, TaskStatus.BINDING, placement.nodes)
+                self._ssn.ledger.relabel(placement.rows, TaskStatus.BINDING)
                 effects.extend(self._binds(placement))
             elif operation.kind is Kind.EVICT:
                 effects.extend(self._evictions(operation))

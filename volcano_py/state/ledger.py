@@ -173,6 +173,13 @@ class Ledger:
         self.tasks.node[rows] = nodes
         self._book(rows, 1)
 
+    def relabel(self, rows: Rows, status: TaskStatus) -> None:
+        """Allocated tasks `rows` [K] of one job into another allocated status: only the counts by status change."""
+        tasks, counts = self.tasks, self.jobs.counts[self.tasks.job[rows[0]]]
+        counts[tasks.status[rows[0]]] -= len(rows)
+        counts[status] += len(rows)
+        tasks.status[rows] = status
+
     def restore(self, rows: Rows, statuses: NDArray[np.int8], nodes: NDArray[np.int32]) -> None:
         """Undo a move: each task back to its own former status and node."""
         self._book(rows, -1)
