@@ -68,6 +68,7 @@ NOW: Final = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 _BIRTH: Final = NOW - timedelta(days=1)
 
 Quantities = Mapping[str, str]
+Objects = ApiObject | Iterable[ApiObject]
 PluginChoice = type[Plugin] | tuple[type[Plugin], Mapping[str, Any]]
 """A plugin, or one with keys of its entry in the file: `(Overcommit, {"arguments": {"overcommit-factor": 2}})`."""
 
@@ -341,7 +342,7 @@ class Opened:
 
 
 def open_session(
-    *objects: ApiObject | Iterable[ApiObject],
+    *objects: Objects,
     tiers: Sequence[Sequence[PluginChoice]] = ((),),
     actions: Sequence[type[Action]] = (),
     registry: Registry | None = None,
@@ -393,7 +394,7 @@ def _text(tiers: list[list[dict[str, Any]]], actions: list[str]) -> str:
     return yaml.safe_dump({"actions": ", ".join(actions), "tiers": [{"plugins": tier} for tier in tiers]})
 
 
-def _flat(objects: Iterable[ApiObject | Iterable[ApiObject]]) -> Iterable[ApiObject]:
+def _flat(objects: Iterable[Objects]) -> Iterable[ApiObject]:
     for each in objects:
         if isinstance(each, ApiObject):
             yield each

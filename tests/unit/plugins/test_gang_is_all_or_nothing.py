@@ -1,0 +1,189 @@
+"""gang: validity, readiness, starvation and order of jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.sessions import Objects, Opened, gang, node, open_session, pod, pod_group
+from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.backfill import Backfill
+from volcano_py.api.reasons import Reason
+from volcano_py.config.arguments import NoArguments
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.priority import Priority
+from volcano_py.state.task_class import Refusal
+
+
+def opened(*objects: Objects, cpu: str = "64") -> Opened:
+    return open_session(node("n1", cpu=cpu), *objects, tiers=[[Gang]], actions=[Allocate, Backfill])
+
+
+def act(session: Opened) -> dict[str, str]:
+    """Run allocate and backfill; what was bound."""
+    Allocate(NoArguments()).execute(session.ssn)
+    Backfill(NoArguments()).execute(session.ssn)
+    return session.binds
+
+
+# -- validity -----------------------------------------------------------------------------------------------------
+
+
+def test_a_gang_whose_pods_do_not_exist_yet_is_not_tried() -> None:
+    session = opened(gang("train", pods=2, min_member=3, cpu="1"))
+    assert session.ssn.job_valid(session.job("train")) == Refusal(
+        Reason.NOT_ENOUGH_TASKS, "2 pods exist, minMember is 3: create 1 more or lower minMember"
+    )
+    assert act(session) == {}
+
+
+def test_pods_that_failed_do_not_count_for_validity_and_succeeded_ones_do() -> None:
+    session = opened(
+        pod_group("train", min_member=2),
+        pod("train-0", group="train", cpu="1", phase="Succeeded"),
+        pod("train-1", group="train", cpu="1", phase="Failed"),
+        pod("train-2", group="train", cpu="1"),
+    )
+    assert session.ssn.job_valid(session.job("train")) is None
+    assert session.ssn.job_ready(session.job("train")) is False
+    assert act(session) == {"train-2": "n1"}
+
+
+@pytest.mark.parametrize(("min_member", "is_valid"), [(3, False), (2, True)])
+def test_minimums_of_roles_hold_only_when_min_member_covers_their_sum(min_member: int, is_valid: bool) -> None:
+    session = opened(
+        pod_group("train", min_member=min_member, min_task_member={"master": 1, "worker": 2}),
+        *(pod(f"train-worker-{index}", group="train", role="worker", cpu="1") for index in range(4)),
+    )
+    refusal = session.ssn.job_valid(session.job("train"))
+    assert (refusal is None) is is_valid
+    if refusal is not None:
+        assert refusal.reason is Reason.NOT_ENOUGH_TASKS
+        assert refusal.message.startswith("0 pods of role master exist, minTaskMember of master is 1")
+
+
+# -- readiness ----------------------------------------------------------------------------------------------------
+
+
+def test_a_gang_that_fits_in_part_is_not_bound_at_all() -> None:
+    assert act(opened(gang("train", pods=3, cpu="1"), cpu="2")) == {}
+
+
+def test_a_gang_that_fits_is_bound_as_a_whole() -> None:
+    assert len(act(opened(gang("train", pods=3, cpu="1"), cpu="3"))) == 3
+
+
+def test_beyond_the_minimum_pods_are_bound_as_they_fit() -> None:
+    assert len(act(opened(gang("train", pods=3, min_member=1, cpu="1"), cpu="2"))) == 2
+
+
+@pytest.mark.parametrize("min_member", [0, 1])
+def test_without_a_minimum_every_job_is_ready(min_member: int) -> None:
+    session = opened(gang("train", pods=2, min_member=min_member, cpu="1"))
+    assert session.ssn.job_ready(session.job("train")) is (min_member == 0)
+    assert len(act(session)) == 2
+
+
+def test_pods_that_ask_for_nothing_count_before_they_are_placed() -> None:
+    session = opened(
+        pod_group("train", min_member=2),
+        pod("train-light", group="train"),
+        pod("train-heavy", group="train", cpu="1"),
+    )
+    job = session.job("train")
+    assert session.ssn.tasks_to_ready(job) == 1
+    session.place("train", {"train-heavy": "n1"}).discard()
+    assert not session.ssn.job_ready(job)
+    assert act(session) == {"train-heavy": "n1", "train-light": "n1"}
+    assert session.ssn.job_ready(job)
+
+
+def test_a_gated_pod_that_asks_for_nothing_does_not_count() -> None:
+    session = opened(
+        pod_group("train", min_member=2),
+        pod("train-light", group="train", gates=["example.com/wait"]),
+        pod("train-heavy", group="train", cpu="1"),
+    )
+    assert act(session) == {}
+
+
+def test_roles_must_have_their_minimum_too() -> None:
+    session = opened(
+        pod_group("train", min_member=3, min_task_member={"master": 1, "worker": 2}),
+        pod("train-master-0", group="train", role="master", cpu="1"),
+        *(pod(f"train-worker-{index}", group="train", role="worker", cpu="1") for index in range(3)),
+    )
+    job = session.job("train")
+    assert session.ssn.tasks_to_ready(job) == 3
+    statement = session.place("train", {f"train-worker-{index}": "n1" for index in range(3)})
+    assert not session.ssn.job_ready(job), "three of three, but the master is missing"
+    assert session.ssn.tasks_to_ready(job) == 1
+    assert not session.ssn.job_pipelined(job)
+    session.pipeline("train", {"train-master-0": "n1"}, statement)
+    assert session.ssn.job_pipelined(job)
+    assert not session.ssn.job_ready(job)
+
+
+def test_a_light_pod_of_a_role_counts_for_its_role() -> None:
+    session = opened(
+        pod_group("train", min_member=2, min_task_member={"master": 1, "worker": 1}),
+        pod("train-master-0", group="train", role="master"),
+        pod("train-worker-0", group="train", role="worker", cpu="1"),
+    )
+    session.place("train", {"train-worker-0": "n1"})
+    assert session.ssn.job_ready(session.job("train"))
+
+
+def test_it_is_pipelined_when_what_is_promised_would_complete_it() -> None:
+    session = opened(gang("train", pods=3, cpu="1"))
+    job = session.job("train")
+    statement = session.place("train", {"train-0": "n1", "train-1": "n1"})
+    assert not session.ssn.job_pipelined(job)
+    session.pipeline("train", {"train-2": "n1"}, statement)
+    assert session.ssn.job_pipelined(job)
+    statement.discard()
+    assert not session.ssn.job_pipelined(job)
+
+
+# -- starvation ---------------------------------------------------------------------------------------------------
+
+
+def test_a_job_starves_below_its_minimum_only() -> None:
+    session = opened(gang("train", pods=4, min_member=2, cpu="1", running_on=["n1"]))
+    job = session.job("train")
+    assert session.ssn.job_starving(job)
+    session.pipeline("train", {"train-1": "n1"})
+    assert not session.ssn.job_starving(job)
+
+
+def test_gang_and_priority_must_agree_that_a_job_starves() -> None:
+    objects = (node("n1"), gang("train", pods=2, min_member=1, cpu="1", running_on=["n1"]))
+    both = open_session(*objects, tiers=[[Priority, Gang]])
+    assert not both.ssn.job_starving(both.job("train"))
+    without = open_session(*objects, tiers=[[Priority, (Gang, {"enableJobStarving": False})]])
+    assert without.ssn.job_starving(without.job("train"))
+
+
+def test_nobody_starves_when_no_plugin_says_so() -> None:
+    session = open_session(gang("train", cpu="1"), tiers=[[(Gang, {"enableJobStarving": False})]])
+    assert not session.ssn.job_starving(session.job("train"))
+
+
+# -- order --------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_that_are_not_ready_go_first_and_those_bound_in_part_before_them() -> None:
+    session = opened(
+        gang("ready", pods=2, min_member=1, cpu="1", running_on=["n1"], age=30),
+        gang("new", pods=2, cpu="1", age=20),
+        gang("in-part", pods=2, cpu="1", running_on=["n1"], age=10),
+    )
+    jobs = sorted(map(session.job, ("ready", "new", "in-part")), key=session.ssn.job_key)
+    assert [job.info.ref.name for job in jobs] == ["in-part", "new", "ready"]
+
+
+def test_a_job_moves_back_once_it_is_ready() -> None:
+    session = opened(gang("first", pods=2, min_member=1, cpu="1", age=10), gang("second", pods=1, cpu="1"))
+    first, second = session.job("first"), session.job("second")
+    assert session.ssn.job_key(first) < session.ssn.job_key(second)
+    session.place("first", {"first-0": "n1"})
+    assert session.ssn.job_key(first) > session.ssn.job_key(second)
