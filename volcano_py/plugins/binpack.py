@@ -22,10 +22,8 @@ from volcano_py.config.values import AtLeast, ResourceNames
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.plugins.node_capacity import NodeCapacity, total, with_one_more
+from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, total, with_one_more
 from volcano_py.state.task_class import TaskClass
-
-_HIGHEST: Final = 100  # kube-scheduler's MaxNodeScore
 
 _LARGEST: Final = 2**31 - 1
 Weight = Annotated[int, AtLeast(0, otherwise=1), Field(le=_LARGEST)]
@@ -80,7 +78,7 @@ class Binpack(Plugin):
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
         super().__init__(arguments, flags)
-        self._highest = _HIGHEST * float(arguments.weight)
+        self._highest = HIGHEST * float(arguments.weight)
         self._asked_by: dict[int, _Asked | None] = {}
         self._capacities: dict[tuple[int, ...], NodeCapacity] = {}
 

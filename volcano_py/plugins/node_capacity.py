@@ -7,6 +7,7 @@ nodes. Floats hold the integers of the books exactly up to 2^53, which is 8 PiB 
 from __future__ import annotations
 
 from functools import reduce
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Positions = slice | NDArray[np.intp]
 """Positions on the resource axis."""
+
+HIGHEST: Final = 100
+"""kube-scheduler's MaxNodeScore: a single score, before it is weighted, is from 0 to this."""
 
 
 class NodeCapacity:

@@ -2,7 +2,7 @@
 
 kube-scheduler's imagelocality: the bytes of each image of the pod that a node has, scaled by the part of all nodes that
 have it (so that pods do not all run after the one node that pulled it first), summed and stretched between two
-thresholds to 0..100.
+thresholds to 0..100. An image that several containers of a pod share counts once.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.plugins.node_capacity import HIGHEST
 from volcano_py.state.node_index import Key, NodeIndex
 
 # kube-scheduler's thresholds, from the sizes of images in public registries.
 _MEBIBYTE: Final = 1024 * 1024
 _LEAST: Final = 23 * _MEBIBYTE
 _MOST_PER_IMAGE: Final = 1000 * _MEBIBYTE
-_HIGHEST: Final = 100
 
 
 def image_key(images: tuple[str, ...]) -> Key | None:
@@ -36,7 +36,7 @@ def image_scores(index: NodeIndex, images: tuple[str, ...], nodes: int) -> NDArr
         present += (sizes * spread).astype(np.int64)
     most = _MOST_PER_IMAGE * len(names)
     counted = np.clip(present, _LEAST, most)
-    return _HIGHEST * (counted - _LEAST) // (most - _LEAST)
+    return HIGHEST * (counted - _LEAST) // (most - _LEAST)
 
 
 def normalised(image: str) -> str:

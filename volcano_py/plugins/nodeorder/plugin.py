@@ -20,7 +20,7 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.plugins.node_capacity import NodeCapacity, Positions, with_one_more
+from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
 from volcano_py.plugins.nodeorder.arguments import NodeOrderArguments
 from volcano_py.plugins.nodeorder.images import image_key, image_scores
 from volcano_py.plugins.nodeorder.preferences import (
@@ -30,7 +30,7 @@ from volcano_py.plugins.nodeorder.preferences import (
     taint_counts,
     taint_key,
 )
-from volcano_py.plugins.nodeorder.resources import HIGHEST, balanced, least_allocated, most_allocated
+from volcano_py.plugins.nodeorder.resources import balanced, least_allocated, most_allocated
 from volcano_py.state.axis import CPU, MEMORY
 from volcano_py.state.node_index import Key
 from volcano_py.state.task_class import TaskClass

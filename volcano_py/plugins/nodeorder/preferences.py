@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.objects import PreferredSchedulingTerm, Toleration
+from volcano_py.plugins.node_capacity import HIGHEST
 from volcano_py.plugins.predicates.node_terms import term_mask
 from volcano_py.plugins.predicates.taints import PREFER_NO_SCHEDULE, unwelcome
 from volcano_py.state.node_index import Key, NodeIndex
 
-_HIGHEST: Final = 100
 # The API takes weights from 1 to 100.
 _HEAVIEST: Final = 100
 _encode = msgspec.msgpack.Encoder().encode
@@ -59,4 +59,4 @@ def normalised(counts: Counts) -> NDArray[np.int64] | None:
     highest = int(counts.max(initial=0))
     if not highest or int(counts.min()) == highest:
         return None
-    return _HIGHEST * counts // highest
+    return HIGHEST * counts // highest

@@ -10,15 +10,11 @@ off like the integers' own as long as a hundredfold amount is below 2^53: 80 TiB
 from __future__ import annotations
 
 from functools import reduce
-from typing import Final
 
 import numpy as np
 
-from volcano_py.plugins.node_capacity import Floats, Mask, NodeCapacity, total
+from volcano_py.plugins.node_capacity import HIGHEST, Floats, Mask, NodeCapacity, total
 from volcano_py.state.ledger import Rows
-
-HIGHEST: Final = 100
-"""kube-scheduler's MaxNodeScore."""
 
 
 def least_allocated(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
