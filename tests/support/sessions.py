@@ -87,13 +87,13 @@ def node(
     labels: Mapping[str, str] | None = None,
     taints: Sequence[Taint] = (),
     unschedulable: bool = False,
-    **devices: str,
+    devices: Quantities | None = None,
 ) -> Node:
-    """A node. More resources by keyword, `/` and `.` written as in `**{"nvidia.com/gpu": "8"}`."""
+    """A node; `devices` are more resources, such as `{"nvidia.com/gpu": "8"}`."""
     return Node(
         metadata=ObjectMeta(name=name, uid=f"node-{name}", labels=dict(labels or {}), creation_timestamp=_BIRTH),
         spec=NodeSpec(unschedulable=unschedulable, taints=list(taints)),
-        status=NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **devices}),
+        status=NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **(devices or {})}),
     )
 
 
@@ -181,13 +181,13 @@ def pod(
     host_ports: Sequence[int] = (),
     scheduler: str = names.DEFAULT_SCHEDULER_NAME,
     age: float = 0.0,
-    **devices: str,
+    devices: Quantities | None = None,
 ) -> Pod:
     """A pod with one container. On a node it runs unless `phase` says otherwise; `age` in seconds."""
     marks = {names.GROUP_NAME: group} if group else {}
     if role:
         marks[names.TASK_SPEC] = role
-    requests = {key: value for key, value in (("cpu", cpu), ("memory", memory), *devices.items()) if value}
+    requests = {key: value for key, value in (("cpu", cpu), ("memory", memory), *(devices or {}).items()) if value}
     return Pod(
         metadata=ObjectMeta(
             namespace=namespace,
