@@ -6,6 +6,7 @@ controller and the simulated cluster call the same functions.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -276,14 +277,14 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     except RequestError as error:
         warnings.append(f"minResources of the pod's group left out: {error}")
         return None
-    amounts: dict[str, Fraction] = {"pods": Fraction(1), "count/pods": Fraction(1)}
+    count = str(min_member)
+    amounts: ResourceList = {"pods": count, "count/pods": count}
     for name, value in requests.items():
-        amounts[name] = value
-        amounts[f"requests.{name}"] = value
+        amounts[name] = amounts[f"requests.{name}"] = _quantity(name, value, min_member)
     for name in ("cpu", "memory", "ephemeral-storage"):
         if name in limits:
-            amounts[f"limits.{name}"] = limits[name]
-    return {name: _quantity(name, value * min_member) for name, value in sorted(amounts.items())}
+            amounts[f"limits.{name}"] = _quantity(name, limits[name], min_member)
+    return dict(sorted(amounts.items()))
 
 
 def _limits(spec: PodSpec) -> dict[str, Fraction]:
@@ -292,6 +293,8 @@ def _limits(spec: PodSpec) -> dict[str, Fraction]:
     Raises:
         RequestError: a limit is malformed or negative.
     """
+    if not spec.resources and not any(container.resources.limits for container in _containers(spec)):
+        return {}
     limits = pod_requests(
         PodSpec(
             containers=[_asking_its_limits(container) for container in spec.containers],
@@ -306,16 +309,21 @@ def _limits(spec: PodSpec) -> dict[str, Fraction]:
     return limits
 
 
+def _containers(spec: PodSpec) -> Iterable[Container]:
+    return itertools.chain(spec.containers, spec.init_containers)
+
+
 def _asking_its_limits(container: Container) -> Container:
     limits = ResourceRequirements(requests=container.resources.limits)
     return msgspec.structs.replace(container, resources=limits)
 
 
-def _quantity(name: str, value: Fraction) -> str:
-    """Canonical text, rounded up: cpu in millicores, bytes in binary, the rest as plain counts."""
-    resource = name.removeprefix("requests.").removeprefix("limits.")
-    if resource == "cpu":
+def _quantity(name: str, value: Fraction, times: int) -> str:
+    """Canonical text of the multiple, rounded up: cpu in millicores, bytes in binary, the rest as plain counts."""
+    if times != 1:
+        value *= times
+    if name == "cpu":
         return format_decimal(to_units(value, scale=1000), exponent=-3)
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
         return format_binary(to_units(value))
     return format_decimal(to_units(value))

@@ -85,7 +85,8 @@ class KopfApp:
         try:
             await asyncio.wait((guest, lister), return_when=asyncio.FIRST_COMPLETED)
             if guest.done():
-                raise KopfEndedError("kopf ended by itself") from (None if guest.cancelled() else guest.exception())
+                cause = None if guest.cancelled() else guest.exception()
+                raise KopfEndedError(f"kopf ended by itself: {cause}") from cause
             return await lister
         finally:
             self.watching = False
@@ -235,8 +236,9 @@ def _settings() -> kopf.OperatorSettings:
     # By default requests fail after nine tries, and with them all of kopf when the server answered 403, 429 or 5xx, as
     # one that is starting does. The pauses grow to 21 s, while a restarted server must be found soon.
     settings.networking.error_backoffs = _Pauses()
-    # A watch is asked to end by itself, so that those of many clients spread over the API servers again.
-    settings.watching.server_timeout = 300.0
+    # A watch is asked to end by itself, so that those of many clients spread over the API servers again. The field is
+    # declared as float, but goes into the query as it is, where the API server wants an integer.
+    settings.watching.server_timeout = 300
     return settings
 
 
@@ -263,6 +265,11 @@ class _EveryTask(Collection["asyncio.Task[Any]"]):
 
 
 def _quieten_kopf() -> None:
-    """kopf logs each call of a handler at the level INFO: two lines for each change of a queue."""
-    for name in ("kopf.objects", "kopf.activities"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    """Leave of kopf's log lines what somebody has to act on.
+
+    At INFO it logs each call of a handler, and that "the operator is stopping" when only kopf is. Its client logs every
+    try of a request at ERROR; that the server does not answer is in our own log already, once and not four times a
+    second, and what the client cannot get over ends kopf with an error.
+    """
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)

@@ -227,7 +227,7 @@ class QueueController:
             queue = await self._read(name)
         if queue is None or (request is not None and request.uid not in ("", queue.metadata.uid)):
             if request is not None:
-                log.warning("no such queue", queue=name, action=request.action, asked_by=request.asked_by)
+                log.warning("no such queue", queue=name, action=request.action.value, asked_by=request.asked_by)
             self._done(name, request)
             return
         change = self._decide(queue, request)
@@ -307,7 +307,7 @@ class QueueController:
         if change.state is None or (change.state is QueueState.OPEN and not queue.status.state):
             return
         name = queue.metadata.name
-        log.info("queue changed its state", queue=name, before=queue.status.state, state=change.state)
+        log.info("queue changed its state", queue=name, before=queue.status.state, state=change.state.value)
         message = f"queue {name} is {change.state}"
         if change.state is QueueState.CLOSING:
             left = PodGroupCounts.of(self._phases.get(name, Counter()).elements()).total

@@ -116,6 +116,8 @@ class Server:
         return web.json_response({"metadata": {"resourceVersion": str(self._version)}, "items": items})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
+        if not request.query.get("timeoutSeconds", "1").isdigit():
+            return web.json_response({"kind": "Status", "code": 400}, status=400)
         if self.breaks_watches:
             return web.json_response({"kind": "Status", "code": self.breaks_watches}, status=self.breaks_watches)
         response = web.StreamResponse()
