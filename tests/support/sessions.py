@@ -88,12 +88,13 @@ def node(
     taints: Sequence[Taint] = (),
     unschedulable: bool = False,
     devices: Quantities | None = None,
+    **more: str,
 ) -> Node:
-    """A node; `devices` are more resources, such as `{"nvidia.com/gpu": "8"}`."""
+    """A node. More resources, such as `{"nvidia.com/gpu": "8"}`, come as `devices` or by keyword."""
     return Node(
         metadata=ObjectMeta(name=name, uid=f"node-{name}", labels=dict(labels or {}), creation_timestamp=_BIRTH),
         spec=NodeSpec(unschedulable=unschedulable, taints=list(taints)),
-        status=NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **(devices or {})}),
+        status=NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **(devices or {}), **more}),
     )
 
 
@@ -182,12 +183,14 @@ def pod(
     scheduler: str = names.DEFAULT_SCHEDULER_NAME,
     age: float = 0.0,
     devices: Quantities | None = None,
+    **more: str,
 ) -> Pod:
     """A pod with one container. On a node it runs unless `phase` says otherwise; `age` in seconds."""
     marks = {names.GROUP_NAME: group} if group else {}
     if role:
         marks[names.TASK_SPEC] = role
-    requests = {key: value for key, value in (("cpu", cpu), ("memory", memory), *(devices or {}).items()) if value}
+    asked = {"cpu": cpu, "memory": memory, **(devices or {}), **more}
+    requests = {key: value for key, value in asked.items() if value}
     return Pod(
         metadata=ObjectMeta(
             namespace=namespace,
