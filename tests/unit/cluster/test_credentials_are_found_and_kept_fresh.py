@@ -114,6 +114,18 @@ async def test_a_refused_token_is_replaced_and_the_request_repeated(
     assert len(api.requests) == 2
 
 
+async def test_a_watch_that_is_refused_leads_to_a_new_token_too(api: FakeApi, tmp_path: Path, clock: FakeClock) -> None:
+    config = kubeconfig(tmp_path / "config", api.url, {"token": "old"})
+    api.refuse_watch(refusal(401, "Unauthorized"))
+    async with await KubernetesClient.connect(config, clock=clock) as client:
+        kubeconfig(tmp_path / "config", api.url, {"token": "new"})
+        with pytest.raises(UnauthorizedError, match="WATCH /api/v1/pods: 401"):
+            async with client.watch("/api/v1/pods", {}):
+                """Never entered."""
+
+        assert client.credentials.authorization == "Bearer new"
+
+
 async def test_a_token_that_stays_refused_is_an_error_and_does_not_start_a_storm(
     api: FakeApi, client: KubernetesClient
 ) -> None:
@@ -150,10 +162,16 @@ async def test_an_exec_plugin_is_run_again_when_its_answer_runs_out_or_is_refuse
         assert api.requests[0].headers["Authorization"] == "Bearer from-plugin"
 
         api.on("GET", "/version", refusal(401, "Unauthorized"))
+        for _ in range(3):
+            with pytest.raises(UnauthorizedError):
+                await client.get("/version")
+        assert len(runs.read_text()) == (3 if expires else 2), "not once for each refusal"
+
+        clock.time += 11
         with pytest.raises(UnauthorizedError):
             await client.get("/version")
 
-    assert len(runs.read_text()) == (3 if expires else 2)
+    assert len(runs.read_text()) == (4 if expires else 3)
 
 
 async def test_a_refresh_that_fails_keeps_the_old_login(api: FakeApi, tmp_path: Path, clock: FakeClock) -> None:

@@ -211,7 +211,7 @@ async def test_an_event_that_is_refused_is_given_up(subject: Subject, api: FakeA
     assert clock.asleep == 0
 
 
-async def test_draining_tells_the_latest_counts(subject: Subject) -> None:
+async def test_draining_tells_the_latest_counts(subject: Subject, api: FakeApi) -> None:
     subject.recorder.emit(waiting())
     await subject.settle()
     subject.recorder.emit(waiting())
@@ -219,6 +219,7 @@ async def test_draining_tells_the_latest_counts(subject: Subject) -> None:
 
     assert await subject.recorder.drain(10) == 0
     assert subject.counts == {"0/3 nodes are available": 2, "another": 1}
+    assert len(api.requests) == 3
 
 
 async def test_without_a_lease_nothing_is_written(subject: Subject, api: FakeApi) -> None:

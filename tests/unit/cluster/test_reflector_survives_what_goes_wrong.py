@@ -162,6 +162,9 @@ async def test_news_that_comes_twice_or_late_changes_nothing(
     assert sink.calls[1:] == [("upsert", "ns/a"), ("upsert", "ns/end")]
     assert sink.versions == {"ns/a": "12", "ns/end": "13"}
     assert subject.stats().stale_events == 3
+
+    await watch.send("MODIFIED", pod("a", 11))
+    await eventually(lambda: subject.stats().stale_events == 4)
     assert subject.resource_version == "13"
 
 

@@ -310,16 +310,29 @@ async def test_statuses_let_bindings_pass_but_not_for_ever(
     assert len(subject.patches) == 2
 
 
-async def test_a_status_that_changes_all_the_time_is_written_all_the_same(
+async def test_what_lets_bindings_pass_is_replaced_by_something_newer(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), clock=clock), clock)
+    subject.writer.submit([condition("one")])
+    await settle()
+    subject.writer.submit([condition("two")])
+    await subject.write()
+
+    assert [patch.body["status"]["conditions"][0]["message"] for patch in subject.patches] == ["two"]
+
+
+async def test_a_status_that_changes_all_the_time_waits_no_longer_than_another(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), in_flight=1, clock=clock), clock)
-    for second in range(3):
-        subject.writer.submit([condition(f"after {second} s")])
-        await settle()
-        await clock.advance(1.0)
+    subject.writer.submit([group(), condition("at first")])
+    await clock.advance(0.9)
+    subject.writer.submit([condition("after 0.9 s")])
+    await clock.advance(0.1)
 
-    await eventually(lambda: subject.patches)
+    await eventually(lambda: len(subject.patches) == 2)
+    assert clock.time == 1001
 
 
 async def test_the_oldest_make_room_when_there_are_too_many(

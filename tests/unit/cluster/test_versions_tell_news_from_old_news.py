@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volcano_py.cluster.kubernetes.versions import Versions, version_of
@@ -42,6 +42,7 @@ def deliver(events: list[Event]) -> dict[str, tuple[str, int]]:
     return told
 
 
+@settings(deadline=None)
 @given(history=histories(), data=st.data())
 def test_any_order_ends_in_the_same_truth(history: list[Event], data: st.DataObject) -> None:
     doubled = history + data.draw(st.lists(st.sampled_from(history), max_size=10))

@@ -40,9 +40,3 @@ class TokenBucket:
         except BaseException:
             self._tokens += 1
             raise
-
-    @property
-    def full(self) -> bool:
-        """Whether nothing has been taken for so long that the bucket need not be remembered."""
-        self._fill()
-        return self._tokens >= self._burst
