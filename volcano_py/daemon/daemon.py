@@ -254,7 +254,7 @@ class Daemon:
             self._elector.stop()
             await task
             raise
-        raise RuntimeError("the lease is lost: another replica decides now")
+        raise RuntimeError("the lease was not renewed in time; whoever gets it decides now")
 
     async def _audit(self) -> None:
         while True:

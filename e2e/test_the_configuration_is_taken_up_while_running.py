@@ -1,0 +1,71 @@
+"""Hot reload of the ConfigMap."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from e2e.conftest import SimulatedNodes
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang
+
+WITHOUT_GANG = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: predicates
+  - name: nodeorder
+"""
+
+BROKEN = """
+actions: "enqueue, alocate"
+tiers:
+- plugins:
+  - name: gang
+    enableJobOrder: perhaps
+  - name: gnag
+"""
+
+
+async def test_an_edit_applies_at_the_next_cycle(
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """A gang that waits for its third pod's place is bound in part once the gang plugin is taken out."""
+    pool = await simulated_nodes(1, cpu="4")
+    await namespace.apply(gang("train", 3, cpu="2", node_selector=pool.selector))
+    await namespace.wait_event("Unschedulable", "PodGroup/train")
+    assert not any(each.node for each in await namespace.pods())
+
+    await configure(WITHOUT_GANG)
+
+    await namespace.wait_phases(Running=2, Pending=1)
+
+
+async def test_a_broken_edit_keeps_the_last_good_configuration_and_says_so(
+    namespace: Namespace,
+    installed: Cluster,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """All errors at once, with line and column: in an event on the ConfigMap, in a metric, in the log."""
+    await configure(BROKEN)
+
+    async def told() -> str:
+        events = [each for each in await installed.events("volcano-system") if each.reason == "InvalidConfiguration"]
+        assert events
+        return events[-1].message
+
+    message = await installed.eventually("an event about the broken edit", told)
+
+    for expected in ("alocate", "gnag", "enableJobOrder", ":2:", ":6:"):
+        assert expected in message, message
+    assert await daemon.metric("volcano_config_valid") == 0
+    pool = await simulated_nodes(1)
+    await namespace.apply(gang("train", 2, cpu="1", node_selector=pool.selector))
+    await namespace.wait_phases(Running=2)
