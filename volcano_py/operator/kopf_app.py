@@ -18,7 +18,7 @@ import structlog
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import ForbiddenError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.protocol import BadObjectHandler
 from volcano_py.operator.commands import Command, CommandController
 from volcano_py.operator.kopf_login import KopfLogin
@@ -200,9 +200,9 @@ class KopfApp:
             items, version = await self._list(_COMMANDS_PATH)
         except NotFoundError:
             return False
-        except ForbiddenError as error:
-            # An API server that has just started forbids everything for a moment.
-            log.warning("Commands cannot be listed, so that queues can only be opened by us", error=str(error))
+        except RequestError as error:
+            # 403 is no final answer either: an API server that has just started forbids everything for a moment.
+            log.warning("Commands cannot be listed", error=str(error))
             return default
         commands = [self._command(msgspec.json.decode(item)) for item in items]
         self._commands.listed([command for command in commands if command is not None], version)
