@@ -152,3 +152,10 @@ async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) 
 
     assert info.server == api.url
     assert info.as_http_headers() == {"Authorization": "Bearer secret"}
+
+
+async def test_a_server_that_is_not_there_is_named_by_its_address(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path / "nobody", "http://127.0.0.1:9")
+    async with await KubernetesClient.connect(config) as client:
+        with pytest.raises(UnreachableError, match=r"^GET /version: no answer: cannot connect to 127.0.0.1:9: "):
+            await client.get("/version")

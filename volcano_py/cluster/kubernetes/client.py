@@ -110,7 +110,7 @@ class WatchStream:
                 if rest:
                     unfinished.append(rest)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError("WATCH", self._path, error) from error
+            raise UnreachableError("WATCH", self._path, _cause(error)) from error
 
 
 class KubernetesClient:
@@ -271,7 +271,7 @@ class KubernetesClient:
                     status = response.status
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 self._troubled = self._clock.monotonic()
-                raise UnreachableError(verb, path, error) from error
+                raise UnreachableError(verb, path, _cause(error)) from error
             if status < 300:
                 return answer
             refusal = self._refusal(verb, path, response, answer)
@@ -294,7 +294,7 @@ class KubernetesClient:
                     answer = await response.read() if response.status >= 300 else b""
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 self._troubled = self._clock.monotonic()
-                raise UnreachableError("WATCH", path, error) from error
+                raise UnreachableError("WATCH", path, _cause(error)) from error
             if response.status >= 300:
                 refusal = self._refusal("WATCH", path, response, answer)
                 if isinstance(refusal, UnauthorizedError):
@@ -357,6 +357,13 @@ class KubernetesClient:
                 self._headers.clear()
             self._headers[key] = headers
         return headers
+
+
+def _cause(error: BaseException) -> BaseException | str:
+    """The same text for the same trouble: aiohttp's own names the address of an SSL context in memory."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+    return error
 
 
 @lru_cache

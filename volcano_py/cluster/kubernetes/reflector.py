@@ -156,8 +156,8 @@ class Reflector:
         """Once for each trouble, not once for each attempt."""
         level = "debug" if str(error) == self._complaint else "warning"
         self._complaint = str(error)
-        hint = _HINT_NOT_FOUND if isinstance(error, NotFoundError) else ""
-        getattr(log, level)("cannot follow a resource, trying again", kind=self.kind.name, error=str(error), hint=hint)
+        hint = {"hint": _HINT_NOT_FOUND} if isinstance(error, NotFoundError) else {}
+        getattr(log, level)("cannot follow a resource, trying again", kind=self.kind.name, error=str(error), **hint)
 
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
