@@ -214,7 +214,7 @@ class Ceiling(Enum):
         "wait until jobs of the queue finish, or lower the guarantees of other queues",
     )
     CLUSTER = ("in the whole cluster", "wait until jobs finish, or add nodes")
-    DESERVED = ("deserved", "wait until jobs of the queue finish, or raise its weight or spec.deserved")
+    DESERVED = ("deserved", "wait until jobs of the queue finish, or raise its weight")
 
     def __init__(self, word: str, remedy: str) -> None:
         self.word = word

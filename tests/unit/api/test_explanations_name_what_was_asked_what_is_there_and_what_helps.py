@@ -162,7 +162,7 @@ def test_a_ceiling_says_whose_it_is_what_is_held_and_what_is_asked() -> None:
         "team-a", "cpu", allocated=12 * CPU, asked=8 * CPU, ceiling=16 * CPU, kind=Ceiling.DESERVED
     ) == (
         "queue team-a: 12 cpu allocated + 8 asked > 16 deserved; "
-        "wait until jobs of the queue finish, or raise its weight or spec.deserved"
+        "wait until jobs of the queue finish, or raise its weight"
     )
 
 
