@@ -1,0 +1,13 @@
+"""Scheduling policies, one small module or package a plugin."""
+
+from volcano_py.plugins.binpack import Binpack
+from volcano_py.plugins.conformance import Conformance
+from volcano_py.plugins.drf import Drf
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.nodeorder.plugin import NodeOrder
+from volcano_py.plugins.overcommit import Overcommit
+from volcano_py.plugins.predicates.plugin import Predicates
+from volcano_py.plugins.priority import Priority
+from volcano_py.plugins.proportion import Proportion
+
+BUILTIN_PLUGINS = (Priority, Gang, Conformance, Drf, Predicates, NodeOrder, Binpack, Overcommit, Proportion)
