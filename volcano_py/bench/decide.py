@@ -5,43 +5,14 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from volcano_py.api.effects import Bind, Effect
+from volcano_py.bench.figures import Run, percentiles
 from volcano_py.bench.workload import Workload
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One scheduler's figures; seconds, bytes."""
-
-    scheduler: str
-    pods: int
-    seconds: float
-    pods_per_second: float
-    p50_seconds: float
-    p99_seconds: float
-    cpu_seconds: float
-    peak_rss_bytes: int
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "scheduler": self.scheduler,
-            "pods": self.pods,
-            "seconds": self.seconds,
-            "pods_per_second": self.pods_per_second,
-            "p50_seconds": self.p50_seconds,
-            "p99_seconds": self.p99_seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "peak_rss_bytes": self.peak_rss_bytes,
-        }
 
 
 def run_decide(workload: Workload, configuration: SchedulerConfiguration, registry: Registry) -> Run:
@@ -72,14 +43,14 @@ def run_decide(workload: Workload, configuration: SchedulerConfiguration, regist
         if len(bound) == before or len(bound) == workload.pods:
             break
     seconds = time.perf_counter() - started
-    latencies = np.array(bound or [0.0]) - (started if bound else 0.0)
+    p50, p99 = percentiles([moment - started for moment in bound])
     return Run(
-        scheduler="volcano-py (decide)",
+        scheduler="volcano-py",
         pods=len(bound),
         seconds=seconds,
         pods_per_second=len(bound) / seconds,
-        p50_seconds=float(np.percentile(latencies, 50)),
-        p99_seconds=float(np.percentile(latencies, 99)),
+        p50_seconds=p50,
+        p99_seconds=p99,
         cpu_seconds=time.process_time() - cpu,
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )

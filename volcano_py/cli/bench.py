@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
 from rich.table import Table
 
-from volcano_py.bench.decide import Run, run_decide
+from volcano_py.bench.decide import run_decide
+from volcano_py.bench.figures import Run
+from volcano_py.bench.run import LOADS, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.local.errors import LocalError
 from volcano_py.scheduler import builtin_registry
 
 EPILOG = """\b
 Examples:
+  volcano-py bench --mode decide --nodes 5000 --pods 10000
   volcano-py bench --nodes 1000 --pods 5000 --gang 100
-  volcano-py bench --nodes 5000 --pods 10000 --gang 1 --output json
+  volcano-py bench --load arrival --rate 200 --pods 4000 --output json
+  volcano-py bench --load rest --nodes 2000
+  volcano-py bench --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf=conf.yaml --kube-api-qps=10000'
+
+Loads (mode api): backlog, all pods are there first: throughput. arrival, gangs come at a steady rate: latency. bare,
+backlog of pods without PodGroup. restart, 10,000 bound pods and 1,000 pending: from process start to the bindings.
+rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20, without and with 3,000 stuck pods.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """
@@ -27,36 +38,83 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 @click.option("--pods", type=click.IntRange(min=1), default=5000, show_default=True)
 @click.option("--gang", type=click.IntRange(min=1), default=100, show_default=True, help="Pods in a gang.")
 @click.option(
-    "--mode", type=click.Choice(("decide",)), default="decide", show_default=True, help="decide: the cycle alone."
+    "--mode",
+    type=click.Choice(("api", "decide")),
+    default="api",
+    show_default=True,
+    help="api: whole schedulers on one real API server. decide: the cycle alone, in memory.",
 )
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often to measure.")
-@click.option("--scheduler-conf", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--load", type=click.Choice(LOADS), default="backlog", show_default=True, help="What is measured (api).")
+@click.option("--rate", type=float, default=200.0, show_default=True, help="Pods per second of --load arrival.")
+@click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
+@click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often (decide).")
+@click.option(
+    "--scheduler-conf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Configuration (decide)."
+)
 @output_option()
-def bench(nodes: int, pods: int, gang: int, mode: str, runs: int, scheduler_conf: Path | None, output: str) -> None:
-    """Measure how fast the scheduler decides, in memory and without an API server."""
-    registry = builtin_registry()
-    configuration = load_configuration(scheduler_conf, registry)
+def bench(
+    nodes: int,
+    pods: int,
+    gang: int,
+    mode: str,
+    load: str,
+    rate: float,
+    peers: tuple[str, ...],
+    kube_scheduler: bool,
+    runs: int,
+    scheduler_conf: Path | None,
+    output: str,
+) -> None:
+    """Measure the scheduler: on a real API server beside others, or its decisions alone."""
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
-    measured = [run_decide(workload, configuration, registry) for _ in range(runs)]
-    if output == "table":
-        console().print(_table(measured, f"{mode}: {nodes} nodes, {pods} pods in gangs of {gang}"))
+    if mode == "decide":
+        registry = builtin_registry()
+        configuration = load_configuration(scheduler_conf, registry)
+        comparison = Comparison(None, tuple(run_decide(workload, configuration, registry) for _ in range(runs)))
     else:
-        print_data({"ceiling_pods_per_second": None, "runs": [run.as_json() for run in measured]}, output)
+        try:
+            comparison = asyncio.run(
+                compare(workload, load, rate=rate, peers=peers, with_kube_scheduler=kube_scheduler)
+            )
+        except LocalError as error:
+            raise click.ClickException(str(error)) from error
+    if output == "table":
+        what = f"{nodes} nodes, {pods} pods in gangs of {gang}"
+        _print(comparison, f"{load if mode == 'api' else mode}: {what}")
+    else:
+        print_data(comparison.as_json(), output)
 
 
-def _table(measured: list[Run], title: str) -> Table:
+def _print(comparison: Comparison, title: str) -> None:
+    out = console()
+    if comparison.ceiling is not None:
+        out.print(f"ceiling (bare bindings): {comparison.ceiling:,.0f} pods/s")
+    out.print(_table(comparison, title))
+    for run in comparison.runs:
+        for name, value in run.notes.items():
+            out.print(f"{run.scheduler}: {name.replace('_', ' ')} {value:.3g}")
+
+
+def _table(comparison: Comparison, title: str) -> Table:
     table = Table(title=title, title_justify="left")
-    for heading in ("Scheduler", "Pods", "Seconds", "Pods/s", "p50", "p99", "CPU s", "Peak RSS"):
-        table.add_column(heading, justify="left" if heading == "Scheduler" else "right")
-    for run in measured:
-        table.add_row(
-            run.scheduler,
-            str(run.pods),
-            f"{run.seconds:.3f}",
-            f"{run.pods_per_second:,.0f}",
-            f"{run.p50_seconds:.3f} s",
-            f"{run.p99_seconds:.3f} s",
-            f"{run.cpu_seconds:.2f}",
-            f"{run.peak_rss_bytes / 2**20:.0f} MiB",
-        )
+    headings = ["Scheduler", "Pods", "Seconds", "Pods/s", "Of ceiling", "p50 s", "p99 s", "CPU s", "RSS MiB"]
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "Scheduler" else "right", no_wrap=True)
+    for run in comparison.runs:
+        table.add_row(*_row(run, comparison.ceiling))
     return table
+
+
+def _row(run: Run, ceiling: float | None) -> list[str]:
+    return [
+        run.scheduler,
+        str(run.pods),
+        f"{run.seconds:.2f}",
+        f"{run.pods_per_second:,.0f}",
+        f"{100 * run.pods_per_second / ceiling:.0f} %" if ceiling else "-",
+        f"{run.p50_seconds:.3f}",
+        f"{run.p99_seconds:.3f}",
+        f"{run.cpu_seconds:.2f}",
+        f"{run.peak_rss_bytes / 2**20:.0f}",
+    ]

@@ -11,6 +11,7 @@ import orjson
 import yaml
 from rich.console import Console
 
+_FILE_WIDTH: Final = 140
 FORMATS: Final = ("table", "json", "yaml")
 
 
@@ -22,8 +23,8 @@ def output_option(default: str = "table") -> Callable[[Callable[..., Any]], Call
 
 
 def console() -> Console:
-    """For tables; colours only on a terminal."""
-    return Console(file=sys.stdout, highlight=False)
+    """For tables; colours only on a terminal. A file or pipe has no width of its own and gets a wide one."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
 def print_data(data: Any, output: str) -> None:

@@ -1,0 +1,155 @@
+"""The cluster that the schedulers are measured on: one API server, nodes without kubelets, and fast ways to fill it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from volcano_py.api import names
+from volcano_py.bench.figures import AuditLog
+from volcano_py.bench.workload import Workload
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import NotFoundError
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.install import install
+from volcano_py.local.layout import Settings
+from volcano_py.local.nodes import simulated_node
+
+_IN_FLIGHT = 64
+_PODS = "/api/v1/namespaces/{}/pods"
+_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
+
+
+class BenchCluster:
+    """Creates, binds and deletes in bulk."""
+
+    def __init__(self, plane: ControlPlane, client: KubernetesClient) -> None:
+        self.plane, self.client = plane, client
+        self.audit = AuditLog(plane.audit_log)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.plane.kubeconfig
+
+    async def create_nodes(self, workload: Workload) -> None:
+        nodes = [
+            simulated_node(f"node-{index:05d}", allocatable=dict(workload.allocatable))  # type: ignore[arg-type]
+            for index in range(workload.nodes)
+        ]
+        await self._create("/api/v1/nodes", nodes)
+
+    async def create_pods(
+        self, namespace: str, workload: Workload, scheduler: str, *, groups: bool = True, on_nodes: bool = False
+    ) -> None:
+        """The workload's PodGroups and pods in a namespace of their own; `on_nodes` creates them as bound."""
+        await self._create("/api/v1/namespaces", [{"metadata": {"name": namespace}}])
+        gangs = -(-workload.pods // workload.gang)
+        if groups:
+            await self._create(_GROUPS.format(namespace), [_group(index, workload) for index in range(gangs)])
+        pods = [_pod(index, workload, scheduler, groups=groups) for index in range(workload.pods)]
+        if on_nodes:
+            for index, pod in enumerate(pods):
+                pod["spec"]["nodeName"] = f"node-{index % workload.nodes:05d}"
+        await self._create(_PODS.format(namespace), pods)
+
+    async def create_gang(self, namespace: str, index: int, workload: Workload, scheduler: str) -> None:
+        """One gang of the workload."""
+        await self._create(_GROUPS.format(namespace), [_group(index, workload)])
+        first = index * workload.gang
+        pods = [_pod(first + member, workload, scheduler, groups=True) for member in range(workload.gang)]
+        await self._create(_PODS.format(namespace), pods)
+
+    async def create_namespace(self, namespace: str) -> None:
+        await self._create("/api/v1/namespaces", [{"metadata": {"name": namespace}}])
+
+    async def bind_all(self, namespace: str, workload: Workload) -> float:
+        """Bare bindings of all the pods, as fast as the API server takes them; seconds it took."""
+        queue = list(range(workload.pods))
+
+        async def worker() -> None:
+            while queue:
+                index = queue.pop()
+                name = _pod_name(index, workload)
+                body = {
+                    "metadata": {"name": name},
+                    "target": {"kind": "Node", "name": f"node-{index % workload.nodes:05d}"},
+                }
+                await self.client.post(f"{_PODS.format(namespace)}/{name}/binding", body)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(worker() for _ in range(_IN_FLIGHT)))
+        return time.perf_counter() - started
+
+    async def wait_bound(self, namespace: str, count: int, seconds: float) -> bool:
+        """Until so many pods are bound; False when it takes longer than `seconds`."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.audit.bound(namespace) >= count:
+                return True
+            await asyncio.sleep(0.2)
+        return False
+
+    async def clear(self, namespace: str) -> None:
+        """Delete the pods and PodGroups, and wait until they are gone."""
+        grace = {"gracePeriodSeconds": 0}
+        await self.client.delete(_PODS.format(namespace), grace)
+        try:
+            await self.client.delete(_GROUPS.format(namespace))
+        except NotFoundError:
+            return
+
+    async def _create(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+        queue = list(reversed(bodies))
+
+        async def worker() -> None:
+            while queue:
+                await self.client.post(path, queue.pop())
+
+        await asyncio.gather(*(worker() for _ in range(_IN_FLIGHT)))
+
+
+@asynccontextmanager
+async def bench_cluster() -> AsyncIterator[BenchCluster]:
+    """Without controllers and kubelets, so that only scheduling costs; without the API server's own throttling."""
+    settings = Settings(
+        audit_log=True,
+        controllers=(),
+        simulate_nodes=False,
+        apiserver_flags=("--enable-priority-and-fairness=false", "--max-requests-inflight=0"),
+    )
+    async with ControlPlane(settings=settings) as plane:
+        await install(plane.kubectl)
+        client = await KubernetesClient.connect(plane.kubeconfig, qps=100_000, burst=100_000)
+        async with client:
+            yield BenchCluster(plane, client)
+
+
+def _pod_name(index: int, workload: Workload) -> str:
+    return f"gang-{index // workload.gang:06d}-{index % workload.gang}"
+
+
+def _group(index: int, workload: Workload) -> dict[str, Any]:
+    return {
+        "apiVersion": names.SCHEDULING_API,
+        "kind": "PodGroup",
+        "metadata": {"name": f"gang-{index:06d}"},
+        "spec": {"minMember": min(workload.gang, workload.pods - index * workload.gang), "queue": "default"},
+    }
+
+
+def _pod(index: int, workload: Workload, scheduler: str, *, groups: bool) -> dict[str, Any]:
+    annotations = {names.GROUP_NAME: f"gang-{index // workload.gang:06d}"} if groups else {}
+    return {
+        "metadata": {"name": _pod_name(index, workload), "annotations": annotations},
+        "spec": {
+            "schedulerName": scheduler,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [
+                {"name": "main", "image": "bench", "resources": {"requests": dict(workload.request)}},
+            ],
+        },
+    }

@@ -1,0 +1,71 @@
+"""The schedulers that are compared, as processes with limits that do not bind."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from volcano_py.local.ports import LOOPBACK, free_port
+from volcano_py.local.processes import ManagedProcess
+
+# Requests per second: more than one API server on this kind of machine answers.
+QPS = 10_000
+BURST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """How to start one scheduler. `command` may have {kubeconfig}, {directory} and {port} in it."""
+
+    name: str
+    scheduler_name: str
+    command: tuple[str, ...]
+
+    def process(self, kubeconfig: Path, directory: Path) -> ManagedProcess:
+        values = {"kubeconfig": str(kubeconfig), "directory": str(directory), "port": str(free_port(set()))}
+        return ManagedProcess(
+            self.name, [part.format(**values) for part in self.command], directory / f"{self.name}.log"
+        )
+
+
+def ours(*flags: str) -> Contender:
+    """This scheduler, as a cluster runs it."""
+    return Contender(
+        "volcano-py",
+        "volcano",
+        (
+            sys.executable,
+            "-m",
+            "volcano_py",
+            "run",
+            "--kubeconfig={kubeconfig}",
+            f"--listen-address={LOOPBACK}:{{port}}",
+            "--leader-elect=false",
+            f"--kube-api-qps={QPS}",
+            f"--kube-api-burst={BURST}",
+            *flags,
+        ),
+    )
+
+
+def kube_scheduler(binary: Path, directory: Path, kubeconfig: Path) -> Contender:
+    """kube-scheduler with its default plugins; it knows no gangs."""
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": QPS, "burst": BURST},
+    }
+    path = directory / "kube-scheduler.yaml"
+    path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    command = (str(binary), f"--config={path}", f"--bind-address={LOOPBACK}", "--secure-port={port}")
+    return Contender("kube-scheduler", "default-scheduler", command)
+
+
+def peer(command: str) -> Contender:
+    """Any other scheduler for pods with `schedulerName: volcano`, as one shell-like string."""
+    return Contender("peer", "volcano", tuple(shlex.split(command)))

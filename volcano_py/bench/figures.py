@@ -1,0 +1,150 @@
+"""What is measured of each scheduler, and how it is put together from the API server's audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One scheduler's figures under one load; seconds, bytes. `notes` holds what only some loads measure."""
+
+    scheduler: str
+    pods: int
+    seconds: float
+    pods_per_second: float
+    p50_seconds: float
+    p99_seconds: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+    notes: Mapping[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "scheduler": self.scheduler,
+            "pods": self.pods,
+            "seconds": self.seconds,
+            "pods_per_second": self.pods_per_second,
+            "p50_seconds": self.p50_seconds,
+            "p99_seconds": self.p99_seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "peak_rss_bytes": self.peak_rss_bytes,
+            **self.notes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """When pods were created and bound, seconds since the epoch, by namespace/name."""
+
+    created: Mapping[str, float]
+    bound: Mapping[str, float]
+
+    def latencies(self) -> np.ndarray:
+        """[pods] seconds from created to bound, of pods that have both."""
+        return np.array([moment - self.created[key] for key, moment in self.bound.items() if key in self.created])
+
+    @property
+    def last_bound(self) -> float:
+        return max(self.bound.values(), default=0.0)
+
+    @property
+    def first_bound(self) -> float:
+        return min(self.bound.values(), default=0.0)
+
+
+class _Ref(msgspec.Struct, rename="camel"):
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    stage: str = ""
+    verb: str = ""
+    stage_timestamp: datetime | None = None
+    object_ref: _Ref = msgspec.field(default_factory=_Ref)
+    response_status: _Status = msgspec.field(default_factory=_Status)
+
+
+_DECODER = msgspec.json.Decoder(_Entry)
+
+
+class AuditLog:
+    """Reads what was appended since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = b""
+        self._created: dict[str, float] = {}
+        self._bound: dict[str, float] = {}
+
+    def timeline(self, namespace: str) -> Timeline:
+        """Everything so far about the pods of one namespace."""
+        self._read()
+        prefix = f"{namespace}/"
+        return Timeline(
+            {key: moment for key, moment in self._created.items() if key.startswith(prefix)},
+            {key: moment for key, moment in self._bound.items() if key.startswith(prefix)},
+        )
+
+    def bound(self, namespace: str) -> int:
+        """How many pods of the namespace have been bound."""
+        return len(self.timeline(namespace).bound)
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = self._rest + file.read()
+            self._offset = file.tell()
+        *lines, self._rest = data.split(b"\n")
+        for line in lines:
+            if line:
+                self._take(_DECODER.decode(line))
+
+    def _take(self, entry: _Entry) -> None:
+        ref, moment = entry.object_ref, entry.stage_timestamp
+        if entry.stage != "ResponseComplete" or entry.verb != "create" or moment is None:
+            return
+        if ref.resource != "pods" or entry.response_status.code >= 300:
+            return
+        target = {"": self._created, "binding": self._bound}.get(ref.subresource)
+        if target is not None:
+            target[f"{ref.namespace}/{ref.name}"] = moment.timestamp()
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far."""
+    # proc(5): fields 14 and 15, counted after the command in parentheses; clock ticks are 1/100 s on Linux
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    return (int(text[11]) + int(text[12])) / 100
+
+
+def peak_rss(pid: int) -> int:
+    """The most memory a process has had, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def percentiles(latencies: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """The 50th and the 99th; 0 of nothing."""
+    if not len(latencies):
+        return 0.0, 0.0
+    return float(np.percentile(latencies, 50)), float(np.percentile(latencies, 99))

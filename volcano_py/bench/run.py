@@ -1,0 +1,65 @@
+"""Runs the benchmark that the command line asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from volcano_py.bench.cluster import BenchCluster, bench_cluster
+from volcano_py.bench.contenders import Contender, kube_scheduler, ours, peer
+from volcano_py.bench.figures import Run
+from volcano_py.bench.loads import Loads
+from volcano_py.bench.workload import Workload
+from volcano_py.local.binaries import ensure_binaries
+
+LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")
+
+# What the loads beside backlog and arrival are made of.
+_RESIDENT = 10_000  # pods that are bound already
+_PENDING = 1_000  # pods that wait when the process starts
+_STUCK = 3_000  # pods that fit nowhere
+_GANGS = 10  # gangs of 20 whose latency is measured at rest
+_REST_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs against one API server; `ceiling` is what bare bindings reach, in pods per second."""
+
+    ceiling: float | None
+    runs: tuple[Run, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"ceiling_pods_per_second": self.ceiling, "runs": [run.as_json() for run in self.runs]}
+
+
+async def compare(
+    workload: Workload, load: str, *, rate: float, peers: Sequence[str], with_kube_scheduler: bool
+) -> Comparison:
+    """One load for every contender in turn, on one API server."""
+    async with bench_cluster() as cluster:
+        await cluster.create_nodes(workload)
+        loads = Loads(cluster, workload)
+        ceiling = await loads.ceiling() if load in ("backlog", "arrival", "bare") else None
+        runs = [await _run(loads, load, each, rate) for each in _contenders(cluster, peers, with_kube_scheduler)]
+        return Comparison(ceiling, tuple(runs))
+
+
+def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_scheduler: bool) -> list[Contender]:
+    contenders = [ours()]
+    if with_kube_scheduler:
+        binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
+        contenders.insert(0, kube_scheduler(binary, cluster.plane.work_dir, cluster.kubeconfig))
+    contenders.extend(peer(command) for command in peers)
+    return contenders
+
+
+async def _run(loads: Loads, load: str, contender: Contender, rate: float) -> Run:
+    if load == "arrival":
+        return await loads.arrival(contender, rate)
+    if load == "restart":
+        return await loads.restart(contender, bound=_RESIDENT, pending=_PENDING)
+    if load == "rest":
+        return await loads.rest(contender, bound=_RESIDENT, stuck=_STUCK, gangs=_GANGS, seconds=_REST_SECONDS)
+    return await loads.backlog(contender, groups=load != "bare")
