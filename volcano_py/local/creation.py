@@ -6,7 +6,9 @@ every Node becomes a simulated one of the same size.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from enum import Enum, auto
 from typing import Any
 
 from volcano_py.local.controlplane import ControlPlane, wait_for_default_service_account
@@ -31,39 +33,50 @@ _MAKES_PODS = frozenset(
 )
 
 
+class _Step(Enum):
+    """What is created together."""
+
+    NAMESPACES = auto()
+    CRDS = auto()
+    NODES = auto()
+    PODS = auto()
+    WORKLOADS = auto()
+    OTHERS = auto()
+
+
 async def create_objects(control_plane: ControlPlane, documents: Iterable[dict[str, Any]]) -> None:
     """Create everything, in an order in which no object misses another; pods come last.
 
     Raises:
         LocalError: the API server refuses an object.
     """
-    nodes, namespaces, crds, pods, workloads, others = [], [], [], [], [], []
+    steps: defaultdict[_Step, list[dict[str, Any]]] = defaultdict(list)
     for document in documents:
-        kind = document.get("kind")
-        if kind == "Node":
-            nodes.append(_node(document))
-        elif kind == "Pod":
-            pods.append(_clean(document))
-        elif kind == "Namespace":
-            namespaces.append(_clean(document))
-        elif is_crd(document):
-            crds.append(_clean(document))
-        else:
-            (workloads if kind in _MAKES_PODS else others).append(_clean(document))
+        step = _step(document)
+        steps[step].append(_node(document) if step is _Step.NODES else _clean(document))
     kubectl, client = control_plane.kubectl, control_plane.client
-    await apply(kubectl, namespaces)
-    await apply_crds(kubectl, crds)
-    await apply(kubectl, others)
-    await client.create_many("/api/v1/nodes", nodes)
-    for namespace in namespaces:
+    await apply(kubectl, steps[_Step.NAMESPACES])
+    await apply_crds(kubectl, steps[_Step.CRDS])
+    await apply(kubectl, steps[_Step.OTHERS])
+    await client.create_many("/api/v1/nodes", steps[_Step.NODES])
+    for namespace in steps[_Step.NAMESPACES]:
         await wait_for_default_service_account(client, namespace["metadata"]["name"])
     # Not by kubectl, which takes seconds for every few hundred objects, and cannot create by generateName.
-    by_namespace: dict[str, list[dict[str, Any]]] = {}
-    for pod in pods:
-        by_namespace.setdefault(pod["metadata"].get("namespace") or "default", []).append(pod)
-    for name, members in by_namespace.items():
+    pods: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for pod in steps[_Step.PODS]:
+        pods[pod["metadata"].get("namespace") or "default"].append(pod)
+    for name, members in pods.items():
         await client.create_many(f"/api/v1/namespaces/{name}/pods", members)
-    await apply(kubectl, workloads)
+    await apply(kubectl, steps[_Step.WORKLOADS])
+
+
+def _step(document: dict[str, Any]) -> _Step:
+    kind = document.get("kind")
+    if is_crd(document):
+        return _Step.CRDS
+    if kind in _MAKES_PODS:
+        return _Step.WORKLOADS
+    return {"Namespace": _Step.NAMESPACES, "Node": _Step.NODES, "Pod": _Step.PODS}.get(str(kind), _Step.OTHERS)
 
 
 def _clean(document: dict[str, Any]) -> dict[str, Any]:

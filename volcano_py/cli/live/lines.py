@@ -1,0 +1,51 @@
+"""What changed between two overviews, a line each, for logs and other places where nothing can be redrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from volcano_py.cli.live.overview import SETTLED_PHASES, GroupRow, NodeRow, Overview, QueueRow
+from volcano_py.cli.live.tables import plain, resources_text
+
+_MOST_NAMES = 6
+
+
+def changes(before: Overview, after: Overview) -> Iterator[str]:
+    """Nodes that came and went, and the new state of every queue and PodGroup that changed."""
+    yield from _nodes(before.nodes, after.nodes)
+    queues = {queue.name: _queue(queue) for queue in before.queues}
+    for queue in after.queues:
+        if queues.get(queue.name) != (line := _queue(queue)):
+            yield line
+    groups = {group.key: _group(group) for group in before.groups}
+    for group in after.groups:
+        if groups.pop(group.key, "") != (line := _group(group)):
+            yield line
+    for gone in before.groups:
+        if gone.key in groups:
+            yield f"PodGroup {_name(gone)} is gone"
+
+
+def _nodes(before: tuple[NodeRow, ...], after: tuple[NodeRow, ...]) -> Iterator[str]:
+    known, now = {node.name for node in before}, {node.name for node in after}
+    for names, what in ((now - known, "new"), (known - now, "gone")):
+        if names:
+            listed = ", ".join(sorted(names)[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+            yield f"{len(names)} {'node' if len(names) == 1 else 'nodes'} {what}: {listed}"
+
+
+def _queue(queue: QueueRow) -> str:
+    ceiling = f", at most {resources_text(queue.capability)}" if queue.capability else ""
+    return f"Queue {queue.name}: {queue.state or 'no state yet'}, weight {queue.weight}{ceiling}"
+
+
+def _group(group: GroupRow) -> str:
+    done = f", {group.finished} done" if group.finished else ""
+    text = f"PodGroup {_name(group)}: {group.phase} in {group.queue}, {group.running}/{group.pods} pods running{done}"
+    if not group.why:
+        return text
+    return f"{text}; {'some wait' if group.phase in SETTLED_PHASES else 'waits'}: {plain(group.why)}"
+
+
+def _name(group: GroupRow) -> str:
+    return f"{group.name} ({group.owner})" if group.owner else group.name

@@ -1,0 +1,251 @@
+"""What is shown of a cluster, as frozen rows made from its objects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from volcano_py.api.names import DEFAULT_QUEUE, GROUP_NAME, POD_SCHEDULED, ROOT_QUEUE, UNSCHEDULABLE
+from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
+from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.operator.generated_group import NAME_PREFIX
+from volcano_py.state.axis import whole_units
+
+SETTLED_PHASES: Final = frozenset({"Running", "Completed"})
+"""Phases of a PodGroup that waits for nothing."""
+
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+Units = Mapping[str, int]
+"""Resource name → millicores, bytes or a count."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodRow:
+    """A pod. `phase` is `Terminating` from its deletion on, as in kubectl; `why` is what it is told while it waits."""
+
+    key: str
+    group: str
+    """namespace/name of its PodGroup, or ""."""
+    phase: str
+    node: str
+    labels: Mapping[str, str]
+    units: Units
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A queue, and how many of the pods in it and below it run. `depth` counts the queues above it, without root."""
+
+    name: str
+    depth: int
+    state: str
+    weight: int
+    allocated: Units
+    capability: Units
+    running: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A PodGroup; `why` it waits, or some of its pods do.
+
+    `name` is namespace/name; for a generated group it is its owner's, and `owner` the owner's kind.
+    """
+
+    key: str
+    name: str
+    owner: str
+    queue: str
+    phase: str
+    minimum: int
+    pods: int
+    bound: int
+    running: int
+    finished: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node: what it has, what the pods on it ask for, and which they are (namespace/name)."""
+
+    name: str
+    allocatable: Units
+    used: Units
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """What was told about an object (Kind/name), `count` times until now."""
+
+    at: datetime
+    warning: bool
+    about: str
+    reason: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One moment of the cluster; events oldest first."""
+
+    queues: tuple[QueueRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    nodes: tuple[NodeRow, ...] = ()
+    pods: tuple[PodRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+
+
+def overview(
+    *,
+    nodes: Iterable[Node],
+    queues: Iterable[Queue],
+    groups: Iterable[PodGroup],
+    pods: Iterable[PodRow],
+    events: Iterable[EventRow],
+) -> Overview:
+    """The rows: queues as a tree, PodGroups by age, the rest by name."""
+    sorted_pods = tuple(sorted(pods, key=lambda pod: pod.key))
+    members: defaultdict[str, list[PodRow]] = defaultdict(list)
+    for pod in sorted_pods:
+        members[pod.group].append(pod)
+    by_age = sorted(groups, key=lambda group: (group.metadata.created, group.metadata.key))
+    rows = tuple(_group_row(group, members[group.metadata.key]) for group in by_age)
+    return Overview(
+        queues=tuple(_queue_rows(queues, rows)),
+        groups=rows,
+        nodes=tuple(_node_rows(nodes, sorted_pods)),
+        pods=sorted_pods,
+        events=tuple(sorted(events, key=lambda event: event.at)),
+    )
+
+
+def pod_row(pod: Pod) -> PodRow:
+    """What is shown and counted of a pod."""
+    group = pod.metadata.annotations.get(GROUP_NAME, "")
+    told = next((each for each in pod.status.conditions if each.type == POD_SCHEDULED and each.status == "False"), None)
+    try:
+        units, _ = whole_units(pod_requests(pod.spec, pod.status.container_statuses), Rounding.UP)
+    except RequestError:
+        units = {}  # the scheduler tells it
+    return PodRow(
+        key=pod.metadata.key,
+        group=f"{pod.metadata.namespace}/{group}" if group else "",
+        phase="Terminating" if pod.metadata.deletion_timestamp else pod.status.phase,
+        node=pod.spec.node_name,
+        labels=pod.metadata.labels,
+        units=units,
+        why=told.message if told is not None and not pod.spec.node_name else "",
+    )
+
+
+def _group_row(group: PodGroup, pods: Sequence[PodRow]) -> GroupRow:
+    metadata = group.metadata
+    owner = metadata.controller if metadata.name.startswith(NAME_PREFIX) else None
+    phase = group.status.phase or "Pending"
+    return GroupRow(
+        key=metadata.key,
+        name=f"{metadata.namespace}/{owner.name if owner else metadata.name}",
+        owner=owner.kind if owner else "",
+        queue=group.spec.queue or DEFAULT_QUEUE,
+        phase=phase,
+        minimum=group.spec.min_member,
+        pods=len(pods),
+        bound=sum(bool(pod.node) for pod in pods),
+        running=sum(pod.phase == "Running" for pod in pods),
+        finished=sum(pod.phase in _FINISHED for pod in pods),
+        why=_why(group, phase, pods),
+    )
+
+
+def _why(group: PodGroup, phase: str, pods: Sequence[PodRow]) -> str:
+    if phase not in SETTLED_PHASES:
+        for condition in group.status.conditions:
+            if condition.type == UNSCHEDULABLE and condition.status == "True":
+                return condition.message
+    return next((pod.why for pod in pods if pod.why), "")
+
+
+def _queue_rows(queues: Iterable[Queue], groups: Iterable[GroupRow]) -> Iterator[QueueRow]:
+    by_name = {queue.metadata.name: queue for queue in queues}
+    running: defaultdict[str, int] = defaultdict(int)
+    pods: defaultdict[str, int] = defaultdict(int)
+    for group in groups:
+        for name in _with_ancestors(group.queue, by_name):
+            running[name] += group.running
+            pods[name] += group.pods
+    for name, depth in _tree(by_name):
+        queue = by_name[name]
+        allocated = _units(queue.status.allocated)
+        yield QueueRow(
+            name=name,
+            depth=depth,
+            state=queue.status.state,
+            weight=queue.spec.weight,
+            allocated={resource: units for resource, units in allocated.items() if resource != "pods"},
+            capability=_units(queue.spec.capability),
+            running=running[name],
+            pods=pods[name],
+        )
+
+
+def _with_ancestors(name: str, queues: Mapping[str, Queue]) -> Iterator[str]:
+    """The queue and those above it, each once even when they form a circle."""
+    seen: set[str] = set()
+    while name in queues and name not in seen:
+        seen.add(name)
+        yield name
+        name = queues[name].spec.parent
+
+
+def _tree(queues: Mapping[str, Queue]) -> Iterator[tuple[str, int]]:
+    """Each queue but root below its parent, with its depth; those without a way to root come last, at the top level."""
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(queues, reverse=True):
+        if name != ROOT_QUEUE:
+            children[queues[name].spec.parent or ROOT_QUEUE].append(name)
+    seen = {ROOT_QUEUE}
+    below = [(name, 0) for name in children[ROOT_QUEUE]]
+    while below:
+        name, depth = below.pop()
+        seen.add(name)
+        yield name, depth
+        below.extend((child, depth + 1) for child in children[name])
+    for name in sorted(queues.keys() - seen):
+        yield name, 0
+
+
+def _node_rows(nodes: Iterable[Node], pods: Iterable[PodRow]) -> Iterator[NodeRow]:
+    there: defaultdict[str, list[PodRow]] = defaultdict(list)
+    for pod in pods:
+        if pod.node and pod.phase not in _FINISHED:
+            there[pod.node].append(pod)
+    for node in sorted(nodes, key=lambda node: node.metadata.name):
+        used: defaultdict[str, int] = defaultdict(int)
+        for pod in there[node.metadata.name]:
+            for resource, units in pod.units.items():
+                used[resource] += units
+        yield NodeRow(
+            name=node.metadata.name,
+            allocatable=_units(node.status.allocatable),
+            used=dict(used),
+            pods=tuple(pod.key for pod in there[node.metadata.name]),
+        )
+
+
+def _units(amounts: ResourceList) -> dict[str, int]:
+    """What cannot be read is not shown; to complain is the scheduler's."""
+    try:
+        units, _ = whole_units({name: parse_quantity(text) for name, text in amounts.items()}, Rounding.DOWN)
+    except QuantityError:
+        return {}
+    return units

@@ -1,0 +1,72 @@
+"""When `volcano-py up --once` is done: what is still missing, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from volcano_py.api.reasons import Rank, Reason
+from volcano_py.cli.live.overview import GroupRow, Overview, PodRow
+from volcano_py.local.shipped import shipped
+
+SAMPLE: Final = shipped("examples") / "sample"
+
+# What the sample consists of (see its manifests), all in the namespace `default`.
+GANG_THAT_FITS: Final = ("default/train", 4)
+GANG_THAT_WAITS: Final = ("default/too-large", 3)
+BARE_POD: Final = "default/hello"
+DEPLOYMENT: Final = ("web", 3)
+
+
+def sample_lacks(seen: Overview) -> list[str]:
+    """What the sample still lacks: a gang, the pod and the Deployment run, the other gang waits whole and says why."""
+    return [*_running(seen), *_waiting(seen)]
+
+
+def lacks(seen: Overview) -> list[str]:
+    """What any workload still lacks to be at rest: every pod runs or has run, or waits as its PodGroup explains."""
+    return [missing for group in seen.groups for missing in _unrest(group)]
+
+
+def _running(seen: Overview) -> Iterator[str]:
+    name, size = GANG_THAT_FITS
+    yield from _all_run(f"the gang {name}", (pod for pod in seen.pods if pod.group == name), size)
+    yield from _all_run(f"the pod {BARE_POD}", (pod for pod in seen.pods if pod.key == BARE_POD), 1)
+    label, replicas = DEPLOYMENT
+    pods = (pod for pod in seen.pods if pod.labels.get("app") == label)
+    yield from _all_run(f"the Deployment default/{label}", pods, replicas)
+
+
+def _all_run(what: str, pods: Iterable[PodRow], wanted: int) -> Iterator[str]:
+    found = list(pods)
+    running = sum(pod.phase == "Running" for pod in found)
+    if running != wanted:
+        why = next((f": {pod.why}" for pod in found if pod.why), "")
+        yield f"{what}: {running} of {wanted} pods run{why}"
+
+
+def _waiting(seen: Overview) -> Iterator[str]:
+    name, size = GANG_THAT_WAITS
+    group = next((group for group in seen.groups if group.key == name), None)
+    if group is None or group.pods != size:
+        yield f"the gang {name}: {group.pods if group else 0} of {size} pods exist"
+    elif group.bound:
+        yield f"the gang {name}: {group.bound} of its pods have a node, although not all of them fit"
+    elif not _explains(group.why):
+        yield f"the gang {name}: its PodGroup does not say why it waits{f' ({group.why})' if group.why else ''}"
+
+
+def _explains(why: str) -> bool:
+    """Whether the scheduler has looked at the whole gang and says what is in its way."""
+    said = why.partition(":")[0]
+    return any(said == reason and Rank.NEVER_FITS <= reason.rank < Rank.NOT_EVALUATED for reason in Reason)
+
+
+def _unrest(group: GroupRow) -> Iterator[str]:
+    placed = group.bound - group.running - group.finished
+    if placed > 0:
+        yield f"PodGroup {group.name}: {placed} pods have a node and do not run yet"
+    if group.bound < group.pods and not group.why:
+        yield f"PodGroup {group.name}: {group.pods - group.bound} pods wait, and nothing says why"
+    if 0 < group.bound < min(group.minimum, group.pods):
+        yield f"PodGroup {group.name}: {group.bound} pods have a node, fewer than its minMember {group.minimum}"
