@@ -135,7 +135,10 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
 
 def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:
     """What admission would have filled in."""
-    if not isinstance(obj, Pod) or obj.spec.priority is not None:
+    if not isinstance(obj, Pod):
+        return obj
+    obj = _with_host_ports(obj)
+    if obj.spec.priority is not None:
         return obj
     name = obj.spec.priority_class_name
     found = priorities.get(name) or next(
@@ -145,6 +148,20 @@ def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObj
     policy = obj.spec.preemption_policy or (found.preemption_policy if found is not None else "")
     spec = msgspec.structs.replace(obj.spec, priority=value, preemption_policy=policy)
     return msgspec.structs.replace(obj, spec=spec)
+
+
+def _with_host_ports(pod: Pod) -> Pod:
+    """On the host's network every container port is a host port."""
+    if not pod.spec.host_network:
+        return pod
+    containers = [
+        msgspec.structs.replace(
+            container,
+            ports=[msgspec.structs.replace(port, host_port=port.container_port) for port in container.ports],
+        )
+        for container in pod.spec.containers
+    ]
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, containers=containers))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _REFRESH_ALL_ABOVE: Final = 0.25
 # Nodes planned ahead for a class; past some hundreds the sweep costs as much as it saves.
 _LONGEST_PLAN: Final = 512
+# Classes times nodes whose evaluation is kept, at some 20 bytes each; the oldest class is evaluated anew when asked.
+_MOST_KEPT: Final = 10_000_000
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
@@ -153,6 +155,8 @@ class Placer:
     def _state(self, task_class: TaskClass) -> _ClassState:
         state = self._states.get(task_class.row)
         if state is None:
+            if len(self._states) * self._nodes.size >= _MOST_KEPT:
+                del self._states[next(iter(self._states))]
             state = self._states[task_class.row] = self._evaluate(task_class)
             return state
         dirty = self._log[state.position :]

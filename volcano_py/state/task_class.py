@@ -140,7 +140,9 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
     def host(port: ContainerPort) -> tuple[str, str, int]:
         return (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
 
-    return tuple(sorted({host(port) for container in spec.containers for port in container.ports if port.host_port}))
+    sidecars = [container for container in spec.init_containers if container.restart_policy == "Always"]
+    lasting = [*spec.containers, *sidecars]
+    return tuple(sorted({host(port) for container in lasting for port in container.ports if port.host_port}))
 
 
 def _extras(spec: PodSpec) -> bytes:
