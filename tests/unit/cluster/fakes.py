@@ -290,6 +290,8 @@ class RecordingSink:
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         self.calls.append(("replace", *(_meta(obj).key for obj in objects)))
+        if self.poison in [_meta(obj).name for obj in objects]:
+            raise ValueError("this sink cannot digest one of these")
         self.objects = {_meta(obj).key: obj for obj in objects}
 
     def upsert(self, kind: str, obj: ApiObject) -> None:

@@ -250,6 +250,24 @@ async def test_nothing_is_repeated_after_the_lease_is_lost(
     assert len(api.requests) == 1
 
 
+async def test_nothing_leaves_once_the_fence_has_fallen_even_if_nobody_has_noticed_yet(
+    api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    leading = True
+    binder = Binder(client, outcomes, fence=lambda: leading, clock=clock, rng=random.Random(1))
+    api.on("POST", path("a") + "/binding", Reply(503), CREATED)
+    binder.submit([bind("a")])
+    await eventually(lambda: clock.asleep)
+
+    leading = False
+    binder.submit([bind("b")])
+    await eventually(binder.quiet.is_set, clock)
+
+    assert sorted(outcomes.lines) == ["failed a", "failed b"]
+    assert {str(error) for error in outcomes.errors} == {"bind: given up: the lease is lost"}
+    assert len(api.requests) == 1
+
+
 async def test_draining_waits_for_all_that_was_decided(
     api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:

@@ -89,6 +89,18 @@ async def test_a_lost_lease_stops_everything_that_has_not_left(
     assert outcomes.lines == ["failed a", "stays b"]
 
 
+async def test_behind_a_fallen_fence_nothing_but_events_is_written(
+    api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, door: asyncio.Event, clock: FakeClock
+) -> None:
+    live = LiveCluster(client, outcomes, component="volcano", fence=lambda: False, clock=clock)
+    live.apply(EFFECTS)
+
+    await live.drain(30)
+
+    assert {request.path for request in api.requests} <= {"/api/v1/namespaces/ns/events"}
+    assert sorted(outcomes.lines) == ["failed a", "stays b"]
+
+
 async def test_closing_gives_up_at_once_and_reports_it(
     api: FakeApi, live: LiveCluster, outcomes: RecordingOutcomes, door: asyncio.Event
 ) -> None:

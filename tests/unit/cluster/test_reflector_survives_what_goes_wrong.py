@@ -264,6 +264,38 @@ async def test_an_object_that_the_sink_cannot_digest_is_reported_and_stops_no_ot
     assert str(bad[0][3]) == "this sink cannot digest it"
 
 
+async def test_a_list_with_such_an_object_is_taken_one_by_one(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    bad: BadObjects = []
+    api.on("GET", PODS, page(10, pod("a", 1), pod("gone", 2)), page(20, pod("a", 12), pod("poison", 13), pod("b", 14)))
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    background(subject.run())
+    watch = await api.watch()
+    sink.poison = "poison"
+    await watch.send("ERROR", {"code": 410})
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert sink.versions == {"ns/a": "12", "ns/b": "14"}
+    assert [told[1] for told in bad] == ["ns/poison"]
+    assert subject.stats().unreadable == 1
+
+
+async def test_a_defect_in_handling_an_object_costs_a_new_list_and_no_more(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    def defective(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    api.on("GET", PODS, page(10), page(20, pod("b", 14)))
+    background(Reflector(client, POD, sink, on_bad_object=defective, clock=clock).run())
+    watch = await api.watch()
+    await watch.send("ADDED", unreadable("a", 11))
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert sink.versions == {"ns/b": "14"}
+
+
 async def test_a_list_that_is_none_is_tried_again(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

@@ -12,6 +12,8 @@ import orjson
 
 # An error page of a proxy may be long, and may hold what should not be in a log; a Status object's message is short.
 _LONGEST_MESSAGE = 500
+# API servers ask for seconds; a page of a proxy that asks for an hour must not stop us for an hour.
+_LONGEST_WAIT = 30.0
 
 
 class RequestError(Exception):
@@ -181,6 +183,6 @@ def _text(value: object) -> str:
 def _seconds(value: object) -> float:
     """A Retry-After in seconds; 0 for its other form, a date, which API servers do not send."""
     try:
-        return max(0.0, float(str(value)))
+        return min(_LONGEST_WAIT, max(0.0, float(str(value))))
     except ValueError:
         return 0.0

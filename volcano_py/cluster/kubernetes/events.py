@@ -33,7 +33,7 @@ CAPACITY: Final = 10_000
 """Waiting events; a `Scheduled` event for each pod of a large burst, and some room."""
 PATIENCE: Final = 5.0
 """Seconds that bindings may delay an event."""
-# All objects together, per second and at once: a tenth of what an API server on two cores can do.
+# All objects together, per second and at once: less than a tenth of what an API server on two cores can create.
 RATE: Final = 100.0
 BURST: Final = 500
 # One object, as client-go limits its recorders: 25 at once, then one in five minutes.

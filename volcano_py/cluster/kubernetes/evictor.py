@@ -21,9 +21,10 @@ from volcano_py.cluster.kubernetes.errors import (
     ConflictError,
     NotFoundError,
     RequestError,
+    StoppedError,
     UnprocessableError,
 )
-from volcano_py.cluster.kubernetes.workers import Pipeline
+from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline, always
 from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
@@ -59,11 +60,13 @@ class Evictor:
         *,
         in_flight: int = IN_FLIGHT,
         retries: RetryPolicy = RETRIES,
+        fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`emit` takes the events that tell of an eviction."""
+        """`emit` takes the events that tell of an eviction; `fence` is asked before one is begun (see `Binder`)."""
         self._client, self._outcomes, self._emit, self._retries = client, outcomes, emit, retries
+        self._fence = fence
         self._clock, self._rng = clock, rng or random.Random()
         self._pipeline: Pipeline[Evict] = Pipeline("evict", self._evict, self._fail, limit=in_flight, clock=clock)
         self._evicted = self._failed = 0
@@ -72,7 +75,7 @@ class Evictor:
         """Evict these, in this order. Once stopped, they are reported as failed at once."""
         self._pipeline.submit(evictions)
 
-    def stop_new(self, why: str = "the lease is lost") -> None:
+    def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Begin no eviction any more; those under way are finished."""
         self._pipeline.stop_new(why)
 
@@ -112,6 +115,8 @@ class Evictor:
 
     async def _mark(self, evict: Evict, path: str) -> None:
         """Say in the conditions what happens. A Job's podFailurePolicy reads them, so they come before the deletion."""
+        if not self._fence():
+            raise StoppedError("evict", LEASE_IS_OVER)
         now, message = rfc3339(self._clock.now()), f"{evict.action}: {evict.message}"
         conditions = [
             {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now}

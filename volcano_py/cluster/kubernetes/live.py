@@ -21,6 +21,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.events import EventRecorder, EventStats
 from volcano_py.cluster.kubernetes.evictor import Evictor, EvictorStats
 from volcano_py.cluster.kubernetes.status import Status, StatusStats, StatusWriter
+from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import ConditionLookup, Outcomes
 
 
@@ -48,16 +49,19 @@ class LiveCluster:
         component: str,
         known_condition: ConditionLookup | None = None,
         binds_in_flight: int = IN_FLIGHT,
+        fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`component` signs events: the scheduler's name. `known_condition`: see `StatusWriter`."""
+        """`component`, the scheduler's name, signs events. `known_condition`: see `StatusWriter`, `fence`: `Binder`."""
         self._clock = clock
-        self.binder = Binder(client, outcomes, in_flight=binds_in_flight, clock=clock, rng=rng)
+        self.binder = Binder(client, outcomes, in_flight=binds_in_flight, fence=fence, clock=clock, rng=rng)
         quiet = self.binder.quiet
         self.events = EventRecorder(client, component, quiet=quiet, clock=clock, rng=rng)
-        self.evictor = Evictor(client, outcomes, self.events.emit, clock=clock, rng=rng)
-        self.status = StatusWriter(client, quiet=quiet, known_condition=known_condition, clock=clock, rng=rng)
+        self.evictor = Evictor(client, outcomes, self.events.emit, fence=fence, clock=clock, rng=rng)
+        self.status = StatusWriter(
+            client, quiet=quiet, known_condition=known_condition, fence=fence, clock=clock, rng=rng
+        )
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Begin to carry these out, and return at once; within each sort the given order is kept."""
@@ -80,7 +84,7 @@ class LiveCluster:
         self.status.submit(statuses)
         self.events.submit(events)
 
-    def stop_new(self, why: str = "the lease is lost") -> None:
+    def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Begin nothing more, at once: another replica may be the leader. Queued binds and evictions are reported."""
         self.binder.stop_new(why)
         self.evictor.stop_new(why)

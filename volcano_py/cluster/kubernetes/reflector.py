@@ -21,14 +21,13 @@ from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import (
-    ApiError,
     GoneError,
     NotFoundError,
     RequestError,
     UnreachableError,
-    api_error,
 )
 from volcano_py.cluster.kubernetes.kinds import Kind
+from volcano_py.cluster.kubernetes.unreadable import Identity, RawEvent, identify, stream_error
 from volcano_py.cluster.kubernetes.versions import Versions, version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
@@ -45,25 +44,6 @@ _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
 
 _HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
-
-
-class _Identity(msgspec.Struct, rename="camel"):
-    """The least that is read from an object which cannot be read."""
-
-    name: Any = ""
-    namespace: Any = ""
-    uid: Any = ""
-    resource_version: Any = ""
-    annotations: Any = None
-
-
-class _Nameable(msgspec.Struct):
-    metadata: _Identity = msgspec.field(default_factory=_Identity)
-
-
-class _RawEvent(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +127,8 @@ class Reflector:
                 self._complain(error)
                 await self._pause(error)
             except Exception:
-                # The sink refused a whole list. Others follow their own kind; this one starts afresh.
-                log.exception("a list could not be taken over, trying again", kind=self.kind.name)
+                # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
+                log.exception("a resource could not be followed, trying again", kind=self.kind.name)
                 self.resource_version = ""
                 await self._pause(None)
 
@@ -158,6 +138,10 @@ class Reflector:
         self._complaint = str(error)
         hint = {"hint": _HINT_NOT_FOUND} if isinstance(error, NotFoundError) else {}
         getattr(log, level)("cannot follow a resource, trying again", kind=self.kind.name, error=str(error), **hint)
+
+    def _all_is_well(self) -> None:
+        self._backoff.reset()
+        self._complaint = ""
 
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
@@ -175,7 +159,6 @@ class Reflector:
         self._lists += 1
         self._listed_at = self._heard = self._clock.monotonic()
         self.resource_version = version
-        self._complaint = ""
         self.synced.set()
 
     async def _pages(self, page_size: int) -> tuple[list[ApiObject], dict[str, str], str]:
@@ -197,27 +180,34 @@ class Reflector:
                     try:
                         objects.append(self._named(self._decode_object(item)))
                     except msgspec.MsgspecError as error:
-                        identity = _identity(item)
-                        bad[_key(identity)] = str(identity.uid)
+                        identity = identify(item)
+                        bad[identity.key] = identity.uid
                         self._report(identity, error)
         return objects, bad, version
 
     def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
-        kind, versions = self.kind.name, self._versions
+        versions = self._versions
         kept = [key for key, uid in bad.items() if versions.uid_of(key) == uid]
-        if not kept:
-            self._sink.replace(kind, objects)
-        else:
-            # A replacement would take away the last readable version of objects that still exist.
+        self._unreadable = bad
+        # A replacement would take away the last readable version of objects that still exist.
+        if kept or not self._replaced(objects):
             named = {_meta(obj).key for obj in objects}
             for key, uid in versions.items():
                 if key not in named and key not in kept:
-                    self._sink.delete(kind, self._tombstone(key, uid))
+                    self._give(self._sink.delete, self._tombstone(key, uid))
             for obj in objects:
                 self._replace_namesake(_meta(obj))
-                self._sink.upsert(kind, obj)
+                self._give(self._sink.upsert, obj)
         versions.restart(((meta.key, meta.uid, meta.resource_version) for meta in map(_meta, objects)), version, kept)
-        self._unreadable = bad
+
+    def _replaced(self, objects: list[ApiObject]) -> bool:
+        """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""
+        try:
+            self._sink.replace(self.kind.name, objects)
+        except Exception:
+            log.exception("a list could not be taken over as a whole", kind=self.kind.name)
+            return False
+        return True
 
     # -- watch ---------------------------------------------------------------------------------------------------
 
@@ -251,7 +241,7 @@ class Reflector:
         if self._resync_is_due():
             self.resource_version = ""
         elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
-            self._backoff.reset()
+            self._all_is_well()
         elif self._events == events:
             raise UnreachableError("WATCH", self.kind.path, "the server ended the watch at once")
 
@@ -285,7 +275,7 @@ class Reflector:
             self._take_unusual(line, None)
             return
         self._events += 1
-        self._backoff.reset()
+        self._all_is_well()
         self._apply(event.type, event.object)
 
     def _apply(self, change: str, obj: ApiObject) -> None:
@@ -313,30 +303,30 @@ class Reflector:
     def _take_unusual(self, line: bytes, error: Exception | None) -> None:
         """A bookmark, an error of the server, or an object that cannot be read."""
         try:
-            event = msgspec.json.decode(line, type=_RawEvent)
+            event = msgspec.json.decode(line, type=RawEvent)
         except msgspec.MsgspecError as broken:
             raise UnreachableError("WATCH", self.kind.path, f"this is no event: {line[:100]!r}") from broken
         if event.type == "ERROR":
-            raise _stream_error(self.kind.path, bytes(event.object))
-        identity = _identity(event.object)
+            raise stream_error(self.kind.path, bytes(event.object))
+        identity = identify(event.object)
         if event.type == "BOOKMARK":
-            self._backoff.reset()
+            self._all_is_well()
         elif event.type == "DELETED":
             # Whatever else it holds, its name says what is gone.
             self._events += 1
             gone = ObjectMeta(
-                name=str(identity.name),
-                namespace=str(identity.namespace),
-                uid=str(identity.uid),
-                resource_version=str(identity.resource_version),
+                name=identity.name,
+                namespace=identity.namespace,
+                uid=identity.uid,
+                resource_version=identity.resource_version,
             )
             self._apply("DELETED", self.kind.type(**{"metadata": gone}))
             return
         elif error is not None:
             self._events += 1
-            self._unreadable[_key(identity)] = str(identity.uid)
+            self._unreadable[identity.key] = identity.uid
             self._report(identity, error)
-        self._advance(str(identity.resource_version))
+        self._advance(identity.resource_version)
 
     def _advance(self, version: str) -> None:
         """Resume after this version; never before one that was seen, should events come out of order."""
@@ -355,9 +345,9 @@ class Reflector:
             self._unreadable[meta.key] = meta.uid
             self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
 
-    def _report(self, identity: _Identity, error: Exception) -> None:
-        log.warning("an object cannot be read", kind=self.kind.name, object=_key(identity), error=str(error))
-        self._on_bad_object(self.kind.name, _key(identity), str(identity.uid), error)
+    def _report(self, identity: Identity, error: Exception) -> None:
+        log.warning("an object cannot be read", kind=self.kind.name, object=identity.key, error=str(error))
+        self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
 
     def _named(self, obj: Any) -> ApiObject:
         """Items of lists do not say their kind, and bare metadata says another."""
@@ -372,26 +362,6 @@ class Reflector:
 
 def _meta(obj: ApiObject) -> ObjectMeta:
     return cast(ObjectMeta, obj.metadata)  # type: ignore[attr-defined]
-
-
-def _identity(raw: msgspec.Raw) -> _Identity:
-    try:
-        return msgspec.json.decode(raw, type=_Nameable).metadata
-    except msgspec.MsgspecError:
-        return _Identity()
-
-
-def _key(identity: _Identity) -> str:
-    return f"{identity.namespace}/{identity.name}" if identity.namespace else str(identity.name)
-
-
-def _stream_error(path: str, status: bytes) -> ApiError:
-    """The error for a Status object that came as an event."""
-    try:
-        code = msgspec.json.decode(status, type=dict[str, Any]).get("code")
-    except msgspec.MsgspecError:
-        code = None
-    return api_error("WATCH", path, code if isinstance(code, int) else 500, status)
 
 
 def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:

@@ -12,7 +12,8 @@ import msgspec
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import Clock
 
-_VALID_FOR: Final = 600.0  # seconds; as often as kubectl asks anew what a server serves
+# Seconds. A CRD that loses the subresource is noticed by a 404; one that gains it would silently drop our patches.
+_VALID_FOR: Final = 600.0
 
 
 class _Resource(msgspec.Struct):

@@ -24,9 +24,9 @@ from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
 from volcano_py.cluster.kubernetes.coalescing import CoalescingQueue
-from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError, UnprocessableError
+from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError, StoppedError, UnprocessableError
 from volcano_py.cluster.kubernetes.resources import StatusPaths
-from volcano_py.cluster.kubernetes.workers import Workers, stand_back
+from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Workers, always, stand_back
 from volcano_py.cluster.protocol import ConditionLookup
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ PATIENCE: Final = 1.0
 # Seconds for which written content is trusted to be there still. Should someone else have changed it meanwhile, the
 # scheduler, which sees the object, asks again and is heard after this time.
 _TRUSTED_FOR: Final = 300.0
-_REMEMBERED: Final = 200_000  # objects
+_REMEMBERED: Final = 100_000  # objects
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -76,13 +76,14 @@ class StatusWriter:
         in_flight: int = IN_FLIGHT,
         capacity: int = CAPACITY,
         retries: RetryPolicy = RETRIES,
+        fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
         """`quiet` is set while there is nothing more urgent. `known_condition` tells the conditions that pods have now;
-        without it, a pod's first condition after a start counts as a transition."""
+        without it, a pod's first condition after a start counts as a transition. `fence`: see `Binder`."""
         self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
-        self._quiet = quiet
+        self._quiet, self._fence = quiet, fence
         self._known_condition = known_condition or (lambda _uid, _type: None)
         self._paths = StatusPaths(client, clock)
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity)
@@ -154,6 +155,8 @@ class StatusWriter:
             self._queue.release(key)
 
     async def _write(self, key: Key, update: Status) -> None:
+        if not self._fence():
+            raise StoppedError("status", LEASE_IS_OVER)
         try:
             match update:
                 case PodCondition():

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import structlog
 
@@ -16,6 +16,16 @@ from volcano_py.cluster.kubernetes.errors import StoppedError
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+
+Fence = Callable[[], bool]
+"""Whether this process may still write to the cluster; `LeaderElector.is_leader` is one."""
+
+LEASE_IS_OVER: Final = "the lease is lost"
+
+
+def always() -> bool:
+    """The fence of a process that needs no lease."""
+    return True
 
 
 class Workers(Generic[T]):
