@@ -177,7 +177,9 @@ class Session:
         """[R] sums of `per_job` [len(rows), R] by queue name, for all queues."""
         size = len(self.snapshot.queue_names)
         sums = np.zeros((size, per_job.shape[1]), dtype=per_job.dtype)
-        np.add.at(sums, self.ledger.jobs.queue[rows], per_job)
+        slots = self.ledger.jobs.queue[rows]
+        for column in range(per_job.shape[1]):  # column by column `add.at` is ten times as fast as on rows
+            np.add.at(sums[:, column], slots, per_job[:, column])
         return {name: sums[queue.slot] for name, queue in self.queues.items()}
 
     # -- refusals --------------------------------------------------------------------------------------------------
