@@ -31,6 +31,7 @@ class Drf(Plugin):
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
         self._total = ssn.total
+        self._totals = [float(amount) for amount in ssn.total.tolist()]
         # Own sums: a task that waits for resources to be released counts here, but not in the ledger's `allocated`.
         self._allocated = ssn.ledger.jobs.allocated.copy()
         self._shares = dominant_share(self._allocated, self._total)
@@ -56,4 +57,6 @@ class Drf(Plugin):
 
     def _book(self, row: int, amount: NDArray[np.int64]) -> None:
         self._allocated[row] += amount
-        self._shares[row] = dominant_share(self._allocated[row : row + 1], self._total)[0]
+        # `dominant_share` for a single row, once for every placement: plain floats are ten times as fast
+        parts = zip(self._allocated[row].tolist(), self._totals, strict=True)
+        self._shares[row] = max((float(held) / total for held, total in parts if total > 0), default=0.0)

@@ -122,6 +122,8 @@ class Gang(Plugin):
 
     def _missing(self, job: Job, statuses: NDArray[np.bool_]) -> int:
         """How many more tasks the roles want in these statuses; best-effort tasks count as they do for the job."""
+        if not job.info.min_task_member:
+            return 0  # by far the most frequent case
         return sum(role.missing for role in self._roles(job, statuses, with_best_effort=True))
 
     def _roles(self, job: Job, statuses: NDArray[np.bool_], *, with_best_effort: bool = False) -> Iterator[RoleCount]:

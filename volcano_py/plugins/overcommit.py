@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
+import numpy as np
+
 from volcano_py.api.explain import cluster_overcommitted
 from volcano_py.api.reasons import Reason
 from volcano_py.config.arguments import Arguments, argument
@@ -15,6 +17,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.axis import PODS
 
 
@@ -47,12 +50,8 @@ class Overcommit(Plugin):
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
         self._promises = promises = Promises(ssn)
-        columns = zip(
-            promises.minimum(promises.inqueue).T.tolist(),
-            promises.outstanding(promises.running).T.tolist(),
-            strict=True,
-        )
-        self._promised = [sum(inqueue) + sum(running) for inqueue, running in columns]
+        each = np.concatenate((promises.minimum(promises.inqueue), promises.outstanding(promises.running)))
+        self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
 
     def job_enqueueable(self, job: Job) -> Ballot:
         if job.min_resources is None:

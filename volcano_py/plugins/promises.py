@@ -46,8 +46,11 @@ class Promises:
 
     def minimum_of(self, row: int) -> list[int]:
         """[R] `minimum` of one job."""
-        amounts: list[int] = self.minimum(np.array([row], dtype=np.intp))[0].tolist()
-        return amounts
+        amounts = self._jobs.min_resources[row]
+        if self._gated is not None:
+            amounts = np.maximum(amounts - self._gated[row], 0)
+        units: list[int] = amounts.tolist()
+        return units
 
 
 def _gated_requests(ssn: Session) -> NDArray[np.int64] | None:

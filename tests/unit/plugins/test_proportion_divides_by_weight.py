@@ -110,12 +110,13 @@ def test_without_guarantees_all_that_want_more_stand_equally_high(total: int, qu
 
 
 @given(st.integers(1, 100), queues())
+@example(6, [(1, 0, 0), (2, 0, 4), (1, 2, 3)])
 def test_it_is_where_volcanos_rounds_lead_to(total: int, queues: Queues) -> None:
     """Round after round each queue gets its weight's part of what remains, within its bounds."""
     amounts = [0.0] * len(queues)
     remaining = float(total)
+    wanting = list(range(len(queues)))
     for _ in range(80):
-        wanting = [i for i, (_, _, cap) in enumerate(queues) if amounts[i] < cap]
         width = sum(queues[i][0] for i in wanting)
         if not width or remaining < 1e-9:
             break
@@ -124,6 +125,7 @@ def test_it_is_where_volcanos_rounds_lead_to(total: int, queues: Queues) -> None
             weight, guarantee, cap = queues[i]
             amounts[i] = max(min(amounts[i] + remaining * weight / width, cap), guarantee)
         remaining = max(remaining - (sum(amounts) - before), 0.0)
+        wanting = [i for i in wanting if amounts[i] < queues[i][2]]
     if sum(amounts) <= total + 1e-6:  # else his rounds hand out more than there is
         assert [float(amount) for amount in shares(total, queues)] == pytest.approx(amounts, abs=1e-5)
 
