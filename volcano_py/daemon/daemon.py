@@ -80,6 +80,7 @@ class Daemon:
             component=options.component,
             known_condition=self._state.pod_condition,
             binds_in_flight=options.binds_in_flight,
+            fence=self._is_leading,
         )
         self._configuration = LiveConfiguration(
             Reloader(
