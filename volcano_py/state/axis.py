@@ -19,8 +19,14 @@ MEMORY: Final = 1
 PODS: Final = 2
 _FIRST: Final = ("cpu", "memory", "pods")
 
-# Anybody who may create a pod can invent resource names; each costs a column in every table.
+# Each name costs a column in every table.
 MOST_RESOURCES: Final = 128
+# Anybody who may create a pod can invent resource names. So many are counted that pods or PodGroups alone bring up; the
+# rest of the axis is kept for what nodes offer and queues limit.
+MOST_ASKED: Final = 64
+
+LARGEST_SUM: Final = 2**56
+"""Cap on what queues and PodGroups speak of, many pods' worth: 64 PiB of memory, and sums of 60 of them fit."""
 
 UNLIMITED: Final = np.int64(2**62)
 """A ceiling that never binds. Sums of real amounts stay below it (api/quantity.LARGEST)."""
@@ -52,19 +58,19 @@ class ResourceAxis:
     def index(self, name: str) -> int | None:
         return self._index.get(name)
 
-    def with_names(self, names: Mapping[str, object]) -> ResourceAxis:
+    def with_names(self, names: Mapping[str, object], most: int = MOST_RESOURCES) -> ResourceAxis:
         """An axis that has all counted `names` too (itself when it has them already).
 
         Raises:
-            TooManyResourcesError: the axis would exceed MOST_RESOURCES.
+            TooManyResourcesError: the axis would exceed `most`.
         """
         new = sorted(name for name in names if name not in self._index and is_counted(name))
         if not new:
             return self
-        if len(self.names) + len(new) > MOST_RESOURCES:
+        if len(self.names) + len(new) > most:
             raise TooManyResourcesError(
                 f"resource {new[0]!r}: the cluster already uses {len(self.names)} resource names and at most"
-                f" {MOST_RESOURCES} are counted; use an existing name"
+                f" {most} are counted; use an existing name"
             )
         return ResourceAxis(self.names + tuple(new))
 
@@ -85,8 +91,10 @@ class ResourceAxis:
         }
 
 
-def whole_units(amounts: Mapping[str, Fraction], rounding: Rounding) -> tuple[dict[str, int], str | None]:
-    """Exact amounts as whole units (cpu in millicores), counted names only, capped at LARGEST.
+def whole_units(
+    amounts: Mapping[str, Fraction], rounding: Rounding, most: int = LARGEST
+) -> tuple[dict[str, int], str | None]:
+    """Exact amounts as whole units (cpu in millicores), counted names only, capped at `most`.
 
     Returns the units and the first name that had to be capped, if any.
     """
@@ -96,8 +104,8 @@ def whole_units(amounts: Mapping[str, Fraction], rounding: Rounding) -> tuple[di
         if not is_counted(name):
             continue
         unit = to_units(value, scale=1000 if name == "cpu" else 1, rounding=rounding)
-        if unit > LARGEST:
-            capped, unit = capped or name, LARGEST
+        if unit > most:
+            capped, unit = capped or name, most
         units[name] = unit
     return units, capped
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import blake2b
+
 import msgspec
 
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import ResourceAxis, TooManyResourcesError
+from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of
 
-# Distinct specifications remembered as a short cut to their class; cleared when full, as it only saves time.
+# Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
+# save time.
 _MOST_REMEMBERED = 4096
 
 
@@ -19,14 +23,15 @@ class ClassBook:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self.classes: list[TaskClass | None] = []
+        self._classes: list[TaskClass | None] = []
+        self._width = len(ledger.axis)
         self._by_key: dict[bytes, TaskClass] = {}
         self._remembered: dict[bytes, bytes] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
     def join(self, pod: Pod) -> TaskClass:
         """The pod's class, with one task more in it."""
-        short_cut = self._encoder.encode(_raw(pod))
+        short_cut = blake2b(self._encoder.encode(_raw(pod)), digest_size=16).digest()
         key = self._remembered.get(short_cut)
         found = self._by_key.get(key) if key is not None else None
         if found is None:
@@ -44,21 +49,29 @@ class ClassBook:
         table = self._ledger.classes
         table.tasks[row] -= 1
         if table.tasks[row] == 0:
-            gone = self.classes[row]
+            gone = self._classes[row]
             assert gone is not None
             del self._by_key[gone.key]
-            self.classes[row] = None
+            self._classes[row] = None
             table.free_row(row)
+
+    def all(self) -> list[TaskClass | None]:
+        """By row, each with its request as wide as the axis is now."""
+        axis = self._ledger.axis
+        if self._width != len(axis):
+            for row, known in enumerate(self._classes):
+                if known is not None and len(known.request) != len(axis):
+                    self._classes[row] = replace(known, request=axis.vector(dict(known.signature.units)))
+            self._width = len(axis)
+        return self._classes.copy()
 
     def _add(self, key: bytes, signature: Signature) -> TaskClass:
         units = dict(signature.units)
         problem = Refusal(*signature.problem) if signature.problem else None
         try:
-            axis = self._ledger.axis.with_names(units)
+            self._ledger.cover(units, MOST_ASKED)
         except TooManyResourcesError as error:
-            axis, problem = self._ledger.axis, Refusal(Reason.INVALID_POD, str(error))
-        if axis is not self._ledger.axis:
-            self._ledger.widen(axis)
+            problem = Refusal(Reason.INVALID_POD, str(error))
         table = self._ledger.classes
         row = table.new_row()
         request, nonzero = self._ledger.axis.vector(units), nonzero_vector(signature)
@@ -72,26 +85,10 @@ class ClassBook:
             best_effort=set(units) <= {"pods"} and problem is None,
             problem=problem,
         )
-        while len(self.classes) <= row:
-            self.classes.append(None)
-        self.classes[row] = self._by_key[key] = made
+        if row == len(self._classes):
+            self._classes.append(None)
+        self._classes[row] = self._by_key[key] = made
         return made
-
-
-def request_on(axis: ResourceAxis, task_class: TaskClass) -> TaskClass:
-    """The class with its request as wide as `axis`, which may have grown since the class was made."""
-    if len(task_class.request) == len(axis):
-        return task_class
-    units = dict(task_class.signature.units)
-    return TaskClass(
-        row=task_class.row,
-        key=task_class.key,
-        signature=task_class.signature,
-        request=axis.vector(units),
-        nonzero_request=task_class.nonzero_request,
-        best_effort=task_class.best_effort,
-        problem=task_class.problem,
-    )
 
 
 def _raw(pod: Pod) -> tuple[object, ...]:

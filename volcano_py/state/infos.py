@@ -10,8 +10,8 @@ from hashlib import blake2b
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, Pod, PodGroup, ResourceList, Taint
-from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
-from volcano_py.state.axis import UNLIMITED, IntVector, ResourceAxis, whole_units
+from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
+from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis, whole_units
 from volcano_py.state.task_class import Refusal
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
@@ -168,8 +168,10 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
     )
 
 
-def read_amounts(amounts: ResourceList, path: str, rounding: Rounding) -> tuple[dict[str, int], list[str]]:
-    """A resource list as whole units; what cannot be read is left out and told as `path.name: …`."""
+def read_amounts(
+    amounts: ResourceList, path: str, rounding: Rounding, most: int = LARGEST
+) -> tuple[dict[str, int], list[str]]:
+    """A resource list as whole units, capped at `most`; what cannot be read is left out and told as `path.name: …`."""
     parsed, problems = {}, []
     for name, text in amounts.items():
         try:
@@ -181,15 +183,15 @@ def read_amounts(amounts: ResourceList, path: str, rounding: Rounding) -> tuple[
             problems.append(f"{path}.{name}: {text} is negative; it counts as absent")
             continue
         parsed[name] = value
-    units, _ = whole_units(parsed, rounding)
+    units, _ = whole_units(parsed, rounding, most)
     return units, problems
 
 
 def ceiling(axis: ResourceAxis, units: Mapping[str, int]) -> IntVector:
-    """A ceiling as a row: absent names, and cpu or memory of 0, are UNLIMITED."""
+    """A ceiling as a row: absent names, cpu or memory of 0, and what is beyond any cluster are UNLIMITED."""
     row = axis.vector(units)
     for position, name in enumerate(axis.names):
-        if name not in units or (name in {"cpu", "memory"} and row[position] == 0):
+        if name not in units or row[position] >= LARGEST_SUM or (name in {"cpu", "memory"} and row[position] == 0):
             row[position] = UNLIMITED
     return row
 

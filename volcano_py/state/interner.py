@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+FREE: Final = "\0"
+"""Stands for the name of a slot that nobody holds; no API object can be called so."""
+
 
 class Interner:
-    """Name ↔ slot; a slot is never given to another name."""
+    """Name ↔ slot for as long as somebody holds it. Free slots go to the next new names, so that namespaces, queues
+    and roles that come and go leave nothing behind.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._slots: dict[str, int] = {}
+        self._holders: list[int] = []
+        self._free: list[int] = []
 
-    def slot(self, name: str) -> int:
-        found = self._slots.get(name)
-        if found is None:
-            found = self._slots[name] = len(self.names)
+    def take(self, name: str) -> int:
+        """The slot of the name, with one holder more."""
+        slot = self._slots.get(name)
+        if slot is None:
+            slot = self._new_slot(name)
+        self._holders[slot] += 1
+        return slot
+
+    def give_back(self, slot: int) -> None:
+        """One holder less."""
+        self._holders[slot] -= 1
+        if self._holders[slot] == 0:
+            del self._slots[self.names[slot]]
+            self.names[slot] = FREE
+            self._free.append(slot)
+
+    def _new_slot(self, name: str) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self.names[slot] = name
+        else:
+            slot = len(self.names)
             self.names.append(name)
-        return found
+            self._holders.append(0)
+        self._slots[name] = slot
+        return slot

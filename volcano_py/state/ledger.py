@@ -6,10 +6,12 @@ nowhere else, in the live state and inside a cycle alike. They are integers, so 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.axis import ResourceAxis
+from volcano_py.state.axis import MOST_RESOURCES, ResourceAxis
 from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
 from volcano_py.state.table import RESOURCES, Column, Table
 
@@ -149,11 +151,27 @@ class Ledger:
         clone.classes = self.classes.copy()
         return clone
 
+    def cover(self, names: Mapping[str, object], most: int = MOST_RESOURCES) -> None:
+        """Make columns for all counted `names`.
+
+        Raises:
+            TooManyResourcesError: there would be more than `most`; none was made.
+        """
+        axis = self.axis.with_names(names, most)
+        if axis is not self.axis:
+            self.widen(axis)
+
     def widen(self, axis: ResourceAxis) -> None:
         """Adopt an axis that has grown at its end."""
         self.axis = axis
         for table in (self.nodes, self.tasks, self.jobs, self.classes):
             table.widen(len(axis))
+
+    def fits(self, row: int, node: int) -> bool:
+        """Whether the node has free now what a task asks for; what it does not ask for may be short."""
+        request = self.classes.request[self.tasks.task_class[row]]
+        free = self.nodes.allocatable[node] - self.nodes.used[node]
+        return bool(((request <= free) | (request == 0)).all())
 
     def move_one(self, row: int, status: TaskStatus, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.objects import Node, PodGroup, Queue
+from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import ResourceAxis, TooManyResourcesError
+from volcano_py.state.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.task_class import Refusal
 
@@ -26,11 +26,19 @@ class NodeReading:
     allocatable: Mapping[str, int]
     problems: tuple[str, ...]
 
+    def differs_in_images_only(self, other: NodeReading) -> bool:
+        """Whether no pod can have become placeable: images move scores, and nodes pull them all the time."""
+        return replace(self, info=replace(self.info, images=other.info.images)) == other
+
 
 @dataclass(frozen=True, slots=True)
 class JobReading:
     info: JobInfo
     min_resources: Mapping[str, int] | None
+
+    def refused(self, problem: Refusal) -> JobReading:
+        """The same with a problem."""
+        return replace(self, info=replace(self.info, problem=problem))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,8 @@ def read_job(group: PodGroup, default_queue: str) -> JobReading:
     problem: Refusal | None = None
     units: dict[str, int] | None = None
     if group.spec.min_resources is not None:
-        units, unreadable = read_amounts(_quota_names(group.spec.min_resources), "spec.minResources", Rounding.UP)
+        amounts = _quota_names(group.spec.min_resources)
+        units, unreadable = read_amounts(amounts, "spec.minResources", Rounding.UP, LARGEST_SUM)
         if unreadable:
             problem = Refusal(Reason.INVALID_POD_GROUP, unreadable[0])
     if group.spec.sub_group_policy:
@@ -76,10 +85,16 @@ def read_job(group: PodGroup, default_queue: str) -> JobReading:
 def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
     """A queue on an axis that has the resource names it speaks of."""
     spec = queue.spec
-    capability, bad_capability = read_amounts(spec.capability, "spec.capability", Rounding.DOWN)
-    deserved, bad_deserved = read_amounts(spec.deserved, "spec.deserved", Rounding.DOWN)
-    guarantee, bad_guarantee = read_amounts(spec.guarantee.resource, "spec.guarantee.resource", Rounding.DOWN)
-    problems = bad_capability + bad_deserved + bad_guarantee
+    problems: list[str] = []
+
+    def amounts(field: str, given: ResourceList) -> dict[str, int]:
+        units, unreadable = read_amounts(given, f"spec.{field}", Rounding.DOWN, LARGEST_SUM)
+        problems.extend(unreadable)
+        return units
+
+    capability = amounts("capability", spec.capability)
+    deserved = amounts("deserved", spec.deserved)
+    guarantee = amounts("guarantee.resource", spec.guarantee.resource)
     try:
         axis = axis.with_names({**capability, **deserved, **guarantee})
     except TooManyResourcesError as error:

@@ -19,6 +19,7 @@ from volcano_py.api.objects import (
     PodSpec,
     PreferredSchedulingTerm,
     Toleration,
+    Volume,
 )
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
@@ -147,10 +148,14 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
 
 def _extras(spec: PodSpec) -> bytes:
     """Volumes, claims and spread constraints, encoded: only equality matters here."""
-    claims = [volume for volume in spec.volumes if volume.persistent_volume_claim or volume.ephemeral]
+    claims = [volume for volume in spec.volumes if _needs_claim(volume)]
     if not claims and not spec.resource_claims and not spec.topology_spread_constraints:
         return b""
     return msgspec.json.encode((claims, spec.resource_claims, spec.topology_spread_constraints))
+
+
+def _needs_claim(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None
 
 
 def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
@@ -163,7 +168,7 @@ def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
         feature = "spec.affinity.podAntiAffinity (required)"
     elif any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
         feature = "spec.topologySpreadConstraints (DoNotSchedule)"
-    elif any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes):
+    elif any(_needs_claim(volume) for volume in spec.volumes):
         feature = "spec.volumes with a PersistentVolumeClaim"
     elif spec.resource_claims:
         feature = "spec.resourceClaims (dynamic resource allocation)"

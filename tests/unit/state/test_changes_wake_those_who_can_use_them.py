@@ -1,0 +1,160 @@
+"""`on_change`: decisive when a decision may come out differently, quiet when only statuses move, silent otherwise."""
+
+from __future__ import annotations
+
+from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
+from tests.unit.state.watched import Watched, as_status, deleted, on, with_meta, with_spec, with_status
+from volcano_py.api.objects import (
+    Condition,
+    ContainerImage,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    Taint,
+)
+
+DECISIVE, QUIET = True, False
+FOREIGN = pod("f", cpu="1", scheduler="default-scheduler")
+
+
+def test_a_new_pod_of_ours_is_decisive() -> None:
+    watched = Watched(pod_group("g"))
+    watched.put(pod("a", group="g", cpu="1"))
+    assert watched.told() == [DECISIVE]
+
+
+def test_the_same_pod_again_is_no_change() -> None:
+    watched = Watched(pod_group("g"), pod("a", group="g", cpu="1"))
+    watched.put(pod("a", group="g", cpu="1"))
+    watched.put(as_status(pod("a", group="g", cpu="1"), "Pending", conditions=[Condition(type="Ready")]))
+    assert watched.told() == []
+
+
+def test_pods_of_others_that_come_and_start_unblock_nothing() -> None:
+    watched = Watched(node("n1"))
+    watched.put(FOREIGN, on(FOREIGN, "n1"), on(FOREIGN, "n1", "Running"))
+    assert watched.told() == []
+
+
+def test_pods_of_others_that_leave_make_room() -> None:
+    running = on(FOREIGN, "n1", "Running")
+    watched = Watched(node("n1"), running)
+    watched.put(deleted(running))
+    assert watched.told() == [DECISIVE]
+    watched.delete(running)
+    assert watched.told() == [DECISIVE]
+
+
+def test_a_pod_that_starts_moves_statuses_only() -> None:
+    waits = pod("a", group="g", cpu="1")
+    watched = Watched(node("n1"), pod_group("g"), on(waits, "n1"))
+    watched.put(on(waits, "n1", "Running"))
+    assert watched.told() == [QUIET]
+
+
+def test_a_pod_that_finishes_makes_room() -> None:
+    runs = pod("a", group="g", cpu="1", on="n1")
+    watched = Watched(node("n1"), pod_group("g"), runs)
+    watched.put(as_status(runs, "Succeeded"))
+    assert watched.told() == [DECISIVE]
+
+
+def test_a_finished_pod_that_is_cleaned_away_moves_statuses_only() -> None:
+    done = pod("a", group="g", cpu="1", on="n1", phase="Succeeded")
+    watched = Watched(node("n1"), pod_group("g"), done)
+    watched.delete(done)
+    assert watched.told() == [QUIET]
+
+
+def test_what_decides_about_a_pod_is_decisive() -> None:
+    gated = pod("a", group="g", cpu="1", gates=["wait"])
+    watched = Watched(pod_group("g", min_member=1), gated)
+    for changed in (
+        pod("a", group="g", cpu="1"),
+        pod("a", group="g", cpu="1", priority=7),
+        pod("a", group="g", cpu="2", priority=7),
+        pod("a", group="g", cpu="2", priority=7, role="worker"),
+        pod("a", group="other", cpu="2", priority=7, role="worker"),
+    ):
+        watched.put(changed)
+        assert watched.told() == [DECISIVE]
+
+
+def test_a_nodes_heartbeat_is_no_change() -> None:
+    watched = Watched(node("n1"))
+    version = watched.snapshot().nodes_version
+    watched.put(with_meta(node("n1"), resource_version="2", annotations={"beat": "2"}))
+    assert watched.told() == []
+    assert watched.snapshot().nodes_version == version
+
+
+def test_a_pulled_image_moves_scores_but_is_no_reason_to_decide() -> None:
+    watched = Watched(node("n1"))
+    version = watched.snapshot().nodes_version
+    plain = node("n1")
+    image = ContainerImage(names=["nginx"], size_bytes=10)
+    watched.put(with_status(plain, images=[image]))
+    assert watched.told() == []
+    assert watched.snapshot().nodes_version != version
+    assert watched.snapshot().nodes[0].images == {"nginx": 10}
+
+
+def test_a_node_that_gets_room_labels_or_loses_a_taint_is_decisive() -> None:
+    watched = Watched(node("n1", taints=[Taint(key="k", effect="NoSchedule")]))
+    for changed in (node("n1"), node("n1", cpu="9"), node("n1", cpu="9", labels={"zone": "a"})):
+        version = watched.snapshot().nodes_version
+        watched.put(changed)
+        assert watched.told() == [DECISIVE]
+        assert watched.snapshot().nodes_version != version
+
+
+def test_the_echo_of_our_own_status_is_no_change() -> None:
+    watched = Watched(pod_group("g", phase="Inqueue"))
+    told = Condition(type="Unschedulable", status="True")
+    watched.put(with_status(pod_group("g", phase="Inqueue"), conditions=[told]))
+    assert watched.told() == []
+    info = watched.snapshot().jobs[watched.job("g")]
+    assert info is not None
+    assert [condition.type for condition in info.conditions] == ["Unschedulable"]
+
+
+def test_a_group_with_another_minimum_is_decisive() -> None:
+    watched = Watched(pod_group("g", min_member=1))
+    watched.put(pod_group("g", min_member=2))
+    assert watched.told() == [DECISIVE]
+
+
+def test_a_queue_that_wishes_otherwise_is_decisive_and_its_counts_are_not() -> None:
+    watched = Watched(queue("q"))
+    watched.put(with_status(queue("q"), running=3))
+    assert watched.told() == []
+    watched.put(queue("q", state="Closed"))
+    assert watched.told() == [DECISIVE]
+    watched.put(queue("q", state="Closed", weight=2))
+    assert watched.told() == [DECISIVE]
+
+
+def test_a_priority_class_is_decisive_when_its_value_moves() -> None:
+    watched = Watched(priority_class("high", 5))
+    watched.put(with_meta(priority_class("high", 5), labels={"a": "b"}))
+    assert watched.told() == []
+    watched.put(priority_class("high", 6))
+    assert watched.told() == [DECISIVE]
+
+
+def test_a_quotas_usage_is_no_change() -> None:
+    plain = ResourceQuota(metadata=pod("q").metadata, spec=ResourceQuotaSpec(hard={"cpu": "4"}))
+    watched = Watched(plain)
+    watched.put(with_status(plain, used={"cpu": "2"}))
+    assert watched.told() == []
+    watched.put(with_spec(plain, hard={"cpu": "5"}))
+    assert watched.told() == [DECISIVE]
+
+
+def test_what_goes_is_decisive() -> None:
+    objects = [node("n1"), queue("q"), priority_class("high", 5), *gang("g", cpu="1")]
+    watched = Watched(objects)
+    for each in reversed(objects):
+        watched.delete(each)
+        assert watched.told() == [DECISIVE], each
+        watched.delete(each)
+        assert watched.told() == [], "it was gone already"

@@ -1,0 +1,288 @@
+"""Task classes: what makes two pods the same to the scheduler, and what they ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.sessions import pod
+from tests.unit.state.watched import Watched, with_spec, with_status
+from volcano_py.api.objects import (
+    Affinity,
+    Container,
+    ContainerPort,
+    ContainerStatus,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    PersistentVolumeClaimSource,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    ResourceRequirements,
+    SelectorRequirement,
+    Toleration,
+    TopologySpreadConstraint,
+    Volume,
+    WeightedPodAffinityTerm,
+)
+from volcano_py.api.reasons import Reason
+
+GI = 2**30
+
+
+def asks(**requests: str) -> ResourceRequirements:
+    return ResourceRequirements(requests=dict(requests))
+
+
+def with_containers(*containers: Container, init: list[Container] | None = None, name: str = "a", **spec: Any) -> Pod:
+    changed: Pod = with_spec(pod(name), containers=list(containers), init_containers=init or [], **spec)
+    return changed
+
+
+def request_of(changed: Pod) -> dict[str, int]:
+    """What the pod counts for, without its own place."""
+    watched = Watched(changed)
+    amounts = watched.state.ledger.axis.amounts(watched.class_of("a").request)
+    assert amounts.pop("pods") == 1
+    return amounts
+
+
+def problem_of(changed: Pod) -> tuple[Reason, str]:
+    problem = Watched(changed).class_of("a").problem
+    assert problem is not None
+    return problem.reason, problem.message
+
+
+# -- who shares a class -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(pod("b", cpu="1"), id="another name"),
+        pytest.param(pod("b", cpu="1000m"), id="the same amount written otherwise"),
+        pytest.param(pod("b", cpu="1", annotations={"volcano.sh/template-uid": "x"}), id="annotations"),
+        pytest.param(pod("b", cpu="1", labels={"app": "x"}), id="labels nobody looks at"),
+        pytest.param(pod("b", cpu="1", namespace="other"), id="another namespace"),
+        pytest.param(pod("b", cpu="1", priority=7, group="g", role="worker", gates=["g"]), id="place in its gang"),
+        pytest.param(pod("b", cpu="1", on="n1"), id="on a node"),
+    ],
+)
+def test_what_decides_nothing_splits_no_class(other: Pod) -> None:
+    assert Watched(pod("a", cpu="1"), other).classes() == 1
+
+
+LABELLED = pod("b", cpu="1", node_selector={"zone": "a"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(pod("b", cpu="2"), id="request"),
+        pytest.param(
+            with_containers(Container(resources=asks(**{"cpu": "1", "nvidia.com/gpu": "1"})), name="b"), id="device"
+        ),
+        pytest.param(LABELLED, id="node selector"),
+        pytest.param(pod("b", cpu="1", tolerations=[Toleration(operator="Exists")]), id="toleration"),
+        pytest.param(pod("b", cpu="1", host_ports=[80]), id="host port"),
+        pytest.param(pod("b", cpu="1", affinity=Affinity(node_affinity=NodeAffinity())), id="affinity"),
+        pytest.param(with_spec(pod("b"), containers=[Container(image="nginx", resources=asks(cpu="1"))]), id="image"),
+    ],
+)
+def test_what_decides_splits_classes_whatever_the_annotations_say(other: Pod) -> None:
+    same = {"volcano.sh/template-uid": "borrowed"}
+    mine = pod("a", cpu="1", annotations=same)
+    theirs = msgspec.structs.replace(other, metadata=msgspec.structs.replace(other.metadata, annotations=same))
+    assert Watched(mine, theirs).classes() == 2
+
+
+def test_the_order_of_a_node_selector_is_no_difference() -> None:
+    one = pod("a", node_selector={"a": "1", "b": "2"})
+    other = pod("b", node_selector={"b": "2", "a": "1"})
+    assert Watched(one, other).classes() == 1
+
+
+def test_labels_and_namespace_split_pods_that_look_at_each_other() -> None:
+    term = PodAffinityTerm(topology_key="zone")
+    social = Affinity(pod_anti_affinity=PodAffinity(required=[term]))
+    watched = Watched(
+        pod("a", affinity=social, labels={"app": "x"}),
+        pod("b", affinity=social, labels={"app": "x"}),
+        pod("c", affinity=social, labels={"app": "y"}),
+        pod("d", affinity=social, labels={"app": "x"}, namespace="other"),
+    )
+    assert watched.classes() == 3
+
+
+def test_a_class_goes_with_its_last_pod_and_its_row_is_used_again() -> None:
+    watched = Watched(pod("a", cpu="1"))
+    for index in range(300):
+        watched.put(pod("a", cpu=f"{index + 1}m"))
+    assert watched.classes() == 1
+    assert watched.snapshot().ledger.classes.size <= 2
+
+
+# -- what a pod asks for ------------------------------------------------------------------------------------------
+
+
+def test_containers_add_up() -> None:
+    changed = with_containers(
+        Container(name="a", resources=asks(cpu="1", memory="1Gi")), Container(name="b", resources=asks(cpu="500m"))
+    )
+    assert request_of(changed) == {"cpu": 1500, "memory": GI}
+
+
+def test_the_greediest_init_container_counts_when_it_asks_for_more_than_all_that_run() -> None:
+    changed = with_containers(
+        Container(resources=asks(cpu="1", memory="2Gi")),
+        init=[Container(resources=asks(cpu="3")), Container(resources=asks(memory="1Gi"))],
+    )
+    assert request_of(changed) == {"cpu": 3000, "memory": 2 * GI}
+
+
+def test_sidecars_add_to_what_runs_and_to_init_containers_after_them() -> None:
+    sidecar = Container(name="s", resources=asks(cpu="1"), restart_policy="Always")
+    changed = with_containers(
+        Container(resources=asks(cpu="2")),
+        init=[Container(resources=asks(cpu="3")), sidecar, Container(resources=asks(cpu="3"))],
+    )
+    assert request_of(changed) == {"cpu": 4000}, "the last init container runs beside the sidecar"
+
+
+def test_overhead_is_added_and_limits_stand_in_for_requests() -> None:
+    limited = Container(resources=ResourceRequirements(limits={"cpu": "2", "memory": "1Gi"}, requests={"cpu": "1"}))
+    assert request_of(with_containers(limited, overhead={"cpu": "250m"})) == {"cpu": 1250, "memory": GI}
+
+
+def test_pod_level_requests_take_the_place_of_the_containers() -> None:
+    changed = with_containers(Container(resources=asks(cpu="1", memory="1Gi")), resources=asks(cpu="4"))
+    assert request_of(changed) == {"cpu": 4000, "memory": GI}
+
+
+def test_while_a_resize_is_under_way_the_largest_amount_counts() -> None:
+    changed = with_containers(Container(name="c", resources=asks(cpu="1")))
+    granted = ContainerStatus(name="c", allocated_resources={"cpu": "2"}, resources=asks(cpu="3"))
+    assert request_of(with_status(changed, container_statuses=[granted])) == {"cpu": 3000}
+
+
+def test_fractions_of_a_unit_are_rounded_up() -> None:
+    changed = with_containers(Container(resources=asks(cpu="1.0001", memory="0.1")))
+    assert request_of(changed) == {"cpu": 1001, "memory": 1}
+
+
+def test_object_counts_are_not_scheduled() -> None:
+    counts = asks(**{"count/pods": "3", "requests.cpu": "4", "limits.cpu": "4", "made-up": "1"})
+    assert request_of(with_containers(Container(resources=counts))) == {}
+
+
+def test_a_pod_that_asks_for_nothing_is_best_effort() -> None:
+    watched = Watched(pod("a"), pod("b", cpu="0"), pod("c", cpu="1m"))
+    assert [watched.class_of(name).best_effort for name in "abc"] == [True, True, False]
+
+
+# -- what cannot be placed as it stands ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        pytest.param("-1", "-1 is negative; it must be 0 or more", id="negative"),
+        pytest.param("much", "'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)", id="no quantity"),
+        pytest.param("1Xi", "'1Xi' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)", id="unknown suffix"),
+        pytest.param("NaN", "'NaN' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)", id="not a number"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_told_with_its_field(amount: str, said: str) -> None:
+    reason, message = problem_of(with_containers(Container(resources=asks(cpu=amount))))
+    assert (reason, message) == (Reason.INVALID_POD, f"spec.containers[0].resources.requests.cpu: {said}")
+
+
+@pytest.mark.parametrize("amount", ["9E", "1e400", "2Ei", "1E20"])
+def test_an_absurd_amount_is_refused_and_cannot_overflow(amount: str) -> None:
+    changed = pod("a", memory=amount, on="n1")
+    reason, message = problem_of(changed)
+    assert reason is Reason.INVALID_POD
+    assert message == "asks for an impossible amount of memory (more than 2^50 units); lower the request"
+    watched = Watched(*[pod(f"p{index}", memory=amount, on="n1") for index in range(200)])
+    assert watched.on_node("n1")["memory"] == 200 * 2**50
+
+
+def test_a_pod_with_a_problem_is_not_taken_for_best_effort() -> None:
+    assert not Watched(with_containers(Container(resources=asks(cpu="much")))).class_of("a").best_effort
+
+
+ANTI = PodAffinity(required=[PodAffinityTerm(topology_key="zone")])
+CLAIM = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource(claim_name="data"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "feature"),
+    [
+        pytest.param({"affinity": Affinity(pod_affinity=ANTI)}, "spec.affinity.podAffinity (required)", id="affinity"),
+        pytest.param(
+            {"affinity": Affinity(pod_anti_affinity=ANTI)}, "spec.affinity.podAntiAffinity (required)", id="anti"
+        ),
+        pytest.param(
+            {"topology_spread_constraints": [TopologySpreadConstraint(topology_key="zone")]},
+            "spec.topologySpreadConstraints (DoNotSchedule)",
+            id="spread",
+        ),
+        pytest.param({"volumes": [CLAIM]}, "spec.volumes with a PersistentVolumeClaim", id="claim"),
+        pytest.param(
+            {"volumes": [Volume(name="v", ephemeral={})]}, "spec.volumes with a PersistentVolumeClaim", id="ephemeral"
+        ),
+        pytest.param(
+            {"resource_claims": [{"name": "gpu"}]}, "spec.resourceClaims (dynamic resource allocation)", id="dra"
+        ),
+    ],
+)
+def test_what_is_not_evaluated_yet_is_refused_and_named(spec: dict[str, Any], feature: str) -> None:
+    message = f"the pod uses {feature}, which this scheduler does not evaluate yet"
+    assert problem_of(with_spec(pod("a"), **spec)) == (Reason.UNSUPPORTED, message)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(
+            {"topology_spread_constraints": [TopologySpreadConstraint(when_unsatisfiable="ScheduleAnyway")]},
+            id="spread",
+        ),
+        pytest.param(
+            {"affinity": Affinity(pod_affinity=PodAffinity(preferred=[WeightedPodAffinityTerm(weight=1)]))},
+            id="affinity",
+        ),
+        pytest.param({"volumes": [Volume(name="scratch")]}, id="a volume without a claim"),
+    ],
+)
+def test_preferences_may_go_unheeded(spec: dict[str, Any]) -> None:
+    assert Watched(with_spec(pod("a"), **spec)).class_of("a").problem is None
+
+
+# -- readings ------------------------------------------------------------------------------------------------------
+
+
+def test_host_ports_are_told_with_address_and_protocol() -> None:
+    ports = [ContainerPort(host_port=53, protocol="UDP"), ContainerPort(host_port=80, host_ip="10.0.0.1")]
+    ports.append(ContainerPort(container_port=8080))
+    watched = Watched(with_containers(Container(ports=ports)))
+    assert watched.class_of("a").host_ports == (("0.0.0.0", "UDP", 53), ("10.0.0.1", "TCP", 80))
+
+
+def test_scoring_stands_in_for_requests_that_are_not_made() -> None:
+    watched = Watched(pod("a"), pod("b", cpu="1"))
+    assert watched.class_of("a").nonzero_request.tolist() == [100, 200 * 2**20]
+    assert watched.class_of("b").nonzero_request.tolist() == [1000, 200 * 2**20]
+
+
+def test_node_affinity_is_read_as_required_and_preferred() -> None:
+    terms = NodeSelector(
+        node_selector_terms=[NodeSelectorTerm(match_expressions=[SelectorRequirement(key="a", operator="Exists")])]
+    )
+    watched = Watched(pod("a", affinity=Affinity(node_affinity=NodeAffinity(required=terms))), pod("b"))
+    assert watched.class_of("a").required_node_affinity == terms
+    assert watched.class_of("a").preferred_node_affinity == []
+    assert watched.class_of("b").required_node_affinity is None

@@ -1,0 +1,206 @@
+"""Bindings and evictions count from the moment they are handed over, until the API server says otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.sessions import NAMESPACE, node, pod, pod_group
+from tests.unit.state.watched import Watched, deleted, on, with_meta
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import TaskStatus
+
+WAITS = pod("a", group="g", cpu="1")
+RUNS = pod("a", group="g", cpu="1", on="n1")
+UID = WAITS.metadata.uid
+
+
+@pytest.fixture
+def watched() -> Watched:
+    """A waiting pod and two nodes of 4 cpu."""
+    return Watched(node("n1", cpu="4"), node("n2", cpu="4"), pod_group("g"), WAITS)
+
+
+# -- bindings -----------------------------------------------------------------------------------------------------
+
+
+def test_an_assumed_binding_takes_room_and_counts_to_the_job(watched: Watched) -> None:
+    assert watched.state.assume_bound(UID, "n1")
+    assert (watched.status("a"), watched.place("a")) == (TaskStatus.BINDING, "n1")
+    assert watched.on_node("n1") == {"cpu": 1000}
+    assert watched.counts("g") == {TaskStatus.BINDING: 1}
+
+
+def test_an_older_picture_of_the_pod_does_not_undo_the_assumption(watched: Watched) -> None:
+    watched.state.assume_bound(UID, "n1")
+    watched.put(with_meta(WAITS, labels={"touched": "meanwhile"}))
+    assert (watched.status("a"), watched.place("a")) == (TaskStatus.BINDING, "n1")
+
+
+def test_the_watch_confirms_the_binding_without_need_for_a_decision(watched: Watched) -> None:
+    watched.state.assume_bound(UID, "n1")
+    watched.quiet()
+    watched.put(on(WAITS, "n1"))
+    assert watched.status("a") is TaskStatus.BOUND
+    assert watched.told() == [False]
+
+
+def test_the_watch_is_right_when_somebody_else_bound_the_pod(watched: Watched) -> None:
+    watched.state.assume_bound(UID, "n1")
+    watched.put(on(WAITS, "n2"))
+    assert (watched.status("a"), watched.place("a")) == (TaskStatus.BOUND, "n2")
+    assert watched.on_node("n1") == {}
+
+
+def test_a_failed_binding_gives_the_place_back_and_waits_its_time(watched: Watched) -> None:
+    now = watched.snapshot().now
+    watched.state.assume_bound(UID, "n1")
+    watched.quiet()
+    watched.state.bind_failed(UID, retry_at=now + 5)
+    assert (watched.status("a"), watched.place("a")) == (TaskStatus.PENDING, "")
+    assert watched.on_node("n1") == {}
+    assert watched.told() == [True]
+    assert watched.state.next_retry(now) == now + 5
+    assert watched.state.next_retry(now + 5) is None
+
+
+def test_a_binding_that_failed_as_far_as_we_know_but_happened_stays(watched: Watched) -> None:
+    now = watched.snapshot().now
+    watched.state.assume_bound(UID, "n1")
+    watched.put(on(WAITS, "n1"))
+    watched.state.bind_failed(UID, retry_at=now + 5)
+    assert watched.status("a") is TaskStatus.BOUND
+    assert watched.state.next_retry(now) is None
+
+
+def test_a_pod_that_got_bound_after_all_is_no_longer_waited_for(watched: Watched) -> None:
+    now = watched.snapshot().now
+    watched.state.assume_bound(UID, "n1")
+    watched.state.bind_failed(UID, retry_at=now + 5)
+    watched.put(on(WAITS, "n1"))
+    assert watched.state.next_retry(now) is None
+
+
+def test_what_is_gone_or_placed_already_is_not_bound(watched: Watched) -> None:
+    assert not watched.state.assume_bound("nobody", "n1")
+    watched.put(on(WAITS, "n2"))
+    assert not watched.state.assume_bound(UID, "n1")
+
+
+def test_nothing_is_bound_to_a_node_that_has_gone(watched: Watched) -> None:
+    watched.delete(node("n1"))
+    assert not watched.state.assume_bound(UID, "n1")
+    assert not watched.state.assume_bound(UID, "never-heard-of")
+    assert watched.status("a") is TaskStatus.PENDING
+    assert watched.nodes() == {"n2"}
+
+
+def test_nothing_is_bound_where_somebody_else_was_faster(watched: Watched) -> None:
+    watched.put(pod("daemon", cpu="3.5", on="n1", scheduler="default-scheduler"))
+    assert not watched.state.assume_bound(UID, "n1")
+    assert watched.status("a") is TaskStatus.PENDING
+
+
+def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Watched) -> None:
+    watched.put(pod("daemon", memory="65Gi", on="n1", scheduler="default-scheduler"))
+    assert watched.state.assume_bound(UID, "n1")
+
+
+def test_a_pod_that_is_deleted_while_it_is_bound_keeps_no_place(watched: Watched) -> None:
+    watched.state.assume_bound(UID, "n1")
+    watched.put(deleted(WAITS))
+    assert (watched.status("a"), watched.place("a")) == (TaskStatus.RELEASING, "")
+    watched.state.bind_failed(UID, retry_at=0)
+    assert watched.status("a") is TaskStatus.RELEASING
+    watched.delete(WAITS)
+    watched.state.bind_failed(UID, retry_at=0)
+    assert watched.pods() == set()
+
+
+# -- evictions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["Running", "Pending"], ids=["running", "bound"])
+def holder(request: pytest.FixtureRequest) -> Watched:
+    """A pod that holds a place on n1."""
+    return Watched(node("n1", cpu="4"), pod_group("g"), on(WAITS, "n1", request.param))
+
+
+def test_an_assumed_eviction_counts_as_releasing(holder: Watched) -> None:
+    assert holder.state.assume_evicted(UID)
+    assert holder.status("a") is TaskStatus.RELEASING
+    assert holder.on_node("n1", "used") == holder.on_node("n1", "releasing") == {"cpu": 1000}
+
+
+def test_a_victim_leaves_the_sums_of_its_job(holder: Watched) -> None:
+    holder.state.assume_evicted(UID)
+    snapshot = holder.snapshot()
+    assert not snapshot.ledger.jobs.allocated[holder.job("g")].any()
+
+
+def test_an_older_picture_does_not_undo_the_eviction(holder: Watched) -> None:
+    holder.state.assume_evicted(UID)
+    holder.put(RUNS)
+    assert holder.status("a") is TaskStatus.RELEASING
+
+
+def test_a_failed_eviction_puts_the_pod_back_as_the_api_server_has_it(holder: Watched) -> None:
+    before = holder.status("a")
+    holder.state.assume_evicted(UID)
+    holder.quiet()
+    holder.state.evict_failed(UID)
+    assert holder.status("a") is before
+    assert holder.on_node("n1", "releasing") == {}
+    assert holder.told() == [True]
+
+
+def test_a_failed_eviction_puts_back_what_was_seen_last() -> None:
+    watched = Watched(node("n1"), pod_group("g"), on(WAITS, "n1", "Pending"))
+    watched.state.assume_evicted(UID)
+    watched.put(RUNS)
+    watched.state.evict_failed(UID)
+    assert watched.status("a") is TaskStatus.RUNNING
+
+
+def test_an_eviction_that_failed_as_far_as_we_know_but_happened_stays(holder: Watched) -> None:
+    holder.state.assume_evicted(UID)
+    holder.put(deleted(RUNS))
+    holder.state.evict_failed(UID)
+    assert holder.status("a") is TaskStatus.RELEASING
+
+
+def test_what_is_gone_or_waits_is_not_evicted(watched: Watched) -> None:
+    assert not watched.state.assume_evicted("nobody")
+    assert not watched.state.assume_evicted(UID)
+    watched.state.evict_failed(UID)
+    assert watched.status("a") is TaskStatus.PENDING
+
+
+def test_a_finished_pod_ends_the_assumption(holder: Watched) -> None:
+    holder.state.assume_evicted(UID)
+    holder.put(on(WAITS, "n1", "Failed"))
+    holder.state.evict_failed(UID)
+    assert holder.status("a") is TaskStatus.FAILED
+    assert holder.state.drift() == 0
+
+
+# -- phases -------------------------------------------------------------------------------------------------------
+
+
+def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> None:
+    watched.put(pod_group("h", phase="Pending"))
+    watched.state.assume_phase(f"{NAMESPACE}/h", Phase.INQUEUE)
+    watched.quiet()
+    older = with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"})
+    watched.put(older)
+    assert watched.job_column("h", "phase") == Phase.INQUEUE
+    watched.put(pod_group("h", phase="Inqueue"))
+    assert watched.job_column("h", "phase") == Phase.INQUEUE
+    assert watched.told() == [], "the echo of what was written needs no cycle"
+    watched.put(pod_group("h", phase="Unknown"))
+    assert watched.job_column("h", "phase") == Phase.UNKNOWN
+    assert watched.told() == [True], "somebody else wrote this"
+
+
+def test_a_phase_is_assumed_for_existing_groups_only(watched: Watched) -> None:
+    watched.state.assume_phase("team/gone", Phase.RUNNING)
+    assert [key for key in watched.snapshot().job_keys if key] == ["team/g"]

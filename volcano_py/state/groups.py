@@ -1,0 +1,171 @@
+"""PodGroups: a job row each, also for a group that pods name before it exists; and the PriorityClasses they name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from volcano_py.api.objects import PodGroup, PriorityClass
+from volcano_py.api.reasons import Reason
+from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
+from volcano_py.state.change import Change, Shelf
+from volcano_py.state.infos import JobInfo
+from volcano_py.state.interner import Interner
+from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.readers import JobReading, read_job
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.task_class import Refusal
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject
+    from volcano_py.state.ledger import Ledger
+
+
+class Groups:
+    """Keeper of PodGroups.
+
+    Attributes:
+        infos: by row; None while the PodGroup does not exist.
+        keys: by row, namespace/name; "" for rows that are free.
+        namespaces: slots of the job table's `namespace` column.
+    """
+
+    def __init__(self, ledger: Ledger, queue_slots: Interner, priorities: PriorityClasses, default_queue: str) -> None:
+        self._ledger = ledger
+        self._queue_slots = queue_slots
+        self._priorities = priorities
+        self._default_queue = default_queue
+        self._shelf: Shelf[PodGroup] = Shelf()
+        self._rows: dict[str, int] = {}
+        self.infos: list[JobInfo | None] = []
+        self.keys: list[str] = []
+        self.namespaces = Interner()
+
+    def upsert(self, group: PodGroup) -> Change:
+        key = group.metadata.key
+        old = self._shelf.put(group)
+        row = self.row(key)
+        reading = self._read(group)
+        self.infos[row] = reading.info
+        wishes_moved = old is None or _wishes(old) != _wishes(group)
+        if wishes_moved:
+            self._write_wishes(row, group, reading)
+        status_moved = self._write_status(row, group, is_new=old is None)
+        return Change.DECISION if wishes_moved or status_moved else Change.NONE
+
+    def delete(self, group: PodGroup) -> Change:
+        if self._shelf.take(group) is None:
+            return Change.NONE
+        row, jobs = self._rows[group.metadata.key], self._ledger.jobs
+        jobs.known[row] = False
+        jobs.phase[row] = jobs.stored_phase[row] = Phase.NONE
+        self._queue_slots.give_back(int(jobs.queue[row]))
+        jobs.queue[row] = NOWHERE
+        self.infos[row] = None
+        self.forget_if_empty(row)
+        return Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [*self._shelf.all()]
+
+    def row(self, key: str) -> int:
+        """The row of a group, made for it when need be: pods may come before their PodGroup."""
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._ledger.jobs.new_row()
+            if row == len(self.infos):
+                self.infos.append(None)
+                self.keys.append("")
+            self.keys[row] = key
+            self._ledger.jobs.namespace[row] = self.namespaces.take(key.partition("/")[0])
+        return row
+
+    def forget_if_empty(self, row: int) -> None:
+        """Give back the row of a group that neither exists nor has pods."""
+        jobs = self._ledger.jobs
+        if not jobs.known[row] and not jobs.counts[row].any():
+            del self._rows[self.keys[row]]
+            self.keys[row] = ""
+            self.namespaces.give_back(int(jobs.namespace[row]))
+            jobs.free_row(row)
+
+    def assume_phase(self, key: str, phase: Phase) -> None:
+        row = self._rows.get(key)
+        if row is not None and self._ledger.jobs.known[row]:
+            self._ledger.jobs.phase[row] = phase
+
+    def reprioritise(self) -> None:
+        """PriorityClasses have changed."""
+        for row, info in enumerate(self.infos):
+            if info is not None:
+                self._ledger.jobs.priority[row] = self._priorities.value(info.priority_class)
+
+    def _read(self, group: PodGroup) -> JobReading:
+        reading = read_job(group, self._default_queue)
+        try:
+            self._ledger.cover(reading.min_resources or {}, MOST_ASKED)
+        except TooManyResourcesError as error:
+            return reading.refused(Refusal(Reason.INVALID_POD_GROUP, str(error)))
+        return reading
+
+    def _write_wishes(self, row: int, group: PodGroup, reading: JobReading) -> None:
+        jobs, before = self._ledger.jobs, int(self._ledger.jobs.queue[row])
+        jobs.queue[row] = self._queue_slots.take(reading.info.queue)
+        if before != NOWHERE:
+            self._queue_slots.give_back(before)
+        jobs.known[row] = True
+        jobs.min_member[row] = reading.info.min_member
+        jobs.created[row] = group.metadata.created
+        jobs.has_min_resources[row] = reading.min_resources is not None
+        jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
+        jobs.priority[row] = self._priorities.value(reading.info.priority_class)
+
+    def _write_status(self, row: int, group: PodGroup, *, is_new: bool) -> bool:
+        """Whether the phase is another than the one the scheduler goes by.
+
+        A phase that was handed to the status writer holds until the stored one moves: pictures from before the write
+        may still come in.
+        """
+        jobs, status = self._ledger.jobs, group.status
+        jobs.stored_counts[row] = (status.running, status.succeeded, status.failed)
+        stored = Phase.of(status.phase)
+        if not is_new and jobs.stored_phase[row] == stored:
+            return False
+        moved = jobs.phase[row] != stored
+        jobs.phase[row] = jobs.stored_phase[row] = stored
+        return bool(moved)
+
+
+class PriorityClasses:
+    """Keeper of PriorityClasses."""
+
+    def __init__(self) -> None:
+        self._shelf: Shelf[PriorityClass] = Shelf()
+
+    def upsert(self, priority_class: PriorityClass) -> Change:
+        old = self._shelf.put(priority_class)
+        if old is not None and _value(old) == _value(priority_class):
+            return Change.NONE
+        return Change.DECISION
+
+    def delete(self, priority_class: PriorityClass) -> Change:
+        return Change.NONE if self._shelf.take(priority_class) is None else Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [*self._shelf.all()]
+
+    def value(self, name: str) -> int:
+        """Value of the class of that name, else of the global default (the lowest, should there be two, as the API
+        server's admission takes it), else 0."""
+        named = self._shelf.get(name)
+        if named is not None:
+            return named.value
+        return min((item.value for item in self._shelf.all() if item.global_default), default=0)
+
+
+def _wishes(group: PodGroup) -> tuple[object, ...]:
+    """What of a PodGroup can alter a decision, beside its phase."""
+    return group.spec, group.metadata.annotations
+
+
+def _value(priority_class: PriorityClass) -> tuple[int, bool]:
+    return priority_class.value, priority_class.global_default

@@ -1,0 +1,234 @@
+"""Pods: a task row for each that counts, and what the scheduler has done to it before the API server says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from volcano_py.api.objects import ObjectMeta, Pod
+from volcano_py.state.change import Change
+from volcano_py.state.infos import TaskInfo, name_suffix, task_info, task_priority, tiebreak_of
+from volcano_py.state.interner import Interner
+from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.status import TaskStatus, status_of
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject, Condition
+    from volcano_py.state.class_book import ClassBook
+    from volcano_py.state.groups import Groups
+    from volcano_py.state.ledger import Ledger
+    from volcano_py.state.nodes import Nodes
+
+_FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
+# From one of these to another a pod takes no more and frees nothing.
+_SETTLING = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
+
+
+class Pods:
+    """Keeper of pods: of ours, and of everybody's that has a node.
+
+    A finished pod leaves its node at once and stays in its job, where it counts. A pod that was handed to the binder
+    counts as placed, and one that was handed to the evictor as leaving, until the API server says otherwise.
+
+    Attributes:
+        infos: by row; None for rows that are free.
+        roles: slots of the task table's `role` column; slot 0 is no role.
+    """
+
+    def __init__(
+        self, ledger: Ledger, classes: ClassBook, nodes: Nodes, groups: Groups, scheduler_names: Collection[str]
+    ) -> None:
+        self._ledger = ledger
+        self._classes = classes
+        self._nodes = nodes
+        self._groups = groups
+        self._scheduler_names = scheduler_names
+        self._rows: dict[str, int] = {}
+        self._uids: dict[str, str] = {}
+        self._told: dict[int, TaskStatus] = {}
+        """Row → what the API server says, for the pods whose status here is ahead of it."""
+        self.infos: list[TaskInfo | None] = []
+        self.roles = Interner()
+        self.roles.take("")
+
+    # -- pods as they come -------------------------------------------------------------------------------------------
+
+    def upsert(self, pod: Pod) -> Change:
+        uid, status = pod.metadata.uid, status_of(pod)
+        ousted = self._oust_namesake(pod)
+        ours = pod.spec.scheduler_name in self._scheduler_names
+        if not (ours or pod.spec.node_name):
+            return max(ousted, self._remove(uid))
+        info = task_info(pod, ours=ours)
+        grouped = ours and bool(info.group)
+        if status in _FINISHED and not grouped:
+            return max(ousted, self._remove(uid))
+        job = self._groups.row(f"{info.ref.namespace}/{info.group}") if grouped else NOWHERE
+        row = self._rows.get(uid)
+        if row is None:
+            self._write(self._new_row(pod), pod, info, status, job)
+            if ours and status is TaskStatus.PENDING:
+                return Change.DECISION
+            return max(ousted, Change.STATUS if grouped else Change.NONE)
+        before = self._essence(row)
+        self._ledger.book_one(row, -1)
+        self._write(row, pod, info, status, job)
+        after = self._essence(row)
+        if after == before:
+            return ousted
+        if after[1:] == before[1:] and before[0] in _SETTLING and after[0] in _SETTLING:
+            return max(ousted, Change.STATUS if grouped else Change.NONE)
+        return Change.DECISION
+
+    def delete(self, pod: Pod) -> Change:
+        return self._remove(pod.metadata.uid)
+
+    def known(self) -> list[ApiObject]:
+        refs = [info.ref for info in self.infos if info is not None]
+        return [Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)) for ref in refs]
+
+    def condition(self, uid: str) -> Condition | None:
+        """The pod's PodScheduled condition while it is False."""
+        row = self._rows.get(uid)
+        info = None if row is None else self.infos[row]
+        return None if info is None else info.condition
+
+    def _oust_namesake(self, pod: Pod) -> Change:
+        """A pod of the same name with another UID is gone: there can only be one."""
+        known = self._uids.get(pod.metadata.key)
+        return Change.NONE if known is None or known == pod.metadata.uid else self._remove(known)
+
+    def _new_row(self, pod: Pod) -> int:
+        tasks, meta = self._ledger.tasks, pod.metadata
+        row = self._rows[meta.uid] = tasks.new_row()
+        self._uids[meta.key] = meta.uid
+        if row == len(self.infos):
+            self.infos.append(None)
+        tasks.created[row] = meta.created
+        tasks.suffix[row] = name_suffix(meta.name)
+        tasks.tiebreak[row] = tiebreak_of(meta.uid)
+        return row
+
+    def _write(self, row: int, pod: Pod, info: TaskInfo, status: TaskStatus, job: int) -> None:
+        """Enter the pod into a row that is booked nowhere, and book it."""
+        tasks = self._ledger.tasks
+        old_class, old_role = int(tasks.task_class[row]), int(tasks.role[row])
+        old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
+        status, node = self._standing(row, status, pod.spec.node_name)
+        tasks.task_class[row] = self._classes.join(pod).row
+        tasks.role[row] = self.roles.take(info.role)
+        tasks.priority[row] = task_priority(pod)
+        tasks.job[row] = job
+        tasks.gated[row] = bool(info.gates)
+        tasks.status[row] = status
+        tasks.node[row] = node
+        self._ledger.book_one(row, 1)
+        if self.infos[row] is not None:
+            self._classes.leave(old_class)
+            self.roles.give_back(old_role)
+        self.infos[row] = info
+        if old_node not in (NOWHERE, node):
+            self._nodes.forget_if_empty(old_node)
+        if old_job not in (NOWHERE, job):
+            self._groups.forget_if_empty(old_job)
+
+    def _standing(self, row: int, told: TaskStatus, node_name: str) -> tuple[TaskStatus, int]:
+        """Status and node row of a pod that the API server tells to be so, heeding what we did to it meanwhile."""
+        if row in self._told:
+            assumed, node = TaskStatus(int(self._ledger.tasks.status[row])), int(self._ledger.tasks.node[row])
+            if told is TaskStatus.PENDING if assumed is TaskStatus.BINDING else told in _SETTLING:
+                self._told[row] = told
+                return assumed, node
+            del self._told[row]
+        return told, self._nodes.row(node_name) if node_name and told not in _FINISHED else NOWHERE
+
+    def _essence(self, row: int) -> tuple[object, ...]:
+        """What of a task can alter a decision or a status; status first."""
+        tasks, info = self._ledger.tasks, self.infos[row]
+        assert info is not None, "a row without a pod"
+        return (
+            int(tasks.status[row]),
+            int(tasks.node[row]),
+            int(tasks.task_class[row]),
+            int(tasks.job[row]),
+            int(tasks.priority[row]),
+            info.role,
+            info.gates,
+            info.preemptable,
+        )
+
+    def _remove(self, uid: str) -> Change:
+        row = self._rows.pop(uid, None)
+        if row is None:
+            return Change.NONE
+        tasks, info = self._ledger.tasks, self.infos[row]
+        assert info is not None, "a row without a pod"
+        if self._uids.get(info.key) == uid:
+            del self._uids[info.key]
+        finished = int(tasks.status[row]) in _FINISHED
+        node, job = int(tasks.node[row]), int(tasks.job[row])
+        self._ledger.book_one(row, -1)
+        self._classes.leave(int(tasks.task_class[row]))
+        self.roles.give_back(int(tasks.role[row]))
+        tasks.free_row(row)
+        self._told.pop(row, None)
+        self.infos[row] = None
+        if node != NOWHERE:
+            self._nodes.forget_if_empty(node)
+        if job != NOWHERE:
+            self._groups.forget_if_empty(job)
+        return Change.STATUS if finished else Change.DECISION
+
+    # -- what the scheduler itself has done ----------------------------------------------------------------------------
+
+    def assume_bound(self, uid: str, node_name: str) -> bool:
+        """See `ClusterState`."""
+        row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
+        if row is None or node is None or self._ledger.tasks.status[row] != TaskStatus.PENDING:
+            return False
+        if not self._ledger.fits(row, node):
+            return False
+        self._told[row] = TaskStatus.PENDING
+        self._ledger.move_one(row, TaskStatus.BINDING, node)
+        return True
+
+    def bind_failed(self, uid: str, retry_at: float) -> Change:
+        row = self._assumed(uid, TaskStatus.BINDING)
+        if row is None:
+            return Change.NONE
+        node = int(self._ledger.tasks.node[row])
+        self._ledger.move_one(row, self._told.pop(row), NOWHERE)
+        self._ledger.tasks.retry_at[row] = retry_at
+        self._nodes.forget_if_empty(node)
+        return Change.DECISION
+
+    def assume_evicted(self, uid: str) -> bool:
+        row = self._rows.get(uid)
+        if row is None:
+            return False
+        status = TaskStatus(int(self._ledger.tasks.status[row]))
+        if status not in (TaskStatus.BOUND, TaskStatus.RUNNING):
+            return False
+        self._told[row] = status
+        self._ledger.move_one(row, TaskStatus.RELEASING, int(self._ledger.tasks.node[row]))
+        return True
+
+    def evict_failed(self, uid: str) -> Change:
+        row = self._assumed(uid, TaskStatus.RELEASING)
+        if row is None:
+            return Change.NONE
+        self._ledger.move_one(row, self._told.pop(row), int(self._ledger.tasks.node[row]))
+        return Change.DECISION
+
+    def _assumed(self, uid: str, status: TaskStatus) -> int | None:
+        """The row of a pod that is in `status` by our own doing, not by the API server's word."""
+        row = self._rows.get(uid)
+        is_ahead = row is not None and row in self._told and self._ledger.tasks.status[row] == status
+        return row if is_ahead else None
+
+    def next_retry(self, after: float) -> float | None:
+        """The first moment past `after` at which a pod whose binding failed may be tried again."""
+        tasks = self._ledger.tasks
+        times = tasks.retry_at[: tasks.size]
+        ahead = times[(times > after) & (tasks.status[: tasks.size] == TaskStatus.PENDING)]
+        return float(ahead.min()) if len(ahead) else None
