@@ -319,7 +319,8 @@ class Opened:
 
     def evict(self, *pods: str, statement: Statement | None = None) -> Statement:
         """Evict running pods."""
-        statement = statement or self.ssn.statement()
+        if statement is None:
+            statement = self.ssn.statement()
         for name in pods:
             task = self.task(name)
             statement.evict(task.job, task.task_class, self.rows(name), "preempt", "test")
@@ -336,7 +337,8 @@ class Opened:
         return [effect.pod.name for effect in self.effects if isinstance(effect, Evict)]
 
     def _put(self, how: str, job: str, where: Mapping[str, str], statement: Statement | None) -> Statement:
-        statement = statement or self.ssn.statement()
+        if statement is None:
+            statement = self.ssn.statement()
         for name, node_name in where.items():
             task = self.task(name)
             nodes = np.array([self.node_row(node_name)], dtype=np.intp)

@@ -1,0 +1,102 @@
+"""Whatever is placed, promised, evicted and taken back: the plugins' own sums are those of the tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.sessions import Opened, gang, node, open_session, queue
+from volcano_py.framework.statement import Statement
+from volcano_py.plugins.drf import Drf
+from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.shares import dominant_share
+from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+
+JOBS = ("a", "b", "c")
+HOLDING = ALLOCATED_STATUSES | (np.arange(len(ALLOCATED_STATUSES)) == TaskStatus.PIPELINED)
+
+
+def opened() -> Opened:
+    def job(name: str, queue: str, **asked: Any) -> list[Any]:
+        return gang(name, pods=5, min_member=1, queue=queue, running_on=["n1", "n2"], **asked)
+
+    return open_session(
+        node("n1", cpu="32", devices={"nvidia.com/gpu": "8"}),
+        node("n2", cpu="32"),
+        queue("q1", weight=2),
+        queue("q2"),
+        job("a", "q1", cpu="2", memory="3Gi"),
+        job("b", "q1", cpu="1", devices={"nvidia.com/gpu": "1"}),
+        job("c", "q2", cpu="700m", memory="1Gi"),
+        tiers=[[Drf, Proportion]],
+    )
+
+
+def held(session: Opened, job: str) -> np.ndarray:
+    """[R] what a job's tasks hold or are promised, counted one by one."""
+    ledger, rows = session.ssn.ledger, session.ssn.tasks_of(session.job(job))
+    rows = rows[HOLDING[ledger.tasks.status[rows]]]
+    total: np.ndarray = ledger.classes.request[ledger.tasks.task_class[rows]].sum(axis=0)
+    return total
+
+
+def books(session: Opened) -> dict[str, Any]:
+    """What the plugins say."""
+    drf, told = session.plugin(Drf), session.plugin(Proportion).describe_queues()
+    return {
+        **{job: drf.job_order(session.job(job)) for job in JOBS},
+        **{name: (told[name]["share"], told[name]["overused"]) for name in ("q1", "q2")},
+    }
+
+
+def expected(session: Opened) -> dict[str, Any]:
+    """The same, from the tasks."""
+    told = session.plugin(Proportion).describe_queues()
+    shares: dict[str, Any] = {
+        job: float(dominant_share(held(session, job)[None], session.ssn.total)[0]) for job in JOBS
+    }
+    for name, jobs in (("q1", ("a", "b")), ("q2", ("c",))):
+        amounts = np.sum([held(session, job) for job in jobs], axis=0)
+        deserved = session.ssn.axis.vector(told[name]["deserved"])
+        shares[name] = (float(dominant_share(amounts[None], deserved)[0]), bool((deserved <= amounts).all()))
+    return shares
+
+
+def act(session: Opened, statement: Statement, what: str, job: str) -> None:
+    rows = session.ssn.tasks_of(session.job(job))
+    wanted = TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING
+    found = rows[session.ssn.ledger.tasks.status[rows] == wanted]
+    if not len(found):
+        return
+    (name,) = session.names(found[:1])
+    if what == "evict":
+        session.evict(name, statement=statement)
+    elif what == "place":
+        session.place(job, {name: "n1"}, statement)
+    else:
+        session.pipeline(job, {name: "n2"}, statement)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["place", "pipeline", "evict", "rollback", "commit"]), st.sampled_from(JOBS)), max_size=25
+)
+
+
+@given(STEPS)
+def test_sums_follow_the_tasks_and_a_discard_restores_them(steps: list[tuple[str, str]]) -> None:
+    session = opened()
+    statement, before = session.ssn.statement(), books(session)
+    for what, job in steps:
+        if what == "rollback":
+            statement.rollback(len(statement) // 2)
+        elif what == "commit":
+            statement.commit()
+            before = books(session)
+        else:
+            act(session, statement, what, job)
+        assert books(session) == expected(session)
+    statement.discard()
+    assert books(session) == before
