@@ -276,6 +276,7 @@ class Ledger:
             (self.nodes.releasing[: self.nodes.size], fresh.nodes.releasing),
             (self.nodes.pipelined[: self.nodes.size], fresh.nodes.pipelined),
             (self.nodes.nonzero_used[: self.nodes.size], fresh.nodes.nonzero_used),
+            (self.nodes.tasks[: self.nodes.size], fresh.nodes.tasks),
             (self.jobs.counts[: self.jobs.size], fresh.jobs.counts),
             (self.jobs.allocated[: self.jobs.size], fresh.jobs.allocated),
         )

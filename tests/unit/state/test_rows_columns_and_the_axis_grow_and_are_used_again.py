@@ -13,7 +13,6 @@ from volcano_py.api.objects import Container, Node, NodeStatus, ObjectMeta, Pod,
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import MOST_RESOURCES, ResourceAxis, TooManyResourcesError, canonical, is_counted
 
-
 ONE_TOO_MANY = (
     "resource 'example.com/last': the cluster already uses 64 resource names and at most 64 are counted; "
     "use an existing name"
