@@ -96,14 +96,16 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
 
 
 def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:
-    """Only what nodes refuse is `Unschedulable`: a node more would help, and autoscalers act on the word."""
+    """What a node more would help is `Unschedulable`, as autoscalers act on the word: what the nodes refuse, and jobs
+    that are kept out because the whole cluster is taken. What waits for its queue is `Undetermined`."""
     task_class = ssn.snapshot.classes[class_row]
     if task_class is not None and task_class.problem is not None:
         return PodVerdict(names.POD_REASON_ERROR, task_class.problem)
     error = ssn.fit_errors.get(job.row, {}).get(class_row)
     if error is not None:
         return PodVerdict(names.POD_REASON_UNSCHEDULABLE, error.refusal)
-    return PodVerdict(names.POD_REASON_UNDETERMINED, verdict)
+    is_full = verdict.reason is Reason.CLUSTER_OVERCOMMITTED
+    return PodVerdict(names.POD_REASON_UNSCHEDULABLE if is_full else names.POD_REASON_UNDETERMINED, verdict)
 
 
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
