@@ -9,9 +9,9 @@ import numpy as np
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.ordering import Heap
+from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
-from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -53,7 +53,7 @@ class Allocate(Action):
         by_queue, unfinished = self._collect(ssn)
         for work in unfinished:
             Turn(ssn, work, alone=False).take()
-        queues: Heap[QueueInfo] = Heap(ssn.queue_key, (ssn.queues[name] for name in by_queue))
+        queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
             queue = queues.pop()
             works = by_queue[queue.name]

@@ -7,9 +7,9 @@ import numpy as np
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
 from volcano_py.framework.ordering import Heap
+from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import Vote
-from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Phase
 
 
@@ -24,7 +24,7 @@ class Enqueue(Action):
 
     def execute(self, ssn: Session) -> None:
         waiting = self._collect(ssn)
-        queues: Heap[QueueInfo] = Heap(ssn.queue_key, (ssn.queues[name] for name in waiting))
+        queues = queue_order(ssn, (ssn.queues[name] for name in waiting))
         while queues:
             queue = queues.pop()
             jobs = waiting[queue.name]

@@ -46,6 +46,8 @@ def _refusal(plugin: str) -> Refusal:
 _CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "job_order": lambda _plugin, _job: 0,
     "queue_order": lambda _plugin, _queue: 0,
+    "queue_paths": lambda _plugin: {},
+    "branch_order": lambda _plugin, _path: 0,
     "task_order": lambda _plugin, rows: np.zeros(len(rows)),
     "job_valid": lambda plugin, _job: _refusal(plugin),
     "job_enqueueable": lambda plugin, _job: reject(Reason.PLUGIN_ERROR, _refusal(plugin).message),
@@ -67,6 +69,8 @@ _CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "on_allocate": lambda _plugin, _placement: None,
     "on_deallocate": lambda _plugin, _placement: None,
 }
+# Points that a switch gates under the name of another.
+_FLAG_LIKE: Final = {"queue_paths": "queue_order", "branch_order": "queue_order"}
 _KEEPS_BOOKS: Final = frozenset({"on_allocate", "on_deallocate", "job_enqueued"})
 
 
@@ -114,7 +118,7 @@ class Dispatch:
             for point in registry.points[entry.name]:
                 if point in _KEEPS_BOOKS and any(call.plugin is plugin for call in self.calls(point)):
                     continue
-                if entry.flags.allow("job_ready" if point == "tasks_to_ready" else point):
+                if entry.flags.allow(_FLAG_LIKE.get(point, point)):
                     self._calls.setdefault(point, []).append(Call(plugin, point, entry.tier, self.failures))
 
     def calls(self, point: str) -> list[Call]:

@@ -86,6 +86,22 @@ class Plugin:
         """Among queues, combined as `job_order`; then creation time and name decide."""
         raise NotImplementedError
 
+    def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
+        """Queue name → names of the nodes below the root down to the queue's own: the tree that queues stand in.
+
+        At most one plugin lays it; queues it leaves out stand below the root under their own name. `queue_order` then
+        only ranks queues (by priority, say) before the tree is asked.
+        """
+        raise NotImplementedError
+
+    def branch_order(self, path: tuple[str, ...]) -> Key:
+        """The key of a node of that tree among its siblings, as things stand; then the node's name decides."""
+        raise NotImplementedError
+
+    def branch_epoch(self) -> int:
+        """Grows when keys of nodes moved that are not on the path of the queue that was just served."""
+        return 0
+
     def task_order(self, rows: Rows) -> NDArray[np.float64]:
         """[K] keys for tasks of one job; then number at the end of the name, creation time and UID decide."""
         raise NotImplementedError
@@ -197,6 +213,8 @@ class Plugin:
 POINTS: Final = (
     "job_order",
     "queue_order",
+    "queue_paths",
+    "branch_order",
     "task_order",
     "job_valid",
     "job_enqueueable",

@@ -221,6 +221,20 @@ class Session:
         keys = [call(queue) for call in self.dispatch.calls("queue_order")]
         return (*keys, queue.created, queue.name)
 
+    def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """What is compared before the tree of queues is descended."""
+        return tuple(call(queue) for call in self.dispatch.calls("queue_order"))
+
+    def queue_paths(self) -> dict[str, tuple[str, ...]]:
+        """The tree of queues, as the plugin that owns it gives it."""
+        return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
+
+    def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple(call(path) for call in self.dispatch.calls("branch_order"))
+
+    def branch_epoch(self) -> int:
+        return sum(call.plugin.branch_epoch() for call in self.dispatch.calls("branch_order"))
+
     def ordered_tasks(self, rows: Rows) -> Rows:
         """The tasks in task order."""
         if len(rows) <= 1:
