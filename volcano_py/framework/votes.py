@@ -37,7 +37,7 @@ def reject(reason: Reason, message: str) -> Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many more tasks of a class a ceiling lets through, and what stops the next one."""
+    """How many more tasks of a class a ceiling lets through, and, when that is none, what stops it."""
 
     count: int
     refusal: Refusal | None = None

@@ -98,10 +98,10 @@ class Gang(Plugin):
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         """What a job, and each of its roles, has beyond the minimum; a gang is never cut below it."""
         jobs = self._tasks.job[candidates]
-        spared = self._surplus_of_roles(candidates, jobs)
+        victims = self._surplus_of_roles(candidates, jobs)
         surplus = self._jobs.counts[jobs][:, _READY].sum(axis=1) - self._jobs.min_member[jobs]
-        spared[spared] = place_in_group(jobs[spared]) < surplus[spared]
-        return spared
+        victims[victims] = place_in_group(jobs[victims]) < surplus[victims]
+        return victims
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)

@@ -304,12 +304,28 @@ def test_queues_end_up_with_what_they_deserve(
 
 def test_an_overused_queue_is_not_looked_at() -> None:
     session = opened(
-        queue("q1", capability={"cpu": "1"}),
+        queue("q1", capability={"cpu": "1", "pods": "1"}),
         pod_group("a", queue="q1", min_member=1),
         pod("a-0", group="a", cpu="1", on="n1"),
         pod("a-1", group="a", cpu="1"),
-        pods="1",
     )
     assert session.ssn.overused(session.ssn.queues["q1"])
     assert allocate(session) == {"q1": 1}
     assert session.binds == {}
+
+
+def test_in_a_cluster_without_nodes_jobs_learn_that_there_are_none() -> None:
+    """An autoscaler that starts from nothing needs to hear of them."""
+    session = open_session(queue("q1"), singles("a", 1, "q1"), tiers=[[Gang], [Proportion]], actions=[Allocate])
+    assert not session.ssn.overused(session.ssn.queues["q1"])
+    assert allocate(session) == {}
+    (error,) = session.ssn.fit_errors[session.job("a-0").row].values()
+    assert "there are no nodes" in error.refusal.message
+
+
+def test_a_cluster_that_one_queue_has_filled_in_every_respect_is_refused_by_the_nodes() -> None:
+    session = opened(queue("q1"), singles("a", 3, "q1", running=2), cpu="2", pods="2")
+    assert told(session)["q1"]["overused"]
+    allocate(session)
+    (error,) = session.ssn.fit_errors[session.job("a-2").row].values()
+    assert error.refusal.reason is Reason.NODES_REFUSE

@@ -66,7 +66,14 @@ class Proportion(Plugin):
         return -queue.priority, self._accounts[queue.name].share
 
     def overused(self, queue: QueueInfo) -> bool:
-        return self._accounts[queue.name].is_overused
+        """It holds all it deserves. Where it wants more and nothing but the cluster's size is in its way, nodes tell."""
+        account = self._accounts[queue.name]
+        return account.is_overused and not any(
+            wanted > held and ceiling >= total
+            for wanted, held, ceiling, total in zip(
+                account.request, account.held, account.ceiling, self._total, strict=True
+            )
+        )
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """Up to what the queue deserves.
