@@ -66,7 +66,7 @@ class Proportion(Plugin):
         return -queue.priority, self._accounts[queue.name].share
 
     def overused(self, queue: QueueInfo) -> bool:
-        """It holds all it deserves. Where it wants more and nothing but the cluster's size is in its way, nodes tell."""
+        """It holds all it deserves. Where it wants more and only the cluster's size is in its way, the nodes tell."""
         account = self._accounts[queue.name]
         return account.is_overused and not any(
             wanted > held and ceiling >= total
