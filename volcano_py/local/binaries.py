@@ -16,6 +16,7 @@ from volcano_py.local.cache import cache_root
 from volcano_py.local.errors import LocalError
 from volcano_py.local.progress import Progress
 from volcano_py.local.recipes import KUBERNETES_MINOR, RECIPES
+from volcano_py.local.toolchain import discard_leftovers
 
 CONTROL_PLANE_BINARIES = ("etcd", "kube-apiserver", "kubectl", "kwok", "kube-controller-manager")
 """What every control plane needs; kube-scheduler is built only for those who compare against it."""
@@ -88,17 +89,19 @@ def ensure_binaries(
     wanted = set(names)
     if unknown := wanted - RECIPES.keys():
         raise LocalError(f"no such binary: {', '.join(sorted(unknown))}; known are {', '.join(RECIPES)}")
-    # The recipes' order, whatever the caller's: what starts first is built first.
-    return {name: _ensure(name, environment, progress) for name in RECIPES if name in wanted}
-
-
-def _ensure(name: str, environment: Mapping[str, str], progress: Progress) -> Path:
     root = cache_root(environment)
-    return (
-        given_binary(name, environment, progress)
-        or cached_binary(RECIPES[name], root)
-        or build_binary(RECIPES[name], root, environment, progress)
-    )
+    found: dict[str, Path] = {}
+    built = False
+    # The recipes' order, whatever the caller's: what starts first is built first.
+    for name in (name for name in RECIPES if name in wanted):
+        path = given_binary(name, environment, progress) or cached_binary(RECIPES[name], root)
+        if path is None:
+            path = build_binary(RECIPES[name], root, environment, progress)
+            built = True
+        found[name] = path
+    if built:
+        discard_leftovers(root)
+    return found
 
 
 def given_binary(name: str, environment: Mapping[str, str], progress: Progress) -> Path | None:

@@ -11,7 +11,7 @@ from volcano_py.local import cache
 from volcano_py.local.errors import BinaryUnavailableError
 from volcano_py.local.progress import Progress
 from volcano_py.local.recipes import BUILD_ENVIRONMENT, Recipe
-from volcano_py.local.toolchain import ensure_toolchain
+from volcano_py.local.toolchain import building, ensure_toolchain
 
 _SHOWN_OUTPUT_CHARACTERS = 3000
 
@@ -42,7 +42,7 @@ def build_binary(recipe: Recipe, root: Path, environment: Mapping[str, str], pro
         progress.note(f"waiting for another process that builds {recipe.binary}")
 
     path = _cache_path(recipe, root)
-    with cache.exclusive(root / f"{path.parent.name}.lock", waiting):
+    with cache.exclusive(root / f"{path.parent.name}.lock", waiting), building(root):
         if not path.is_file():
             _build(recipe, root, environment, progress)
     return path

@@ -25,19 +25,46 @@ def cache_root(environment: Mapping[str, str]) -> Path:
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file `path`; other processes wait. `on_wait` is called once when somebody else holds it.
+    """Hold the lock file `path` alone; other processes wait. `on_wait` is called once when somebody else holds it.
 
-    The kernel drops the lock when its holder dies, so a killed build blocks nobody.
+    The kernel drops a lock when its holder dies, so a killed build blocks nobody.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with _opened(path) as descriptor:
+        if not _locks(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
             on_wait()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Hold the lock file `path` together with any number of others."""
+    with _opened(path) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def unshared(path: Path) -> Iterator[bool]:
+    """Whether nobody holds the lock file `path`; if so, nobody else can until the block ends. Never waits."""
+    with _opened(path) as descriptor:
+        yield _locks(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _locks(descriptor: int, operation: int) -> bool:
+    try:
+        fcntl.flock(descriptor, operation)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

