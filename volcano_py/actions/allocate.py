@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from volcano_py.api import explain
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.ordering import Heap
@@ -14,7 +16,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.task_class import TaskClass
+from volcano_py.state.task_class import Refusal, TaskClass
 
 
 @dataclass(slots=True, eq=False)
@@ -57,13 +59,23 @@ class Allocate(Action):
         while queues:
             queue = queues.pop()
             works = by_queue[queue.name]
-            if not works or ssn.overused(queue):
+            if not works:
+                continue
+            if ssn.overused(queue):
+                self._drop(ssn, queue, works)
                 continue
             work = works.pop()
             alone = not works and not queues
             if Turn(ssn, work, alone=alone).take() and len(work.tasks):
                 works.push(work)
             queues.push(queue)
+
+    @staticmethod
+    def _drop(ssn: Session, queue: QueueInfo, works: Heap[Work]) -> None:
+        """The queue has had its share; its jobs are told."""
+        refusal = Refusal(Reason.OVER_DESERVED, explain.queue_overused(queue.name))
+        for work in works:
+            ssn.note(work.job, refusal)
 
     def _collect(self, ssn: Session) -> tuple[dict[str, Heap[Work]], list[Work]]:
         """Work by queue, and the gangs that are bound in part."""

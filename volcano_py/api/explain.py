@@ -268,6 +268,13 @@ def cluster_overcommitted(
     )
 
 
+def queue_overused(queue: str) -> str:
+    return (
+        f"queue {queue} holds all it deserves of every resource: wait until jobs of the queue finish or others ask for "
+        "less, or raise its weight"
+    )
+
+
 def queue_closed(queue: str, state: str) -> str:
     return f"queue {queue} is {state} and starts no jobs: open it or choose another queue"
 

@@ -7,7 +7,7 @@ heap is always true.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -27,6 +27,10 @@ class Heap(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    def __iter__(self) -> Iterator[T]:
+        """All elements, in no order."""
+        return (element for _, _, element in self._heap)
 
     def push(self, element: T) -> None:
         self._pushes += 1
