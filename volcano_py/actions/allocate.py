@@ -14,6 +14,7 @@ from volcano_py.framework.ordering import Heap
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
+from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
