@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from volcano_py.api.names import SYSTEM_NAMESPACE
-from volcano_py.cli.live.display import display, log_line, say
+from volcano_py.cli.live.display import display, readable, say
 from volcano_py.cli.live.follower import DRAWING_SECONDS, Follower
 from volcano_py.cli.live.mirror import WATCHED, Mirror
 from volcano_py.cli.live.overview import Overview
@@ -125,12 +125,13 @@ class LocalCluster:
 
     async def _show(self, plane: ControlPlane, scheduler: SchedulerProcess) -> None:
         mirror = Mirror()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, mirror.changed.set)
         head = how_to_look_around(plane, scheduler, (await plane.client.get("/version"))["gitVersion"])
         async with await KubernetesClient.connect(plane.kubeconfig) as client:
             informers = Informers(client, mirror, WATCHED, resync_every=None)
             with display(self._out, head) as shown:
                 self.shown = True
-                follower = Follower(mirror, shown, lambda: log_line(scheduler.process.log_tail(1)))
+                follower = Follower(mirror, shown, lambda: readable(scheduler.process.log_tail(1)))
                 try:
                     await during(self._work(plane, informers, follower), informers.run(), follower.run())
                 except NotSettledError as error:

@@ -56,17 +56,21 @@ def _waiting(seen: Overview) -> Iterator[str]:
         yield f"the gang {name}: its PodGroup does not say why it waits{f' ({group.why})' if group.why else ''}"
 
 
-def _explains(why: str) -> bool:
-    """Whether the scheduler has looked at the whole gang and says what is in its way."""
-    said = why.partition(":")[0]
-    return any(said == reason and Rank.NEVER_FITS <= reason.rank < Rank.NOT_EVALUATED for reason in Reason)
-
-
 def _unrest(group: GroupRow) -> Iterator[str]:
-    placed = group.bound - group.running - group.finished
-    if placed > 0:
-        yield f"PodGroup {group.name}: {placed} pods have a node and do not run yet"
-    if group.bound < group.pods and not group.why:
+    starting = group.bound - group.running - group.finished
+    if starting > 0:
+        yield f"PodGroup {group.name}: {starting} pods have a node and do not run yet"
+    if group.bound < group.pods and _code(group.why) in ("", Reason.NOT_YET_EVALUATED):
         yield f"PodGroup {group.name}: {group.pods - group.bound} pods wait, and nothing says why"
     if 0 < group.bound < min(group.minimum, group.pods):
         yield f"PodGroup {group.name}: {group.bound} pods have a node, fewer than its minMember {group.minimum}"
+
+
+def _explains(why: str) -> bool:
+    """Whether the scheduler has looked at the whole gang and says what is in its way."""
+    code = _code(why)
+    return any(code == reason and Rank.NEVER_FITS <= reason.rank < Rank.NOT_EVALUATED for reason in Reason)
+
+
+def _code(why: str) -> str:
+    return why.partition(":")[0]

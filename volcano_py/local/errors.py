@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from volcano_py.local.shipped import shipped, shown
+
 WITHOUT_A_CLUSTER = (
-    "To try the scheduler without a cluster (no binaries, no network), run `volcano-py simulate --filename examples/`."
+    "To try the scheduler without a cluster (no binaries, no network), run"
+    f" `volcano-py simulate --filename {shown(shipped('examples') / 'sample')}`."
 )
 """The way out that every "cannot get a control plane" message names."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal
 
@@ -19,5 +20,6 @@ def shipped(folder: Literal["crds", "manifests", "examples"], package: Path = _P
 
 
 def shown(path: Path) -> str:
-    """The path as a user would type it: relative when it is below the working directory."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    """The path as one would type it in a shell: relative when it is below the working directory."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))

@@ -110,19 +110,18 @@ def say(out: Console, line: str) -> None:
     out.print(line, markup=False, soft_wrap=True)
 
 
-def log_line(text: str) -> str:
-    """The last line of a log for people: `10:15:02 info cycle done  cycle=12 bound=4` for a line of JSON."""
-    line = text.rstrip("\n").rpartition("\n")[2]
+def readable(line: str) -> str:
+    """A line of the daemon's JSON log for people, `10:15:02 info cycle  binds=4 pending=1`; any other as it is."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return line
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or "msg" not in record:
         return line
-    at, level, message = str(record.pop("ts", "")), record.pop("level", ""), record.pop("msg", "")
+    moment, level, message = (str(record.pop(field, "")) for field in ("ts", "level", "msg"))
     record.pop("logger", None)
     fields = " ".join(f"{name}={value}" for name, value in record.items())
-    return f"{at[11:19]} {level} {message}  {fields}".strip()
+    return f"{moment[11:19]} {level} {message}  {fields}".strip()
 
 
 def _print_tables(out: Console, seen: Overview) -> None:
