@@ -59,11 +59,11 @@ def _waiting(seen: Overview) -> Iterator[str]:
 def _unrest(group: GroupRow) -> Iterator[str]:
     starting = group.bound - group.running - group.finished
     if starting > 0:
-        yield f"PodGroup {group.name}: {starting} pods have a node and do not run yet"
+        yield f"PodGroup {group.name}: {starting} of {group.pods} pods have a node and do not run yet"
     if group.bound < group.pods and _code(group.why) in ("", Reason.NOT_YET_EVALUATED):
-        yield f"PodGroup {group.name}: {group.pods - group.bound} pods wait, and nothing says why"
+        yield f"PodGroup {group.name}: {group.pods - group.bound} of {group.pods} pods wait, and nothing says why"
     if 0 < group.bound < min(group.minimum, group.pods):
-        yield f"PodGroup {group.name}: {group.bound} pods have a node, fewer than its minMember {group.minimum}"
+        yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, fewer than its minMember {group.minimum}"
 
 
 def _explains(why: str) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 from rich.table import Table
 
 from volcano_py.cli.configuration import load_configuration
+from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.output import console, output_option, print_data
-from volcano_py.cluster.manifests import Document, ManifestError, read_paths, read_text, stored
+from volcano_py.cluster.manifests import ManifestError, stored
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
@@ -65,7 +65,7 @@ def simulate(
     configuration = load_configuration(scheduler_conf, registry)
     rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
     try:
-        items = stored(_documents(filenames))
+        items = stored(read_documents(filenames))
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
     result = Simulation(items, configuration, registry, rules=rules).run(cycles)
@@ -75,16 +75,6 @@ def simulate(
         print_data(result.as_json(), output)
     if cycles is None and not result.settled:
         raise click.ClickException(f"the cluster had not settled after {result.cycles} cycles")
-
-
-def _documents(filenames: tuple[Path, ...]) -> list[Document]:
-    documents: list[Document] = []
-    for filename in filenames:
-        if str(filename) == "-":
-            documents.extend(read_text(sys.stdin.read(), "standard input"))
-        else:
-            documents.extend(read_paths([filename]))
-    return documents
 
 
 def _print_tables(result: SimulationResult) -> None:
