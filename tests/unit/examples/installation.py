@@ -16,6 +16,17 @@ PROJECT: Final = Path(__file__).resolve().parents[3]
 PLUGINS: Final = PROJECT / "examples" / "plugins"
 
 
+def packages() -> list[Path]:
+    """The folders of all example packages."""
+    return sorted(path.parent for path in PLUGINS.glob("*/pyproject.toml"))
+
+
+def install_all(site: Path) -> None:
+    """`install` all of them."""
+    for package in packages():
+        install(package, site)
+
+
 def metadata(package: Path) -> dict[str, Any]:
     """The `project` table."""
     table: dict[str, Any] = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -9,21 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.examples.installation import PLUGINS, PROJECT, install, metadata
+from tests.unit.examples.installation import PROJECT, install_all, metadata, packages
 from volcano_py.config import parse_configuration
 from volcano_py.framework.registry import PLUGIN_GROUP
 from volcano_py.scheduler import builtin_registry
 
-PACKAGES = sorted(path.parent for path in PLUGINS.glob("*/pyproject.toml"))
-EACH = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+EACH = pytest.mark.parametrize("package", packages(), ids=lambda package: package.name)
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which all example packages are installed."""
     folder = tmp_path_factory.mktemp("site")
-    for package in PACKAGES:
-        install(package, folder)
+    install_all(folder)
     return folder
 
 
@@ -36,7 +34,7 @@ def python(*arguments: str, site: Path, at: Path) -> subprocess.CompletedProcess
 
 
 def test_there_is_an_example() -> None:
-    assert "spare-devices" in {package.name for package in PACKAGES}
+    assert "spare-devices" in {package.name for package in packages()}
 
 
 @EACH

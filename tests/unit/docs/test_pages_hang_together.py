@@ -1,0 +1,88 @@
+"""Links, and names of options and metrics in running text."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from urllib.parse import unquote
+
+import click
+import pytest
+
+from tests.unit.docs.pages import PAGES, PROJECT, Link, anchors, code_spans, links
+from volcano_py.cli.main import main
+from volcano_py.observe.metrics import CATALOGUE
+from volcano_py.scheduler import builtin_registry
+
+DOCUMENTATION = [page for page in PAGES if page.is_relative_to(PROJECT / "docs") or page.parent == PROJECT]
+LINKS = [link for page in PAGES for link in links(page)]
+
+
+def where(link: Link) -> Path:
+    """The file or folder that a link within the project leads to."""
+    path = unquote(link.target.partition("#")[0])
+    return (link.page.parent / path).resolve() if path else link.page
+
+
+@pytest.mark.parametrize("link", [link for link in LINKS if "://" not in link.target], ids=str)
+def test_it_leads_to_a_page_and_a_heading_that_exist(link: Link) -> None:
+    target, anchor = where(link), link.target.partition("#")[2]
+    assert target.exists(), f"{target} does not exist"
+    assert target.is_relative_to(PROJECT)
+    if anchor:
+        assert anchor in anchors(target), f"{target.name} has no heading for #{anchor}"
+
+
+@pytest.mark.parametrize("link", [link for link in LINKS if "://" in link.target], ids=str)
+def test_links_to_elsewhere_are_encrypted(link: Link) -> None:
+    assert link.target.startswith("https://")
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, to_visit = set(), [PROJECT / "README.md"]
+    while to_visit:
+        page = to_visit.pop()
+        if page not in reached and page.suffix == ".md":
+            reached.add(page)
+            to_visit += [where(link) for link in links(page) if "://" not in link.target]
+    assert not set(DOCUMENTATION) - reached
+
+
+def options(command: click.Command, context: click.Context) -> set[str]:
+    found = {name for param in command.params for name in (*param.opts, *param.secondary_opts)} | {"--help"}
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            found |= options(below, context)
+    return found
+
+
+@pytest.mark.parametrize("page", DOCUMENTATION, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_options_and_metrics_in_the_text_exist(page: Path) -> None:
+    known_options = options(main, click.Context(main))
+    known_metrics = {definition.name for section in CATALOGUE for definition in section.definitions}
+    for line, code in code_spans(page):
+        if found := re.fullmatch(r"(--[a-z][a-z-]+)(?:[= ].*)?", code):
+            assert found.group(1) in known_options, f"{page}:{line}: there is no {found.group(1)}"
+        if re.fullmatch(r"volcano_[a-z0-9_]+", code) and code != "volcano_py":
+            assert code in known_metrics, f"{page}:{line}: there is no metric {code}"
+
+
+def test_the_picture_of_the_layers_is_the_contract_of_imports() -> None:
+    """When this fails: python docs/images/layers.py."""
+    script = runpy.run_path(str(PROJECT / "docs" / "images" / "layers.py"))
+    assert (PROJECT / "docs" / "images" / "layers.svg").read_text(encoding="utf-8") == script["picture"]()
+
+
+def test_the_readme_lists_the_plugins_and_actions_that_are_there_and_those_that_are_not() -> None:
+    catalogue = builtin_registry().catalogue()
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    actions, plugins = (re.search(rf"^\| {name} \| (.+) \|$", text, re.MULTILINE) for name in ("Actions", "Plugins"))
+    assert actions is not None
+    assert plugins is not None
+    assert set(re.findall(r"`([^`]+)`", actions.group(1))) == set(catalogue.actions)
+    assert set(re.findall(r"`([^`]+)`", plugins.group(1))) == set(catalogue.plugins)
+    missing = set(re.findall(r"`([^`]+)`", text.partition("## Not there yet")[2].partition("\n## ")[0]))
+    assert catalogue.plugins_known_elsewhere | catalogue.actions_known_elsewhere <= missing
