@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict
-from volcano_py.api.report import CycleReport
+from volcano_py.api.report import CycleReport, PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.closing import Closing
 from volcano_py.framework.queue_reports import queue_reports
@@ -58,6 +58,9 @@ class Scheduler:
         self._seed = seed
         self._node_index: NodeIndex | None = None
         self._cycles = 0
+        # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
+        self._pending: tuple[PendingJob, ...] = ()
+        self._look_again_at = 0.0
 
     def run_cycle(
         self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
@@ -88,8 +91,10 @@ class Scheduler:
 
         # 3. Close: plugins first, then statuses.
         close_seconds = ssn.dispatch.life("on_session_close", ssn)
-        closing = Closing(ssn, cycle)
+        closing = Closing(ssn, cycle, decided=decide)
         tally(closing.effects())
+        if decide:
+            self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
 
         # 4. Report.
         tasks = ssn.ledger.tasks
@@ -109,12 +114,12 @@ class Scheduler:
             evictions=tally.evictions,
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
-            pending=tuple(closing.pending),
-            unschedulable_tasks=sum(job.pending for job in closing.pending),
+            pending=self._pending,
+            unschedulable_tasks=sum(job.pending for job in self._pending),
             plugin_errors=dict(ssn.dispatch.failures.counts),
             seed=seed,
             pipelined_tasks=_pipelined(ssn),
-            look_again_at=closing.look_again_at,
+            look_again_at=self._look_again_at,
         )
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
 _FINISHED = np.flatnonzero(FINISHED_STATUSES)
 _COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_STICKY = (Phase.INQUEUE, Phase.UNKNOWN)
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
 # Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
 # PodGroup or a queue is not worth a word.
@@ -39,9 +40,11 @@ _GRACE = 2.0
 class Closing:
     """Works out the statuses of one finished cycle."""
 
-    def __init__(self, ssn: Session, cycle: str) -> None:
+    def __init__(self, ssn: Session, cycle: str, *, decided: bool = True) -> None:
+        """`decided`: whether the actions have run, so that it is known why things wait."""
         self._ssn = ssn
         self._cycle = cycle
+        self._decided = decided
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
         self.look_again_at = 0.0
@@ -51,8 +54,9 @@ class Closing:
         told: list[Effect] = []
         for job in self._jobs_to_judge():
             told.extend(self._judge(job))
-        told.extend(self._jobs_without_queue())
-        told.extend(self._pods_without_group())
+        if self._decided:
+            told.extend(self._jobs_without_queue())
+            told.extend(self._pods_without_group())
         told.extend(self._queues())
         return told
 
@@ -86,7 +90,7 @@ class Closing:
         unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
         enough = (scheduled >= jobs.min_member) & (scheduled > 0)
         complete = enough & (finished == scheduled) & ~unplaced
-        phases = np.where(jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
+        phases = np.where(np.isin(jobs.phase, _STICKY), jobs.phase, Phase.PENDING)
         phases = np.where(enough, Phase.RUNNING, phases)
         result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
         return result
@@ -98,9 +102,13 @@ class Closing:
 
     def _judge(self, job: Job) -> Iterator[Effect]:
         ssn = self._ssn
-        ready = ssn.job_ready(job)
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
-        conditions = job.info.conditions
+        conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
+        if not self._decided:
+            # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
+            yield from self._status(job.info, phase, conditions, counts)
+            return
+        ready = ssn.job_ready(job)
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
         if waits or not ready or not job.tasks:
@@ -111,20 +119,27 @@ class Closing:
         elif verdict is not None and not filled_by_leavers:
             if job.count(TaskStatus.RUNNING):
                 phase = Phase.UNKNOWN
-                ssn.ledger.jobs.phase[job.row] = phase
+            elif phase is Phase.UNKNOWN:
+                phase = Phase.PENDING
+            ssn.ledger.jobs.phase[job.row] = phase
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.info, phase, conditions, _status_counts(ssn.ledger.jobs.counts[job.row]))
+        yield from self._status(job.info, phase, conditions, counts)
         if verdict is not None:
             for row, told in pod_verdicts(ssn, job, verdict):
                 yield from self._pod(ssn.task_info(row), told)
 
     def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
+        """Why the job waits, counted; None when it is too early to say it on the objects."""
         if not job.tasks and phase is Phase.INQUEUE:
             return None  # let in; whoever creates its pods has not done so yet
         verdict = job_verdict(self._ssn, job)
         message = explain.tell(verdict.reason, verdict.message)
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
+        if verdict.reason is Reason.NOT_YET_EVALUATED:
+            return None
+        if verdict.reason is Reason.NOT_ENOUGH_TASKS and self._is_young(job.created):
+            return None  # its pods are just being created
         return verdict
 
     def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:

@@ -68,7 +68,9 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
 def gang_message(job: Job, verdict: Refusal) -> str:
     """Volcano's «n/m tasks in gang unschedulable» with our code in front and the reason behind."""
     missing = max(job.min_member - job.ready, 0) or job.pending_tasks
-    return explain.tell(verdict.reason, explain.gang_unschedulable(missing, job.tasks, verdict.message))
+    return explain.tell(
+        verdict.reason, explain.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
+    )
 
 
 def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int, PodVerdict]]:
