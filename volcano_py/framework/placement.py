@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.fit import explain_misfit
 from volcano_py.framework.job import FitError
 from volcano_py.framework.plugin import Reach
-from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -92,9 +92,11 @@ class _ClassState:
     batch_reach: Reach
     dims: NDArray[np.intp]
     codes: Codes
-    room: NDArray[np.int64]
+    room: Counts
     scores: Scores
     position: int
+    bounds: list[Call] | None
+    """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
     plan: Plan = field(default_factory=Plan)
 
 
@@ -108,6 +110,7 @@ class Placer:
         self._states: dict[int, _ClassState] = {}
         self._log: list[int] = []
         self._predicates = ssn.dispatch.calls("predicate")
+        self._predicate_rooms = ssn.dispatch.calls("predicate_room")
         self._scores = ssn.dispatch.calls("node_order")
         self._batch_scores = ssn.dispatch.calls("batch_node_order")
         self._best = ssn.dispatch.calls("best_node")
@@ -128,8 +131,7 @@ class Placer:
         candidates = np.flatnonzero(state.room)
         if not len(candidates):
             return self._choose_future(state)
-        if state.predicate_reach in (Reach.ROW, Reach.DOMAIN):
-            # one more task may change the nodes' own answers, so they are asked again after each
+        if state.bounds is None:
             return Choice(self._best_of(state, candidates, state.room[candidates], 1))
         ahead = max(count, state.plan.reach())
         nodes = self._best_of(state, candidates, state.room[candidates], ahead)
@@ -165,7 +167,7 @@ class Placer:
         state.position = len(self._log)
         if state.predicate_reach is Reach.DOMAIN or len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
             fresh = self._evaluate(task_class)
-            state.codes, state.room, state.scores = fresh.codes, fresh.room, fresh.scores
+            state.codes, state.room, state.scores, state.bounds = fresh.codes, fresh.room, fresh.scores, fresh.bounds
             return state
         rows = np.unique(np.array(dirty, dtype=np.intp))
         if state.predicate_reach is Reach.ROW:
@@ -176,15 +178,17 @@ class Placer:
 
     def _evaluate(self, task_class: TaskClass) -> _ClassState:
         rows = self._all_rows
+        reach = self._reach(self._predicates, "predicate_reach", task_class, Reach.STATIC)
         state = _ClassState(
             task_class=task_class,
-            predicate_reach=self._reach(self._predicates, "predicate_reach", task_class, Reach.STATIC),
+            predicate_reach=reach,
             batch_reach=self._reach(self._batch_scores, "batch_node_order_reach", task_class, Reach.FEASIBLE_SET),
             dims=task_class.requested,
             codes=self._codes(task_class, rows),
             room=np.zeros(len(rows), dtype=np.int64),
             scores=self._score(task_class, NodeView(self._nodes, rows)),
             position=len(self._log),
+            bounds=self._bounds(task_class, reach),
         )
         state.room = self._room_now(state, rows)
         return state
@@ -198,6 +202,18 @@ class Placer:
             if order.index(reach) > order.index(widest):
                 widest = reach
         return widest
+
+    def _bounds(self, task_class: TaskClass, reach: Reach) -> list[Call] | None:
+        """The calls that bound a sweep of the class: one of each plugin whose answers move with the row."""
+        if reach is Reach.STATIC:
+            return []
+        if reach is Reach.DOMAIN:
+            return None
+        moving = [call.plugin for call in self._predicates if call.plugin.predicate_reach(task_class) is Reach.ROW]
+        bounds = {call.plugin.name: call for call in self._predicate_rooms}
+        if any(plugin.name not in bounds for plugin in moving):
+            return None
+        return [bounds[name] for name in dict.fromkeys(plugin.name for plugin in moving)]
 
     def _codes(self, task_class: TaskClass, rows: Rows) -> Codes:
         """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
@@ -216,16 +232,24 @@ class Placer:
             total += call(task_class, view)
         return total
 
-    def _room_now(self, state: _ClassState, rows: Rows) -> NDArray[np.int64]:
-        """[K] how many tasks fit into what is free and not promised to others."""
+    def _room_now(self, state: _ClassState, rows: Rows) -> Counts:
+        """[K] how many tasks fit into what is free and not promised to others, and pass the predicates."""
         idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
         if self._promised:
             future = idle + self._nodes.releasing[rows] - self._nodes.pipelined[rows]
             idle = np.minimum(idle, future)
-        return self._room(state, rows, idle)
+        room = self._room(state, rows, idle)
+        for call in state.bounds or ():
+            bound: Counts | None = call(state.task_class, NodeView(self._nodes, rows))
+            if bound is None:
+                state.bounds = None
+                break
+            # the predicate itself has passed a first task
+            np.minimum(room, np.maximum(bound, 1), out=room)
+        return room
 
     @staticmethod
-    def _room(state: _ClassState, rows: Rows, free: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _room(state: _ClassState, rows: Rows, free: NDArray[np.int64]) -> Counts:
         request = state.task_class.request
         room = np.full(len(rows), np.iinfo(np.int64).max, dtype=np.int64)
         for dim in state.dims:

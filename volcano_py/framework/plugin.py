@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.views import Codes, NodeView, Scores
+from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -167,6 +167,15 @@ class Plugin:
         """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
         return Reach.STATIC
 
+    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        """[K] how many tasks of the class each node takes one after the other before `predicate` says no.
+
+        Asked for classes whose `predicate_reach` is ROW, so that a gang can be placed in one sweep. A number too large
+        would break the predicate, one too small send tasks elsewhere. None, or no such method: nodes are asked after
+        each task.
+        """
+        raise NotImplementedError
+
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """[K] the more the better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
@@ -228,6 +237,7 @@ POINTS: Final = (
     "preemptive",
     "pre_predicate",
     "predicate",
+    "predicate_room",
     "node_order",
     "batch_node_order",
     "best_node",

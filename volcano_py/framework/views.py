@@ -11,6 +11,8 @@ from volcano_py.state.task_class import TaskClass
 Scores = NDArray[np.float64]
 Codes = NDArray[np.int32]
 """Per node 0 for yes, or the id of a refusal (Session.refusal)."""
+Counts = NDArray[np.int64]
+"""Per node a number of tasks."""
 
 FITS = 0
 
