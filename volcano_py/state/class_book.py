@@ -11,7 +11,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
-from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of
+from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
 
 # Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
 # save time.
@@ -108,4 +108,5 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.resource_claims,
         spec.topology_spread_constraints,
         (meta.namespace, meta.labels) if social else None,
+        strategy_of(pod),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from volcano_py.api import names
 from volcano_py.api.objects import (
     Affinity,
     ContainerPort,
@@ -30,6 +31,8 @@ from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
 NONZERO_MILLI_CPU = 100
 NONZERO_MEMORY = 200 * 1024 * 1024
+# Characters kept of an annotation, which may be 256 KiB; a list of weights that was cut is no JSON and so told as such.
+_LONGEST_STRATEGY = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     labels: tuple[tuple[str, str], ...] = ()
     extras: bytes = b""
     problem: tuple[Reason, str] | None = None
+    strategy: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +103,11 @@ class TaskClass:
         return self.signature.images
 
     @property
+    def strategy(self) -> tuple[str, str]:
+        """What the pods' annotations say of how nodes are scored for them: type and weights, as written."""
+        return self.signature.strategy
+
+    @property
     def requested(self) -> IntVector:
         """Positions on the resource axis that the class asks something of."""
         return np.flatnonzero(self.request)
@@ -134,7 +143,16 @@ def signature_of(pod: Pod) -> Signature:
         labels=tuple(sorted(pod.metadata.labels.items())) if social else (),
         extras=extras,
         problem=problem or _unsupported(spec),
+        strategy=strategy_of(pod),
     )
+
+
+def strategy_of(pod: Pod) -> tuple[str, str]:
+    """The annotations that put a scoring strategy of the pod's own in place of the configured one; "" where absent."""
+    annotations = pod.metadata.annotations
+    kind = annotations.get(names.RESOURCE_STRATEGY_TYPE, "")
+    weights = annotations.get(names.RESOURCE_STRATEGY_WEIGHT, "")
+    return kind[:_LONGEST_STRATEGY], weights[:_LONGEST_STRATEGY]
 
 
 def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:

@@ -117,6 +117,27 @@ def test_labels_and_namespace_split_pods_that_look_at_each_other() -> None:
     assert watched.classes() == 3
 
 
+def test_a_scoring_strategy_of_its_own_splits_pods_whatever_else_they_share() -> None:
+    kind, weight = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"
+    packed = {kind: "MostAllocated", weight: '{"cpu": 1}'}
+    watched = Watched(
+        pod("a", cpu="1"),
+        pod("b", cpu="1", annotations=packed),
+        pod("c", cpu="1", annotations=packed),
+        pod("d", cpu="1", annotations={**packed, weight: '{"cpu": 2}'}),
+        pod("e", cpu="1", annotations={kind: "MostAllocated"}),
+        pod("f", cpu="1", annotations={kind: "", weight: ""}),
+    )
+    assert watched.classes() == 4
+    assert watched.class_of("b").strategy == ("MostAllocated", '{"cpu": 1}')
+    assert watched.class_of("a").strategy == watched.class_of("f").strategy == ("", "")
+
+
+def test_no_more_of_a_scoring_strategy_is_kept_than_anybody_writes() -> None:
+    watched = Watched(pod("a", annotations={"volcano.sh/resource-strategy-weight": "[" * 200_000}))
+    assert len(watched.class_of("a").strategy[1]) == 4096
+
+
 def test_a_class_goes_with_its_last_pod_and_its_row_is_used_again() -> None:
     watched = Watched(pod("a", cpu="1"))
     for index in range(300):
