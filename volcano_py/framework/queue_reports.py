@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.report import QueueReport
+from volcano_py.framework.plugin import Plugin
 from volcano_py.state.snapshot import Phase
 
 if TYPE_CHECKING:
@@ -36,10 +38,14 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
         for name, queue in ssn.queues.items()
     }
     for plugin in ssn.dispatch.plugins:
-        for name, facts in ssn.dispatch.describe_queues(plugin).items():
-            if name in reports:
-                reports[name] = replace(reports[name], **facts)
+        complete = partial(_completed, reports, plugin)
+        reports = ssn.dispatch.guard(plugin, "describe_queues", complete, otherwise=reports)
     return reports
+
+
+def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:
+    told = plugin.describe_queues()
+    return {name: replace(report, **told.get(name, {})) for name, report in reports.items()}
 
 
 def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:

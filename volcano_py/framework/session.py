@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from volcano_py.api.effects import Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.dispatch import PLUGIN_ERROR_CODE, Dispatch
+from volcano_py.framework.answers import PLUGIN_ERROR_CODE
+from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement, Task
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import elect, expendable_first
+from volcano_py.framework.views import Codes
 from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo, TaskInfo
@@ -66,7 +68,8 @@ class Session:
         self.tentative: dict[int, int] = {}
         """Task row → node row of a place that was found and given back because the gang was incomplete."""
         self._refusals: list[Refusal | None] = [None]
-        self._refusal_ids: dict[Refusal, int] = {}
+        self._resolvable: list[bool] = [True]
+        self._refusal_ids: dict[tuple[Refusal, bool], int] = {}
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self._classes = _ClassColumns(snapshot)
@@ -74,7 +77,7 @@ class Session:
         self._pending = self._collect_pending()
         self.dispatch = Dispatch(configuration, registry)
         assert self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log") == PLUGIN_ERROR_CODE
-        self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist")
+        self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
         self.open_seconds = self.dispatch.life("on_session_open", self)
         self.placer = Placer(self, tie_rank)
 
@@ -184,19 +187,27 @@ class Session:
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
-    def refusal(self, reason: Reason, message: str) -> int:
-        """The id of a refusal, for arrays of codes."""
+    def refusal(self, reason: Reason, message: str, *, resolvable: bool = True) -> int:
+        """The id of a refusal, for arrays of codes. Not `resolvable`: the node says no whoever is evicted from it."""
         refusal = Refusal(reason, message)
-        found = self._refusal_ids.get(refusal)
+        found = self._refusal_ids.get((refusal, resolvable))
         if found is None:
-            found = self._refusal_ids[refusal] = len(self._refusals)
+            found = self._refusal_ids[refusal, resolvable] = len(self._refusals)
             self._refusals.append(refusal)
+            self._resolvable.append(resolvable)
         return found
 
+    def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
+        """[K] where the node says yes, or might once pods are evicted from it."""
+        return np.array(self._resolvable, dtype=np.bool_)[codes]
+
     def refusal_of(self, code: int) -> Refusal:
-        found = self._refusals[code]
-        assert found is not None, "code 0 is no refusal"
-        return found
+        """The refusal of a code; one that nobody has registered is a plugin's mistake."""
+        known = self._refusals[code] if 0 <= code < len(self._refusals) else None
+        if known is None:
+            known = self._refusals[PLUGIN_ERROR_CODE]
+            assert known is not None, "registered when the session opened"
+        return known
 
     def note(self, job: Job, refusal: Refusal) -> None:
         """Remember why the job was passed over; what must be mended first is kept."""
@@ -233,7 +244,7 @@ class Session:
         return tuple(call(path) for call in self.dispatch.calls("branch_order"))
 
     def branch_epoch(self) -> int:
-        return sum(call.plugin.branch_epoch() for call in self.dispatch.calls("branch_order"))
+        return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
 
     def ordered_tasks(self, rows: Rows) -> Rows:
         """The tasks in task order."""
@@ -280,8 +291,8 @@ class Session:
             call(job)
 
     def job_starving(self, job: Job) -> bool:
-        first = next(self.dispatch.by_tier("job_starving"), None)
-        return first is not None and all(call(job) for call in first)
+        tiers = self.dispatch.by_tier("job_starving")
+        return bool(tiers) and all(call(job) for call in tiers[0])
 
     def overused(self, queue: QueueInfo) -> bool:
         return any(call(queue) for call in self.dispatch.calls("overused"))

@@ -1,0 +1,131 @@
+"""What holds when a plugin fails at an extension point, and which answers count as a failure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.votes import Room, reject
+from volcano_py.state.task_class import Refusal
+
+PLUGIN_ERROR_CODE: Final = 1
+"""Id of the refusal «a plugin failed»; the session registers it first."""
+
+
+class _NoKey:
+    """Stands where a plugin failed to give a key. It equals every key, so that the next one decides."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+
+_NO_KEY: Final = _NoKey()
+
+
+def _refusal(plugin: str) -> Refusal:
+    return Refusal(Reason.PLUGIN_ERROR, f"plugin {plugin} failed; see the scheduler's log")
+
+
+def _nobody(_plugin: str, _task: Any, candidates: Any) -> Any:
+    return np.zeros(len(candidates), dtype=np.bool_)
+
+
+# Called with the plugin's name and the arguments of the call. Nothing is let through on account of a plugin that
+# failed, and its orders and scores count for nothing.
+CLOSED: Final[dict[str, Callable[..., Any]]] = {
+    "job_order": lambda _plugin, _job: _NO_KEY,
+    "queue_order": lambda _plugin, _queue: _NO_KEY,
+    "queue_paths": lambda _plugin: {},
+    "branch_order": lambda _plugin, _path: _NO_KEY,
+    "task_order": lambda _plugin, rows: np.zeros(len(rows)),
+    "job_valid": lambda plugin, _job: _refusal(plugin),
+    "job_enqueueable": lambda plugin, _job: reject(Reason.PLUGIN_ERROR, _refusal(plugin).message),
+    "job_enqueued": lambda _plugin, _job: None,
+    "job_ready": lambda _plugin, _job: False,
+    "tasks_to_ready": lambda _plugin, _job: 1,
+    "job_pipelined": lambda plugin, _job: reject(Reason.PLUGIN_ERROR, _refusal(plugin).message),
+    "job_starving": lambda _plugin, _job: False,
+    "overused": lambda _plugin, _queue: True,
+    "allocatable": lambda plugin, _queue, _task_class: Room(0, _refusal(plugin)),
+    "preemptive": lambda _plugin, _queue, _tasks: False,
+    "pre_predicate": lambda plugin, _task_class: _refusal(plugin),
+    "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
+    "predicate_room": lambda _plugin, _task_class, _view: None,
+    "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
+    "batch_node_order": lambda _plugin, _task_class, _view: None,
+    "best_node": lambda _plugin, _task_class, _view, _scores: None,
+    "preemptable": _nobody,
+    "reclaimable": _nobody,
+    "on_allocate": lambda _plugin, _placement: None,
+    "on_deallocate": lambda _plugin, _placement: None,
+}
+
+
+class NonsenseError(ValueError):
+    """A plugin's answer that cannot be used; raised and taken as if the plugin itself had raised."""
+
+
+def _array(answer: Any, asked: Any) -> None:
+    if type(answer) is not np.ndarray or answer.shape != (len(asked),):
+        shape = f"an array of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+        raise NonsenseError(f"the answer is {shape}, expected an array with one element for each of the {len(asked)}")
+
+
+def _integers(answer: Any, asked: Any) -> None:
+    _array(answer, asked)
+    if answer.dtype.kind != "i":
+        raise NonsenseError(f"the answer is of {answer.dtype}, expected integers")
+
+
+def _integers_or_none(answer: Any, asked: Any) -> None:
+    if answer is not None:
+        _integers(answer, asked)
+
+
+def _scores(answer: Any, asked: Any) -> None:
+    _array(answer, asked)
+    # The dot product is finite when all scores are, and an order of magnitude cheaper than asking each of them.
+    if not math.isfinite(answer.dot(answer)) and not np.isfinite(answer).all():
+        raise NonsenseError("there is a score that is no finite number")
+
+
+def _scores_or_none(answer: Any, asked: Any) -> None:
+    if answer is not None:
+        _scores(answer, asked)
+
+
+def _mask_or_none(answer: Any, asked: Any) -> None:
+    if answer is not None:
+        _array(answer, asked)
+        if answer.dtype.kind != "b":
+            raise NonsenseError(f"the answer is {answer.dtype}, expected true or false for each candidate")
+
+
+def _position_or_none(answer: Any, asked: Any) -> None:
+    if answer is not None and not (isinstance(answer, int | np.integer) and 0 <= answer < len(asked)):
+        raise NonsenseError(f"the answer is {answer!r}, expected a position among the {len(asked)} nodes")
+
+
+# Called with the answer and the last argument of the call.
+CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
+    "task_order": _array,
+    "predicate": _integers,
+    "predicate_room": _integers_or_none,
+    "node_order": _scores,
+    "batch_node_order": _scores_or_none,
+    "best_node": _position_or_none,
+    "preemptable": _mask_or_none,
+    "reclaimable": _mask_or_none,
+}
