@@ -1,0 +1,180 @@
+"""Scenarios: a small cluster, what is asked of it, and what must come of it, as one YAML file.
+
+The first document is the scenario: a one-line `scenario`, short forms of `nodes`, `queues`, `namespaces` and `jobs`, an
+optional `conf` (volcano-scheduler.conf), `cycles` (default: until stable), and `expect`. Further documents are
+manifests as they are.
+
+    scenario: a gang that fits is bound whole
+    nodes: {n1: {cpu: 4}}
+    queues: {team-a: {weight: 2}}
+    jobs: [{name: train, queue: team-a, pods: 2, min: 2, request: {cpu: 2}}]
+    expect:
+      binds: {default/train-0: n1}       # these, exactly where
+      bound: {default/train: 2}          # PodGroup → how many of its pods hold a node at the end
+      evictions: []                      # exactly these
+      phases: {default/train: Running}
+      told: {default/other-0: "NeverFits: .* 20 cpu"}   # pod → pattern found in why it waits
+      queues: {team-a: {allocated: {cpu: "4"}}}         # these fields
+
+A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
+`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod) and
+`spec` (further fields of the pods' spec).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from volcano_py.api.objects import Pod
+from volcano_py.cluster.manifests import Document, read_text, stored
+from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.scheduler import builtin_registry
+from volcano_py.simulation import Simulation
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One file, read."""
+
+    path: Path
+    header: Object
+    documents: list[Document]
+
+    @classmethod
+    def read(cls, path: Path) -> Scenario:
+        first, *rest = read_text(path.read_text(encoding="utf-8"), path.name)
+        return cls(path, first.body, rest)
+
+    def check(self) -> None:
+        """Run it, and compare."""
+        simulation = self._simulation()
+        result = simulation.run(self.header.get("cycles"))
+        seen = result.as_json()
+        expected = self.header["expect"]
+        for pod, node in expected.get("binds", {}).items():
+            assert seen["binds"].get(pod) == node, f"{pod}: {seen['binds'].get(pod)} ({seen['unschedulable'].get(pod)})"
+        if "evictions" in expected:
+            assert sorted(seen["evictions"]) == sorted(expected["evictions"])
+        if "bound" in expected:
+            held = _held(simulation)
+            counts = {group: held[group] for group in expected["bound"]}
+            assert counts == expected["bound"], f"{counts}\n{seen['unschedulable']}"
+        for group, phase in expected.get("phases", {}).items():
+            assert seen["podGroups"][group]["phase"] == phase, f"{group}: {seen['podGroups'][group]}"
+        for pod, pattern in expected.get("told", {}).items():
+            told = seen["unschedulable"].get(pod, "")
+            assert re.search(pattern, told), f"{pod}: {told!r} has no {pattern!r}"
+        for queue, fields in expected.get("queues", {}).items():
+            for field, value in fields.items():
+                assert seen["queues"][queue][field] == value, f"{queue}.{field}: {seen['queues'][queue][field]}"
+        assert simulation.state.drift() == 0
+
+    def _simulation(self) -> Simulation:
+        registry = builtin_registry()
+        text = self.header.get("conf", default_configuration_text())
+        parsed = parse_configuration(text, registry.catalogue())
+        assert parsed.config is not None, parsed.problems
+        short = [*_nodes(self.header), *_queues(self.header), *_namespaces(self.header), *_jobs(self.header)]
+        documents = [Document(self.path.name, number, body) for number, body in enumerate(short)]
+        return Simulation(stored([*documents, *self.documents]), parsed.config, registry)
+
+
+def _held(simulation: Simulation) -> Counter[str]:
+    """PodGroup → pods of it that hold a node."""
+    return Counter(
+        f"{pod.metadata.namespace}/{pod.metadata.annotations.get('scheduling.k8s.io/group-name')}"
+        for pod in simulation.cluster.objects("Pod", Pod)
+        if pod.spec.node_name
+    )
+
+
+def _nodes(header: Object) -> list[Object]:
+    return [
+        {
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "status": {"allocatable": {"memory": "1Ti", "pods": 110, **allocatable}},
+        }
+        for name, allocatable in header.get("nodes", {}).items()
+    ]
+
+
+def _queues(header: Object) -> list[Object]:
+    return [
+        {
+            "kind": "Queue",
+            "metadata": {"name": name, "annotations": (spec or {}).get("annotations", {})},
+            "spec": {key: value for key, value in (spec or {}).items() if key != "annotations"},
+        }
+        for name, spec in header.get("queues", {}).items()
+    ]
+
+
+def _namespaces(header: Object) -> list[Object]:
+    """Namespace → its fair-share weight, carried by a ResourceQuota."""
+    return [
+        {
+            "kind": "ResourceQuota",
+            "metadata": {"name": "weight", "namespace": name},
+            "spec": {"hard": {"volcano.sh/namespace.weight": str(weight)}},
+        }
+        for name, weight in header.get("namespaces", {}).items()
+    ]
+
+
+def _jobs(header: Object) -> list[Object]:
+    objects: list[Object] = []
+    for job in header.get("jobs", []):
+        namespace = job.get("namespace", "default")
+        spec: Object = {"minMember": job.get("min", 1), "queue": job.get("queue", "default")}
+        if "min_resources" in job:
+            spec["minResources"] = job["min_resources"]
+        if "priority_class" in job:
+            spec["priorityClassName"] = job["priority_class"]
+        group = {"kind": "PodGroup", "metadata": {"name": job["name"], "namespace": namespace}, "spec": spec}
+        if job.get("running_on"):
+            group["status"] = {"phase": "Running"}
+        objects.append(group)
+        objects.extend(_pod(job, namespace, index) for index in range(job.get("pods", 1)))
+    return objects
+
+
+def _pod(job: Object, namespace: str, index: int) -> Object:
+    spec: Object = {
+        "schedulerName": "volcano",
+        "containers": [{"name": "main", "resources": {"requests": job.get("request", {})}}],
+        **job.get("spec", {}),
+    }
+    if "priority_class" in job:
+        spec["priorityClassName"] = job["priority_class"]
+    pod: Object = {
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{job['name']}-{index}",
+            "namespace": namespace,
+            "annotations": {"scheduling.k8s.io/group-name": job["name"], **job.get("annotations", {})},
+        },
+        "spec": spec,
+    }
+    if nodes := job.get("running_on"):
+        spec["nodeName"] = nodes if isinstance(nodes, str) else nodes[index]
+        pod["status"] = {"phase": "Running"}
+    return pod
+
+
+def scenarios_below(folder: Path) -> list[Scenario]:
+    """All scenarios, by file name."""
+    return [Scenario.read(path) for path in sorted(folder.rglob("*.yaml")) if _is_scenario(path)]
+
+
+def _is_scenario(path: Path) -> bool:
+    first = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))), None)
+    return isinstance(first, dict) and "scenario" in first
