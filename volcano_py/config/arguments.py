@@ -63,8 +63,9 @@ class Reading:
 def argument(key: str | tuple[str, ...], default: T, description: str) -> T:
     """Declares an argument under its key in the configuration.
 
-    Of several keys the first is the name in messages and documentation, the others are understood too. More than a
-    default (`ge`, `pattern`, …) goes into the annotation: `Annotated[int, Field(ge=0)]`.
+    Of several keys the first is the name in messages and documentation, the others are understood too; two of them with
+    different values are refused. More than a default (`ge`, `pattern`, …) goes into the annotation:
+    `Annotated[int, Field(ge=0)]`.
     """
     alias = key if isinstance(key, str) else AliasChoices(*key)
     return cast("T", Field(default=cast("Any", default), validation_alias=alias, description=description))

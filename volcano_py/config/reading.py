@@ -106,6 +106,11 @@ class _Draft(Generic[M]):
             if earlier.rank == site.rank:
                 self.problems.error(Code.DUPLICATE_KEY, site.where, f"{message}; remove one")
                 return
+            if plain(earlier.node) != plain(site.node):
+                # nobody can tell which of two spellings its author believes in
+                message = f"contradicts {at.path} at line {at.position.line}, another spelling of it; remove one"
+                self.problems.error(Code.CONFLICT, site.where, message)
+                return
             kept, lost = (earlier, site) if earlier.rank < site.rank else (site, earlier)
             message = f"{message}; {kept.where.path} holds, remove {lost.where.path}"
             self.problems.lenient(Code.REPEATED, site.where, message)

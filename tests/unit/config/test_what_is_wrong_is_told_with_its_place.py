@@ -182,12 +182,31 @@ def test_an_argument_given_flat_and_nested_is_a_duplicate(parse_plugin: Parse) -
     )
 
 
-def test_of_two_spellings_of_one_argument_the_main_one_holds(parse_plugin: Parse) -> None:
-    result = parse_plugin("resource-strategy-fit", "sra.weight: 7\nsra.retention.weight: 2")
+def test_an_argument_in_two_spellings_is_repeated(parse_plugin: Parse) -> None:
+    result = parse_plugin("resource-strategy-fit", "sra.weight: 7\nsra.retention.weight: 7")
     assert result.config is not None
     arguments = list(result.config.plugins())[-1].arguments
-    assert arguments.model_dump()["retention_weight"] == 2.0
+    assert arguments.model_dump()["retention_weight"] == 7.0
     assert [problem.code for problem in result.problems] == [Code.REPEATED]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "earlier"),
+    [
+        ("sra.weight: 7\nsra.retention.weight: 2", "sra.retention.weight", "sra.weight"),
+        ("sra.retention.weight: 2\nsra.weight: 7", "sra.weight", "sra.retention.weight"),
+        ("sra:\n  retention: {a: 1}\n  resourceWeight: {b: 1, a: 2}", "sra.resourceWeight.a", "sra.retention.a"),
+    ],
+)
+def test_two_spellings_that_contradict_each_other_are_refused(
+    parse_plugin: Parse, text: str, path: str, earlier: str
+) -> None:
+    (problem,) = parse_plugin("resource-strategy-fit", text).problems
+    assert problem.path == f"tiers[1].plugins[0].arguments.{path}"
+    assert problem.code is Code.CONFLICT
+    start = f"contradicts tiers[1].plugins[0].arguments.{earlier} at line "
+    assert problem.message.startswith(start)
+    assert problem.message.endswith(", another spelling of it; remove one")
 
 
 @pytest.mark.parametrize(
