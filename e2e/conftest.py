@@ -81,19 +81,23 @@ async def installed(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 class StartDaemon(Protocol):
-    """Starts a daemon with further flags; `ready=False` does not wait for /readyz."""
+    """Starts a daemon with further flags; `ready=False` does not wait for /readyz.
 
-    def __call__(self, *arguments: str, ready: bool = True) -> Awaitable[Daemon]: ...
+    `server`: the URL of the API server, if it is to be reached another way than everybody else does.
+    """
+
+    def __call__(self, *arguments: str, ready: bool = True, server: str = "") -> Awaitable[Daemon]: ...
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def start_daemon(installed: Cluster, tmp_path: Path) -> AsyncIterator[StartDaemon]:
     """Start daemons (the n-th is called daemon-n); all are stopped at the end of the test."""
-    kubeconfig = await daemon_kubeconfig(installed, tmp_path)
     daemons: list[Daemon] = []
 
-    async def start(*arguments: str, ready: bool = True) -> Daemon:
-        daemon = Daemon(f"daemon-{len(daemons) + 1}", kubeconfig, tmp_path, arguments)
+    async def start(*arguments: str, ready: bool = True, server: str = "") -> Daemon:
+        name = f"daemon-{len(daemons) + 1}"
+        kubeconfig = await daemon_kubeconfig(installed, tmp_path / f"{name}.kubeconfig", server)
+        daemon = Daemon(name, kubeconfig, tmp_path, arguments)
         daemons.append(daemon)
         installed.diagnostics.append(daemon.diagnosis)
         await daemon.start(ready=ready)

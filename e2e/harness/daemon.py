@@ -20,10 +20,16 @@ from volcano_py.local.scheduler import SchedulerProcess
 _LOG_LINES = 60
 
 
-async def daemon_kubeconfig(cluster: Cluster, directory: Path) -> Path:
-    """A kubeconfig with a token of the shipped ServiceAccount: all rights the daemon has are those of the manifests."""
+async def daemon_kubeconfig(cluster: Cluster, path: Path, server: str = "") -> Path:
+    """A kubeconfig with a token of the shipped ServiceAccount: all rights the daemon has are those of the manifests.
+
+    `server`: another URL than the administrator uses.
+    """
     token = await service_account_token(cluster.client, SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
-    return with_token(directory / "daemon.kubeconfig", await kubeconfig_view(cluster), token)
+    view = await kubeconfig_view(cluster)
+    if server:
+        view["clusters"][0]["cluster"]["server"] = server
+    return with_token(path, view, token)
 
 
 class Daemon(SchedulerProcess):

@@ -33,7 +33,6 @@ WITHOUT_EFFECT: Final = (
     "minimum-percentage-nodes-to-find",
     "minimum-feasible-nodes",
     "node-worker-threads",
-    "resync-period",
     "resource-sync-timeout",
     "gate-removal-worker-num",
     "enable-metrics",
@@ -86,6 +85,13 @@ def _without_effect(command: F) -> F:
     default="1s",
     show_default=True,
     help="Longest pause between cycles.",
+)
+@click.option(
+    "--resync-period",
+    type=DURATION,
+    default="1h",
+    show_default=True,
+    help="List everything anew that often, against what a watch has missed; 0 is never.",
 )
 @click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
 @click.option(
@@ -146,6 +152,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         strict=flags["strict"] or flags["disable_default_scheduler_config"],
         use_default_on_invalid=flags["use_default_on_invalid"],
         schedule_period=flags["schedule_period"],
+        resync_period=flags["resync_period"],
         default_queue=flags["default_queue"],
         listen_addresses=tuple(dict.fromkeys(listen)),
         qps=flags["kube_api_qps"],

@@ -170,7 +170,13 @@ class Daemon:
             watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)
         if self._queues is not None:
             sinks.append(self._queues)
-        return Informers(self._client, FanOut(*sinks), watched, on_bad_object=self._bad_object)
+        return Informers(
+            self._client,
+            FanOut(*sinks),
+            watched,
+            on_bad_object=self._bad_object,
+            resync_every=options.resync_period or None,
+        )
 
     # -- running ---------------------------------------------------------------------------------------------------
 

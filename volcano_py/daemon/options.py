@@ -37,6 +37,7 @@ class DaemonOptions:
     strict: bool = False
     use_default_on_invalid: bool = False
     schedule_period: float = 1.0
+    resync_period: float = 3600.0
     default_queue: str = names.DEFAULT_QUEUE
     listen_addresses: tuple[str, ...] = (":8080",)
     qps: float = 2000.0

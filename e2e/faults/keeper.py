@@ -1,0 +1,57 @@
+"""Keeps a daemon running as a kubelet would: starts it again whenever it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from e2e.harness.daemon import Daemon
+
+LEASE_LOST = "lease lost"
+KILLED = "kill -9"
+
+_RESTART_AFTER = 0.5  # seconds
+
+
+class Keeper:
+    """An async context manager around a daemon that has been started; `ends` counts how it ended, by reason."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.ends: Counter[str] = Counter()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.daemon.name}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def crash(self) -> None:
+        """kill -9, and a new start a moment later."""
+        await self.daemon.kill()
+        self.ends[KILLED] += 1
+        await asyncio.sleep(_RESTART_AFTER)
+        await self.daemon.process.start()
+
+    async def _keep(self) -> None:
+        while True:
+            await self.daemon.process.wait_unexpected_end()
+            self.ends[self._why()] += 1
+            await asyncio.sleep(_RESTART_AFTER)
+            if not self.daemon.process.running:
+                await self.daemon.process.start()
+
+    def _why(self) -> str:
+        """What its last words say: only a lost lease is a reason to end."""
+        tail = self.daemon.process.log_tail(40)
+        if "the daemon ends" in tail and "the lease was not renewed in time" in tail.rpartition("the daemon ends")[2]:
+            return LEASE_LOST
+        return f"exit code {self.daemon.process.exit_code}: {tail[-2000:]}"

@@ -1,0 +1,55 @@
+"""kill -9 in the middle of binding a gang."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.invariants import bindings_of_audit
+from e2e.faults.plans import Gate, is_binding
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang, pod
+from volcano_py.local.controlplane import ControlPlane
+
+SIZE = 5
+
+NO_ELECTION = "--leader-elect=false"
+
+
+@pytest.mark.parametrize("bound", [1, 3, 4])
+async def test_what_was_bound_in_part_is_finished_first(
+    bound: int,
+    cluster: Cluster,
+    control_plane: ControlPlane,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+) -> None:
+    """The daemon dies after some of the bindings; meanwhile pods of higher priority come that want the same room."""
+    pool = await simulated_nodes(1, cpu=str(SIZE))
+    gate = Gate(is_binding, passes=bound)
+    proxy.plan = gate
+    daemon = await start_daemon(NO_ELECTION, server=proxy.url)
+    await namespace.apply(gang("train", SIZE, node_selector=pool.selector))
+
+    async def half_way() -> None:
+        placed = [each for each in await namespace.pods() if each.node]
+        assert len(placed) == bound, placed
+        assert len(gate.held) == SIZE - bound, gate.held
+
+    await cluster.eventually(f"{bound} of {SIZE} pods bound, the rest under way", half_way)
+    await daemon.kill()
+    gate.open()
+    for number in range(SIZE):
+        await namespace.apply(
+            pod(f"rival-{number}", node_selector=pool.selector, priority_class="system-cluster-critical")
+        )
+    await start_daemon(NO_ELECTION, server=proxy.url)
+
+    pods = await namespace.wait_phases(Running=SIZE, Pending=SIZE)
+    assert {each.name for each in pods if each.phase == "Running"} == {f"train-{number}" for number in range(SIZE)}
+    twice = {pod: times for pod, times in bindings_of_audit(control_plane.audit_log).items() if times > 1}
+    assert not twice

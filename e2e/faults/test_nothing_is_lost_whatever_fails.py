@@ -1,0 +1,182 @@
+"""Everything fails at once: watches, calls, the daemon, the API server and etcd, while the cluster never rests.
+
+Afterwards, when the faults have stopped, the cluster must be as it would be had nothing failed. Only the API server's
+own word counts, asked past the proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.conftest import Scale
+from e2e.faults.invariants import (
+    Picture,
+    bindings_of_audit,
+    broken_gangs,
+    differences,
+    overcommitted_nodes,
+    waiting_pods,
+)
+from e2e.faults.keeper import KILLED, LEASE_LOST, Keeper
+from e2e.faults.plans import Calm, Seeded
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang, queue
+from volcano_py.local.controlplane import ControlPlane
+
+# Shorter than the defaults: what the proxy makes watches lose must not stay lost for an hour, nor a dead leader's Lease
+# be kept for a quarter of a minute.
+FLAGS = (
+    "--resync-period=15s",
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=1s",
+)
+
+NODES = 6
+LEAST_FAULTS, LEAST_FAULTS_SOAK = 200, 1000
+CHURN_SECONDS, CHURN_SECONDS_SOAK = 75.0, 600.0
+SETTLE_SECONDS = 150.0
+"""A list of the queues every 30 s, resync of the rest every 19 s at most, back-off of failed bindings up to 60 s."""
+
+CRASHES, CRASHES_SOAK = 2, 5
+"""Of the daemon, and half as many of the API server and of etcd, rounded up."""
+_DOWN = (0.5, 3.0)
+"""Seconds for which etcd is down."""
+
+_LOOK_EVERY = 1.0
+
+
+class Crashes:
+    """kill -9 at seeded moments."""
+
+    def __init__(self, control_plane: ControlPlane, keeper: Keeper, count: Callable[[str, int], None]) -> None:
+        self._control_plane, self._keeper, self._count = control_plane, keeper, count
+
+    async def daemon(self) -> None:
+        await self._keeper.crash()
+        self._count("kill -9 of the daemon", 1)
+
+    async def api_server(self) -> None:
+        await self._control_plane.kill("kube-apiserver")
+        self._count("kill -9 of the API server", 1)
+        await self._control_plane.start("kube-apiserver")
+
+    async def etcd(self) -> None:
+        await self._control_plane.kill("etcd")
+        self._count("kill -9 of etcd", 1)
+        await asyncio.sleep(random.uniform(*_DOWN))
+        await self._control_plane.start("etcd")
+
+    async def run(self, rng: random.Random, times: int, seconds: float) -> None:
+        """`times` crashes of the daemon and half as many of the others, spread over `seconds`."""
+        half = (times + 1) // 2
+        plan = [self.daemon] * times + [self.api_server] * half + [self.etcd] * half
+        rng.shuffle(plan)
+        for crash in plan:
+            await asyncio.sleep(rng.uniform(0.5, 1.5) * seconds / (len(plan) + 1))
+            await crash()
+
+
+class Witness:
+    """Looks at the cluster all the time for what must never be, not even while everything fails."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.looks = 0
+        self.seen: list[str] = []
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            picture = await Picture.of(self._cluster.client)
+            self.seen += overcommitted_nodes(picture)
+            self.looks += 1
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+@pytest.mark.timeout(1200)
+async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
+    scale: Scale,
+    cluster: Cluster,
+    control_plane: ControlPlane,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    create_queues: Callable[..., Awaitable[None]],
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    count_faults: Callable[[str, int], None],
+) -> None:
+    """Gangs are whole, no node has too much, every pod was bound once, all that fits runs, the books are right."""
+    pool = await simulated_nodes(NODES, cpu=str(NODE_CPUS))
+    queues = tuple(f"{namespace.name}-{name}" for name in ("red", "green", "blue"))
+    await create_queues(*(queue(name, weight=weight) for weight, name in enumerate(queues, start=1)))
+    daemon = await start_daemon(*FLAGS, server=proxy.url)
+    churn, witness = Churn(namespace, pool, queues, scale.seed), Witness(cluster)
+    seconds = CHURN_SECONDS_SOAK if scale.soak else CHURN_SECONDS
+    least = LEAST_FAULTS_SOAK if scale.soak else LEAST_FAULTS
+
+    async with AsyncExitStack() as stack:
+        keeper = await stack.enter_async_context(Keeper(daemon))
+        crashes = Crashes(control_plane, keeper, count_faults)
+        await _in_background(stack, witness.run())
+        churning = await _in_background(stack, churn.run())
+        proxy.plan = Seeded(scale.seed)
+        async with asyncio.timeout(3 * seconds):
+            await crashes.run(random.Random(scale.seed), CRASHES_SOAK if scale.soak else CRASHES, seconds)
+            await proxy.until_injected(least)
+        churning.cancel()
+        await asyncio.gather(churning, return_exceptions=True)
+        proxy.plan = Calm()
+        await churn.settle()
+        await namespace.apply(gang("giant", NODES + 1, cpu=str(NODE_CPUS), node_selector=pool.selector))
+
+        async def all_is_well() -> None:
+            await churn.mend()
+            await _check(cluster, namespace, daemon)
+
+        await cluster.eventually("the cluster is as if nothing had failed", all_is_well, seconds=SETTLE_SECONDS)
+
+    assert not witness.seen
+    assert witness.looks > seconds / 10
+    twice = {pod: times for pod, times in bindings_of_audit(control_plane.audit_log).items() if times > 1}
+    assert not twice
+    assert set(keeper.ends) <= {KILLED, LEASE_LOST}, keeper.ends
+    assert proxy.faults >= least
+
+
+async def _in_background(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    task = asyncio.create_task(work)
+
+    async def end() -> None:
+        task.cancel()
+        ended = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended[0], Exception):
+            raise ended[0]
+
+    stack.push_async_callback(end)
+    return task
+
+
+async def _check(cluster: Cluster, namespace: Namespace, daemon: Daemon) -> None:
+    """One look at everything that must hold once nothing fails any more."""
+    picture = await Picture.of(cluster.client)
+    waiting = waiting_pods(picture, namespace.name, besides=["giant"])
+    assert not waiting, "pods that fit wait:\n" + "\n".join(waiting)
+    problems = broken_gangs(picture) + overcommitted_nodes(picture)
+    assert not problems, "\n".join(problems)
+    giants = picture.members(f"{namespace.name}/giant")
+    assert len(giants) == NODES + 1
+    assert not any(each["spec"].get("nodeName") for each in giants)
+    differing = await differences(daemon, picture)
+    assert not differing, "\n".join(differing)
