@@ -40,7 +40,13 @@ def podgroup(spec: Object | None, name: str = "gang", **rest: Any) -> Object:
 async def stored(cluster: Cluster, body: Object) -> Object:
     """The object as the server would store it."""
     path = QUEUES if body["kind"] == "Queue" else PODGROUPS
-    answer: Object = await cluster.client.create(f"{path}?dryRun=All", body)
+    try:
+        answer: Object = await cluster.client.create(f"{path}?dryRun=All", body)
+    except APIError as error:
+        if error.status != 409:
+            raise
+        # Validation comes before the look whether the name is taken: by the root queue of an earlier daemon, say.
+        return body
     return answer
 
 

@@ -92,7 +92,7 @@ def test_libraries_take_the_same_chain(lines: Lines) -> None:
 
 def test_kopfs_objects_are_named(lines: Lines) -> None:
     reference = {"apiVersion": "v1", "kind": "Queue", "name": "team-a", "uid": "u", "namespace": None}
-    logging.getLogger("kopf.objects").error("failed", extra={"k8s_ref": reference, "k8s_skip": False, "settings": 1})
+    logging.getLogger("kopf.objects").error("failed", extra={"k8s_ref": reference, "k8s_skip": False, "settings": None})
     (line,) = lines()
     assert (line["kind"], line["object"]) == ("Queue", "team-a")
     assert not {"k8s_ref", "k8s_skip", "settings"} & line.keys()
