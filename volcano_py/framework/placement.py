@@ -1,16 +1,14 @@
 """Choosing nodes: one vectorised evaluation per class of tasks, kept up to date as nodes fill.
 
 For a class the placer holds, over all nodes, which may take it, how many more of it each has room for, and the score.
-When a node is touched only its row is worked out again. A sweep places many tasks of a class at once with the outcome
-of placing them one by one: a task always goes to the node that scores best at that moment, so K tasks can only ever
-use the K best nodes, and among those a heap replays the sequence with scores worked out for «after one more, two
-more, …» in whole columns.
+When a node is touched only its row is worked out again, and while none is touched an answer is given once: ten
+thousand jobs that fit nowhere cost little more than one. Many tasks at a time are placed by a sweep (see sweep.py).
 """
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.fit import explain_misfit
 from volcano_py.framework.job import FitError
 from volcano_py.framework.plugin import Reach
+from volcano_py.framework.sweep import Ladder, Plan, best_first, replay
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
 
 # Past this share of dirty rows a whole column is cheaper to work out than its parts.
 _REFRESH_ALL_ABOVE: Final = 0.25
-# Nodes planned ahead for a class; past some hundreds the sweep costs as much as it saves.
-_LONGEST_PLAN: Final = 512
 # Classes times nodes whose evaluation is kept, at some 20 bytes each; the oldest class is evaluated anew when asked.
 _MOST_KEPT: Final = 10_000_000
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
+_WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +42,6 @@ class Choice:
     """[K] K may be 0: no node fits."""
     pipelined: bool = False
     """The nodes have room only once what is being released is free."""
-
-
-class Plan:
-    """The sequence of nodes a class would take next, worked out further than was asked for.
-
-    It holds for as long as nothing but its own tasks touched a node. It reaches further each time it was used up, so
-    that one-task jobs, which come one by one, cost little more than a gang.
-    """
-
-    __slots__ = ("_ahead", "_first", "_last", "_nodes", "_seen")
-
-    def __init__(self) -> None:
-        self._nodes = _NOTHING
-        self._first = self._last = 0
-        self._seen = 0
-        self._ahead = 1
-
-    def reach(self) -> int:
-        """How far to plan."""
-        return self._ahead
-
-    def begin(self, nodes: Rows, count: int, position: int) -> Rows:
-        """A new plan as of entry `position` of the log; its first `count` nodes."""
-        self._nodes, self._first, self._last, self._seen = nodes, 0, min(count, len(nodes)), position
-        return nodes[: self._last]
-
-    def next(self, count: int, log: list[int]) -> Rows | None:
-        """The next `count` nodes, None when the plan is used up or no longer true."""
-        if log[self._seen :] != self._nodes[self._first : self._last].tolist() or self._last == 0:
-            self._ahead, self._last = 1, 0
-            return None
-        if self._last + count > len(self._nodes):
-            self._ahead = min(2 * max(self._ahead, count), _LONGEST_PLAN)
-            self._last = 0
-            return None
-        self._first, self._last, self._seen = self._last, self._last + count, len(log)
-        return self._nodes[self._first : self._last]
 
 
 @dataclass(slots=True)
@@ -98,6 +59,10 @@ class _ClassState:
     bounds: list[Call] | None
     """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
     plan: Plan = field(default_factory=Plan)
+    full_at: int = -1
+    """The position as of which no node has room, nor will have once what is being released is free."""
+    misfit: tuple[int, FitError] | None = None
+    """Why no node takes the class, as of a position."""
 
 
 class Placer:
@@ -128,6 +93,8 @@ class Placer:
         if known is not None and (planned := known.plan.next(count, self._log)) is not None:
             return Choice(planned)
         state = self._state(task_class)
+        if state.full_at == len(self._log):
+            return Choice(_NOTHING)
         candidates = np.flatnonzero(state.room)
         if not len(candidates):
             return self._choose_future(state)
@@ -143,14 +110,16 @@ class Placer:
         rows = np.array([node], dtype=np.intp)
         if state.room[node] > 0:
             return Choice(rows)
-        if state.codes[node] == FITS and self._room(state, rows, self._nodes.future_idle()[rows])[0] > 0:
+        if self._room(state, rows, self._future_idle(rows))[0] > 0:
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
 
     def misfit(self, task_class: TaskClass) -> FitError:
         """Why no node takes the class, with the number of nodes per reason."""
         state = self._state(task_class)
-        return explain_misfit(self._ssn, task_class, state.codes)
+        if state.misfit is None or state.misfit[0] != len(self._log):
+            state.misfit = (len(self._log), explain_misfit(self._ssn, task_class, state.codes))
+        return state.misfit[1]
 
     # -- the kept evaluation ---------------------------------------------------------------------------------------
 
@@ -178,11 +147,11 @@ class Placer:
 
     def _evaluate(self, task_class: TaskClass) -> _ClassState:
         rows = self._all_rows
-        reach = self._reach(self._predicates, "predicate_reach", task_class, Reach.STATIC)
+        reach = _widest(self._predicates, "predicate_reach", task_class, Reach.STATIC)
         state = _ClassState(
             task_class=task_class,
             predicate_reach=reach,
-            batch_reach=self._reach(self._batch_scores, "batch_node_order_reach", task_class, Reach.FEASIBLE_SET),
+            batch_reach=_widest(self._batch_scores, "batch_node_order_reach", task_class, Reach.FEASIBLE_SET),
             dims=task_class.requested,
             codes=self._codes(task_class, rows),
             room=np.zeros(len(rows), dtype=np.int64),
@@ -193,27 +162,19 @@ class Placer:
         state.room = self._room_now(state, rows)
         return state
 
-    def _reach(self, calls: list[Call], question: str, task_class: TaskClass, least: Reach) -> Reach:
-        """The widest reach that any plugin declares for the class."""
-        order = list(Reach)
-        widest = least
-        for call in calls:
-            reach: Reach = getattr(call.plugin, question)(task_class)
-            if order.index(reach) > order.index(widest):
-                widest = reach
-        return widest
-
     def _bounds(self, task_class: TaskClass, reach: Reach) -> list[Call] | None:
         """The calls that bound a sweep of the class: one of each plugin whose answers move with the row."""
         if reach is Reach.STATIC:
             return []
         if reach is Reach.DOMAIN:
             return None
-        moving = [call.plugin for call in self._predicates if call.plugin.predicate_reach(task_class) is Reach.ROW]
+        moving = {
+            call.plugin.name: None
+            for call in self._predicates
+            if _widest([call], "predicate_reach", task_class, Reach.STATIC) is Reach.ROW
+        }
         bounds = {call.plugin.name: call for call in self._predicate_rooms}
-        if any(plugin.name not in bounds for plugin in moving):
-            return None
-        return [bounds[name] for name in dict.fromkeys(plugin.name for plugin in moving)]
+        return [bounds[name] for name in moving] if moving.keys() <= bounds.keys() else None
 
     def _codes(self, task_class: TaskClass, rows: Rows) -> Codes:
         """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
@@ -236,8 +197,7 @@ class Placer:
         """[K] how many tasks fit into what is free and not promised to others, and pass the predicates."""
         idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
         if self._promised:
-            future = idle + self._nodes.releasing[rows] - self._nodes.pipelined[rows]
-            idle = np.minimum(idle, future)
+            idle = np.minimum(idle, self._future_idle(rows))
         room = self._room(state, rows, idle)
         for call in state.bounds or ():
             bound: Counts | None = call(state.task_class, NodeView(self._nodes, rows))
@@ -247,6 +207,12 @@ class Placer:
             # the predicate itself has passed a first task
             np.minimum(room, np.maximum(bound, 1), out=room)
         return room
+
+    def _future_idle(self, rows: Rows) -> NDArray[np.int64]:
+        """[K, R] what will be free when terminating pods are gone and promised places are taken."""
+        nodes = self._nodes
+        free: NDArray[np.int64] = nodes.allocatable[rows] - nodes.used[rows]
+        return free + nodes.releasing[rows] - nodes.pipelined[rows]
 
     @staticmethod
     def _room(state: _ClassState, rows: Rows, free: NDArray[np.int64]) -> Counts:
@@ -261,10 +227,10 @@ class Placer:
     # -- choosing --------------------------------------------------------------------------------------------------
 
     def _choose_future(self, state: _ClassState) -> Choice:
-        rows = self._all_rows
-        room = self._room(state, rows, self._nodes.future_idle())
+        room = self._room(state, self._all_rows, self._nodes.future_idle())
         candidates = np.flatnonzero(room)
         if not len(candidates):
+            state.full_at = len(self._log)
             return Choice(_NOTHING)
         return Choice(self._best_of(state, candidates, room[candidates], 1), pipelined=True)
 
@@ -284,8 +250,16 @@ class Placer:
             best = np.flatnonzero(scores == scores.max())
             winner = best[int(np.argmin(ties[best]))]
             return rows[winner : winner + 1]
-        top = _top(scores, ties, count)
-        return self._replay(state, rows[top], scores[top], room[top], ties[top], count, normalised=batch)
+        top = best_first(scores, ties, count)
+        fixed = None if batch is None else batch[top]
+        highest = int(min(room[top].max(), count))
+        ladder = Ladder(partial(self._supposing, state.task_class), rows[top], fixed, highest)
+        # A node that fills up leaves the feasible set, over which batch scores may be normalised.
+        chosen = replay(ladder, scores[top], ties[top], room[top], count, until_full=batch is not None)
+        return rows[top[chosen]]
+
+    def _supposing(self, task_class: TaskClass, rows: Rows, placed: Counts) -> Scores:
+        return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))
 
     def _batch(self, state: _ClassState, rows: Rows) -> Scores | None:
         total: Scores | None = None
@@ -295,76 +269,8 @@ class Placer:
                 total = scores if total is None else total + scores
         return total
 
-    def _replay(
-        self,
-        state: _ClassState,
-        rows: Rows,
-        scores: Scores,
-        room: NDArray[np.int64],
-        ties: NDArray[np.int64],
-        count: int,
-        *,
-        normalised: Scores | None,
-    ) -> Rows:
-        """Place one by one among the K best: pop the best node, put it back with its score after one more task."""
-        own = state.scores[rows]
-        offsets = (scores - own).tolist()
-        ladder = _Ladder(self, state.task_class, rows, int(min(room.max(), count)))
-        left, rank = room.tolist(), ties.tolist()
-        placed = [0] * len(rows)
-        heap = [(-score, rank[i], i) for i, score in enumerate(scores.tolist())]
-        heapq.heapify(heap)
-        chosen: list[int] = []
-        while heap and len(chosen) < count:
-            i = heap[0][2]
-            chosen.append(i)
-            placed[i] += 1
-            if placed[i] < left[i]:
-                heapq.heapreplace(heap, (-(ladder.score(i, placed[i]) + offsets[i]), rank[i], i))
-                continue
-            heapq.heappop(heap)
-            if normalised is not None:
-                # the feasible set has shrunk, so normalised scores have to be asked for again
-                break
-        return rows[chosen]
 
-    def ladder_scores(self, task_class: TaskClass, rows: Rows, placed: NDArray[np.int64]) -> Scores:
-        """[K] row scores supposing `placed` [K] more tasks."""
-        return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))
-
-
-class _Ladder:
-    """Scores of K nodes after 1, 2, 3, … more tasks, worked out a few steps for all nodes at a time."""
-
-    def __init__(self, placer: Placer, task_class: TaskClass, rows: Rows, highest: int) -> None:
-        self._placer = placer
-        self._task_class = task_class
-        self._rows = rows
-        self._highest = highest
-        self._steps: list[list[float]] = []
-
-    def score(self, node: int, placed: int) -> float:
-        while len(self._steps) < placed:
-            self._climb()
-        return self._steps[placed - 1][node]
-
-    def _climb(self) -> None:
-        first = len(self._steps) + 1
-        last = max(first, min(self._highest, 2 * len(self._steps)))
-        steps = np.arange(first, last + 1)
-        placed = np.repeat(steps, len(self._rows))
-        scores = self._placer.ladder_scores(self._task_class, np.tile(self._rows, len(steps)), placed)
-        self._steps.extend(scores.reshape(len(steps), len(self._rows)).tolist())
-
-
-def _top(scores: Scores, ties: NDArray[np.int64], count: int) -> Rows:
-    """Positions of the `count` best by (score descending, tie rank)."""
-    if count >= len(scores):
-        return np.arange(len(scores))
-    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-    above = np.flatnonzero(scores > threshold)
-    equal = np.flatnonzero(scores == threshold)
-    missing = count - len(above)
-    if missing < len(equal):
-        equal = equal[np.argpartition(ties[equal], missing - 1)[:missing]]
-    return np.concatenate((above, equal))
+def _widest(calls: list[Call], question: str, task_class: TaskClass, least: Reach) -> Reach:
+    """The widest reach that any of the plugins declares for the class; who cannot tell may mean the widest."""
+    reaches = [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
+    return max((least, *reaches), key=lambda reach: _WIDTH.get(reach, len(_WIDTH)))
