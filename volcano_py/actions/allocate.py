@@ -10,7 +10,7 @@ from volcano_py.api import explain
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
-from volcano_py.framework.ordering import Heap
+from volcano_py.framework.namespace_order import Waiting, waiting_in
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
@@ -42,7 +42,7 @@ class Work:
 
 
 class Allocate(Action):
-    """Queues take turns in queue order, each with its best job.
+    """Queues take turns in queue order, each with its best job: of its best namespace, where namespaces are ordered.
 
     A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A
     gang that cannot be completed gives everything back, unless it would be complete once what is being released is
@@ -72,13 +72,13 @@ class Allocate(Action):
             queues.push(queue)
 
     @staticmethod
-    def _drop(ssn: Session, queue: QueueInfo, works: Heap[Work]) -> None:
+    def _drop(ssn: Session, queue: QueueInfo, works: Waiting[Work]) -> None:
         """The queue has had its share; its jobs are told."""
         refusal = Refusal(Reason.OVER_DESERVED, explain.queue_overused(queue.name))
         for work in works:
             ssn.note(work.job, refusal)
 
-    def _collect(self, ssn: Session) -> tuple[dict[str, Heap[Work]], list[Work]]:
+    def _collect(self, ssn: Session) -> tuple[dict[str, Waiting[Work]], list[Work]]:
         """Work by queue, and the gangs that are bound in part."""
         enqueue_decides = "enqueue" in ssn.configuration.actions
         best_effort = ssn.best_effort_classes
@@ -103,7 +103,11 @@ class Allocate(Action):
         unfinished.sort(key=lambda work: ssn.job_key(work.job))
         for work in unfinished:
             by_queue[work.job.queue.name].remove(work)
-        return {name: Heap(lambda work: ssn.job_key(work.job), works) for name, works in by_queue.items()}, unfinished
+        waiting = {
+            name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
+            for name, works in by_queue.items()
+        }
+        return waiting, unfinished
 
 
 class Turn:

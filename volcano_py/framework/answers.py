@@ -49,6 +49,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "queue_order": lambda _plugin, _queue: _NO_KEY,
     "queue_paths": lambda _plugin: {},
     "branch_order": lambda _plugin, _path: _NO_KEY,
+    "namespace_order": lambda _plugin, _queue, _namespace: _NO_KEY,
     "task_order": lambda _plugin, rows: np.zeros(len(rows)),
     "job_valid": lambda plugin, _job: _refusal(plugin),
     "job_enqueueable": lambda plugin, _job: reject(Reason.PLUGIN_ERROR, _refusal(plugin).message),

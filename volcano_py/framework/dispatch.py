@@ -85,14 +85,19 @@ class Dispatch:
         self.plugins: list[Plugin] = []
         self._calls: dict[str, list[Call]] = {}
         made: dict[str, Plugin] = {}
+        hierarchical: set[str] = set()
         for entry in configuration.plugins():
             plugin = made.get(entry.name)
             if plugin is None:
                 # Named again in a later tier, a plugin is asked again there, but keeps one set of books.
                 plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
                 self.plugins.append(plugin)
+                if entry.flags.hierarchy:
+                    hierarchical.add(entry.name)
             for point in registry.points[entry.name]:
                 if point in _KEEPS_BOOKS and any(call.plugin is plugin for call in self.calls(point)):
+                    continue
+                if point in plugin.hierarchy_points and entry.name not in hierarchical:
                     continue
                 if entry.flags.allow(_FLAG_LIKE.get(point, point)):
                     self._calls.setdefault(point, []).append(Call(plugin, point, entry.tier, self.failures))

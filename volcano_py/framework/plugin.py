@@ -6,8 +6,9 @@ session, answers, and keeps its own numbers up to date from the `on_allocate` an
 instance is made for every cycle.
 
 How the answers of several plugins combine is told at each method. Plugins are asked tier by tier, in file order,
-leaving out those whose `enable…` flag for the point is off. A call that raises is taken as the closed answer of its
-point (refuse, no room, no victims, neutral order) for the rest of the cycle, logged and counted.
+leaving out those whose `enable…` flag for the point is off. A call that raises, or whose answer makes no sense, is
+taken as the closed answer of its point (refuse, no room, no victims, neutral order), logged and counted; others go on.
+A plugin that fails while it keeps its books (`on_session_open`, `on_allocate`, …) is closed for the rest of the cycle.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Plugin:
     arguments_type: ClassVar[type[Arguments]] = NoArguments
     guards: ClassVar[frozenset[str]] = frozenset()
     """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
+    hierarchy_points: ClassVar[frozenset[str]] = frozenset()
+    """Points that the plugin fills with `enableHierarchy` only."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}
     """Field of `Flags` → what cannot be done yet. A configuration that switches one on is refused: it would be
     scheduled by other rules than its author has written."""
@@ -96,6 +99,14 @@ class Plugin:
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
         """The key of a node of that tree among its siblings, as things stand; then the node's name decides."""
+        raise NotImplementedError
+
+    def namespace_order(self, queue: QueueInfo, namespace: str) -> Key:
+        """Among namespaces with work in the queue, combined as `job_order`; then the namespace's name decides.
+
+        Asked by allocate, before `job_order`, where `enableNamespaceOrder` is on. The key may move when something is
+        placed for the namespace in this queue.
+        """
         raise NotImplementedError
 
     def branch_epoch(self) -> int:
@@ -177,7 +188,7 @@ class Plugin:
         raise NotImplementedError
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
-        """[K] the more the better, a function of the node alone. Scores of all plugins are added."""
+        """[K] finite numbers, the more the better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
@@ -224,6 +235,7 @@ POINTS: Final = (
     "queue_order",
     "queue_paths",
     "branch_order",
+    "namespace_order",
     "task_order",
     "job_valid",
     "job_enqueueable",

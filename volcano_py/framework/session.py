@@ -246,6 +246,10 @@ class Session:
     def branch_epoch(self) -> int:
         return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
 
+    def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
+        keys = [call(queue, namespace) for call in self.dispatch.calls("namespace_order")]
+        return (*keys, namespace)
+
     def ordered_tasks(self, rows: Rows) -> Rows:
         """The tasks in task order."""
         if len(rows) <= 1:

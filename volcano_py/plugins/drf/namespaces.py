@@ -1,0 +1,57 @@
+"""Shares of namespaces: what a namespace holds in one queue, over its weight.
+
+The weight comes from ResourceQuotas of the namespace (`spec.hard["volcano.sh/namespace.weight"]`) and is the same in
+every queue. Usage is not: a namespace that holds much in one queue is not passed over in another, which divides its own
+part of the cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job
+from volcano_py.framework.session import Session
+from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.shares import sums_by_group
+from volcano_py.state.axis import IntVector
+from volcano_py.state.infos import QueueInfo
+
+
+class NamespaceShares:
+    """One account for each namespace in each queue where it has jobs.
+
+    Attributes:
+        of_job: [J] the account of a job by its row, -1 for rows without a job.
+        held: [A, R] what its jobs hold.
+        weights: [A]
+    """
+
+    def __init__(self, ssn: Session, jobs: JobShares) -> None:
+        self._jobs = jobs
+        table, rows = ssn.ledger.jobs, ssn.job_rows()
+        pairs = np.stack((table.queue[rows], table.namespace[rows]), axis=1)
+        accounts, places = np.unique(pairs, axis=0, return_inverse=True)
+        places = places.reshape(-1)
+        names = [ssn.snapshot.namespaces[namespace] for namespace in accounts[:, 1].tolist()]
+        self._account = {
+            (slot, name): account
+            for account, (slot, name) in enumerate(zip(accounts[:, 0].tolist(), names, strict=True))
+        }
+        self.of_job = np.full(table.size, -1, dtype=np.intp)
+        self.of_job[rows] = places
+        self.held = sums_by_group(places, jobs.held[rows], len(accounts))
+        self.weights: NDArray[np.float64] = np.array(
+            [ssn.snapshot.namespace_weights.get(name, 1) for name in names], dtype=np.float64
+        )
+
+    def share(self, queue: QueueInfo, namespace: str) -> float:
+        """Share over weight; 0 for a namespace without jobs in the queue."""
+        account = self._account.get((queue.slot, namespace))
+        if account is None:
+            return 0.0
+        return self._jobs.share_of(self.held[account]) / float(self.weights[account])
+
+    def book(self, job: Job, amount: IntVector) -> None:
+        """The job holds `amount` [R] more, or less where it is negative."""
+        self.held[self.of_job[job.row]] += amount

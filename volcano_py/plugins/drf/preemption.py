@@ -1,0 +1,49 @@
+"""Whom fairness lets a job preempt inside its queue: first between namespaces, then between jobs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Task
+from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.drf.namespaces import NamespaceShares
+from volcano_py.plugins.shares import dominant_share, sums_up_to
+
+# Shares closer than this count as equal when victims are sought (Volcano's shareDelta).
+_SAME_SHARE: Final = 1e-6
+
+Mask = NDArray[np.bool_]
+
+
+def by_jobs(shares: JobShares, preemptor: Task, jobs: NDArray[np.int32], requests: NDArray[np.int64]) -> Mask:
+    """[K] pods of jobs that, without the pod and those before it, still hold as much as the preemptor's job with it.
+
+    `jobs` [K] and `requests` [K, R] are those of the candidates.
+    """
+    wanted = shares.held[preemptor.job.row] + preemptor.task_class.request
+    left = dominant_share(shares.held[jobs] - sums_up_to(jobs, requests), shares.total)
+    victims: Mask = left >= shares.share_of(wanted) - _SAME_SHARE
+    return victims
+
+
+def by_namespaces_and_jobs(
+    shares: JobShares,
+    namespaces: NamespaceShares,
+    preemptor: Task,
+    jobs: NDArray[np.int32],
+    requests: NDArray[np.int64],
+) -> Mask:
+    """[K] pods of other namespaces that, without the pod and those before it, keep a larger share than the preemptor's
+    namespace with it; where the two come out equal, and inside the preemptor's namespace, the jobs decide."""
+    mine, accounts = int(namespaces.of_job[preemptor.job.row]), namespaces.of_job[jobs]
+    wanted = namespaces.held[mine] + preemptor.task_class.request
+    own = shares.share_of(wanted) / namespaces.weights[mine]
+    taken = sums_up_to(accounts, requests)
+    left = dominant_share(namespaces.held[accounts] - taken, shares.total) / namespaces.weights[accounts]
+    victims: Mask = (accounts != mine) & (own < left)
+    undecided = (accounts == mine) | (~victims & (own - left <= _SAME_SHARE))
+    victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided])
+    return victims
