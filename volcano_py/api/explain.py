@@ -164,6 +164,11 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> st
     )
 
 
+def never_fits_together(asked: Mapping[str, int]) -> str:
+    """For what some node has of each, but no node of all."""
+    return f"asks {amounts(asked)}; no single node has that together even when empty: ask for less or add a larger node"
+
+
 # --- gangs -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.api.explain import Shortage, insufficient_reason, never_fits, nodes_refuse
+from volcano_py.api.explain import Shortage, insufficient_reason, never_fits, never_fits_together, nodes_refuse
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import FitError
 from volcano_py.framework.views import FITS, Codes
@@ -48,14 +48,7 @@ def _judge(
     allocatable = nodes.allocatable[willing]
     told = [dim for dim in short if dim != PODS]
     if told and not (allocatable[:, told] >= request[told]).all(axis=1).any():
-        dim = next((dim for dim in told if allocatable[:, dim].max() < request[dim]), told[0])
-        largest = int(np.argmax(allocatable[:, dim]))
-        sentence = never_fits(
-            ssn.axis.names[dim],
-            int(request[dim]),
-            int(allocatable[largest, dim]),
-            node=ssn.snapshot.nodes[willing[largest]].name,
-        )
+        sentence = _even_when_empty(ssn, task_class, willing, told)
         return Refusal(Reason.NEVER_FITS, f"{nodes_refuse(total, counts)} The pod {sentence}.")
     free = nodes.future_idle()[willing]
     shortages = []
@@ -64,3 +57,15 @@ def _judge(
         name = ssn.snapshot.nodes[willing[emptiest]].name
         shortages.append(Shortage(ssn.axis.names[dim], int(request[dim]), int(free[emptiest, dim]), name))
     return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))
+
+
+def _even_when_empty(ssn: Session, task_class: TaskClass, willing: Rows, short: list[int]) -> str:
+    """Which of the `short` resources (or all of them together) no willing node could ever give."""
+    names, request = ssn.axis.names, task_class.request
+    allocatable = ssn.ledger.nodes.allocatable[willing]
+    dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)
+    if dim is None:
+        return never_fits_together({names[dim]: int(request[dim]) for dim in short})
+    largest = int(np.argmax(allocatable[:, dim]))
+    node = ssn.snapshot.nodes[willing[largest]].name
+    return never_fits(names[dim], int(request[dim]), int(allocatable[largest, dim]), node=node)
