@@ -63,7 +63,7 @@ def _unrest(group: GroupRow) -> Iterator[str]:
     if group.bound < group.pods and _code(group.why) in ("", Reason.NOT_YET_EVALUATED):
         yield f"PodGroup {group.name}: {group.pods - group.bound} of {group.pods} pods wait, and nothing says why"
     if 0 < group.bound < min(group.minimum, group.pods):
-        yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, fewer than its minMember {group.minimum}"
+        yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, minMember is {group.minimum}"
 
 
 def _explains(why: str) -> bool:
