@@ -115,12 +115,14 @@ def _plugins(registry: Registry, catalogue: Catalogue) -> Iterator[Sequence[str]
 
 
 def _documentation(described: type[Plugin] | type[Action], name: str) -> list[str]:
-    """What the module says, then what the class adds to it."""
-    module = paragraphs(sys.modules[described.__module__].__doc__)
-    if module:
-        module[0] = sentence(module[0].removeprefix(f"{name}: "))
+    """What the module, or the package of a plugin in several modules, says; then what the class adds to it."""
+    module = described.__module__
+    told = [paragraphs(sys.modules[place].__doc__) for place in (module, module.rpartition(".")[0])]
+    begun = next((text for text in told if text and text[0].startswith(f"{name}: ")), told[0])
+    if begun:
+        begun[0] = sentence(begun[0].removeprefix(f"{name}: "))
     own = [] if described.__doc__ is None else paragraphs(described.__doc__)
-    return module + [paragraph for paragraph in own if paragraph != "See the module."]
+    return begun + [paragraph for paragraph in own if paragraph != "See the module."]
 
 
 def _points(points: frozenset[str]) -> list[str]:
