@@ -71,7 +71,7 @@ def bench(
     if mode == "decide":
         registry = builtin_registry()
         configuration = load_configuration(scheduler_conf, registry)
-        comparison = Comparison(None, tuple(run_decide(workload, configuration, registry) for _ in range(runs)))
+        comparison = Comparison((), tuple(run_decide(workload, configuration, registry) for _ in range(runs)))
     else:
         try:
             comparison = asyncio.run(
@@ -89,7 +89,8 @@ def bench(
 def _print(comparison: Comparison, title: str) -> None:
     out = console()
     if comparison.ceiling is not None:
-        out.print(f"ceiling (bare bindings): {comparison.ceiling:,.0f} pods/s")
+        each = ", ".join(f"{ceiling:,.0f}" for ceiling in comparison.ceilings)
+        out.print(f"ceiling (bare bindings): {comparison.ceiling:,.0f} pods/s on average of {each}")
     out.print(_table(comparison, title))
     for run in comparison.runs:
         for name, value in run.notes.items():
