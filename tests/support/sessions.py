@@ -15,7 +15,7 @@ volcano-scheduler.conf, so nothing here knows how the scheduler stores them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -354,6 +354,7 @@ def open_session(
     configuration: str | None = None,
     default_queue: bool = True,
     sound: bool = True,
+    prepare: Callable[[ClusterState], None] = lambda _state: None,
 ) -> Opened:
     """A session over the objects (lists are flattened), with the plugins of `tiers`.
 
@@ -362,6 +363,7 @@ def open_session(
         registry: with `configuration` (the text of a file), instead of `tiers`.
         default_queue: adds a queue `default` unless there is one.
         sound: no plugin may fail while the session opens.
+        prepare: what else happens to the state before the session sees it.
     """
     state = ClusterState()
     everything = list(_flat(objects))
@@ -369,6 +371,7 @@ def open_session(
         everything.insert(0, queue("default"))
     for each in everything:
         state.upsert(type(each).__name__, each)
+    prepare(state)
     snapshot = state.snapshot(NOW.timestamp())
     entries = [[_entry(choice) for choice in tier] for tier in tiers]
     if registry is None:

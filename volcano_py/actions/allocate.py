@@ -11,6 +11,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.namespace_order import Waiting, waiting_in
+from volcano_py.framework.placement import Choice
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
@@ -53,9 +54,7 @@ class Allocate(Action):
     name = "allocate"
 
     def execute(self, ssn: Session) -> None:
-        by_queue, unfinished = self._collect(ssn)
-        for work in unfinished:
-            Turn(ssn, work, alone=False).take()
+        by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
             queue = queues.pop()
@@ -78,12 +77,11 @@ class Allocate(Action):
         for work in works:
             ssn.note(work.job, refusal)
 
-    def _collect(self, ssn: Session) -> tuple[dict[str, Waiting[Work]], list[Work]]:
-        """Work by queue, and the gangs that are bound in part."""
+    def _collect(self, ssn: Session) -> list[Work]:
+        """What there is to place."""
         enqueue_decides = "enqueue" in ssn.configuration.actions
         best_effort = ssn.best_effort_classes
-        by_queue: dict[str, list[Work]] = {}
-        unfinished: list[Work] = []
+        works: list[Work] = []
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending:
                 if enqueue_decides:
@@ -96,18 +94,30 @@ class Allocate(Action):
             light = best_effort[ssn.ledger.tasks.task_class[rows]]
             if light.all():
                 continue
-            work = Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light]))
-            if job.allocated_tasks > 0 and not ssn.job_ready(job):
-                unfinished.append(work)
-            by_queue.setdefault(job.queue.name, []).append(work)
+            works.append(Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light])))
+        return works
+
+    @staticmethod
+    def _finish(ssn: Session, works: list[Work]) -> list[Work]:
+        """Gangs that are bound in part have their turn at once; returns the work that is left for the turns."""
+        left: list[Work] = []
+        unfinished: list[Work] = []
+        for work in works:
+            in_part = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
+            (unfinished if in_part else left).append(work)
         unfinished.sort(key=lambda work: ssn.job_key(work.job))
-        for work in unfinished:
-            by_queue[work.job.queue.name].remove(work)
-        waiting = {
-            name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
-            for name, works in by_queue.items()
+        left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
+        return left
+
+    @staticmethod
+    def _by_queue(ssn: Session, works: list[Work]) -> dict[str, Waiting[Work]]:
+        by_queue: dict[str, list[Work]] = {}
+        for work in works:
+            by_queue.setdefault(work.job.queue.name, []).append(work)
+        return {
+            name: waiting_in(ssn, ssn.queues[name], waiting, job_of=lambda work: work.job)
+            for name, waiting in by_queue.items()
         }
-        return waiting, unfinished
 
 
 class Turn:
@@ -129,12 +139,16 @@ class Turn:
             ready = self._ssn.job_ready(self._job)
             if not go_on or (ready and len(self._statement)):
                 break
-        if ready and self._complete_with_best_effort():
-            self._statement.commit()
-            return True
-        if len(self._statement) and self._ssn.job_pipelined(self._job):
-            return False
-        self._statement.discard()
+        if ready:
+            if self._complete_with_best_effort():
+                self._statement.commit()
+                return True
+            with self._job.without_best_effort():
+                keep = self._ssn.job_pipelined(self._job)
+        else:
+            keep = self._ssn.job_pipelined(self._job)
+        if not keep:
+            self._statement.discard()
         return False
 
     def _place_front(self, was_ready: bool) -> bool:
@@ -165,15 +179,26 @@ class Turn:
     def _place(self, task_class: TaskClass, rows: Rows) -> int:
         """Place as many of the rows as the next choice covers; how many that were."""
         ssn = self._ssn
-        nominated = ssn.nodes.rows.get(ssn.task_info(int(rows[0])).nominated_node, -1)
-        choice = ssn.placer.choose_on(task_class, nominated) if nominated >= 0 else None
-        if choice is None or not len(choice.nodes):
+        choice = self._nominated(task_class, rows) if ssn.has_nominated_tasks else None
+        if choice is None:
             choice = ssn.placer.choose(task_class, len(rows))
         placed = rows[: len(choice.nodes)]
         if len(placed):
             put = self._statement.pipeline if choice.pipelined else self._statement.allocate
             put(self._job, task_class, placed, choice.nodes)
         return len(placed)
+
+    def _nominated(self, task_class: TaskClass, rows: Rows) -> Choice | None:
+        """A task that was promised a node goes there if it can; those before it are placed by themselves."""
+        ssn = self._ssn
+        promised = np.flatnonzero(ssn.ledger.tasks.nominated[rows])
+        if not len(promised):
+            return None
+        if promised[0] > 0:
+            return ssn.placer.choose(task_class, int(promised[0]))
+        node = ssn.nodes.rows.get(ssn.task_info(int(rows[0])).nominated_node)
+        choice = None if node is None else ssn.placer.choose_on(task_class, node)
+        return choice if choice is not None and len(choice.nodes) else ssn.placer.choose(task_class, 1)
 
     def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
         """No node for the class: its other tasks here need not be tried; whether the rest of the job is worth it."""
@@ -199,13 +224,13 @@ class Turn:
 
     def _complete_with_best_effort(self) -> bool:
         """Tasks that ask for nothing count as ready before they are placed; make it true before anything is bound."""
-        missing = min(self._job.min_member - self._job.ready, len(self._work.best_effort))
-        while missing > 0:
-            rows = self._work.best_effort
-            task_class = self._ssn.task_class(int(rows[0]))
-            if self._ssn.pre_predicate(task_class) is not None or not self._place(task_class, rows[:1]):
-                self._ssn.note_misfit(self._job, task_class, self._ssn.placer.misfit(task_class))
+        ssn, work = self._ssn, self._work
+        while not ssn.is_whole(self._job):
+            if not len(work.best_effort):
                 return False
-            self._work.best_effort = rows[1:]
-            missing -= 1
+            first, work.best_effort = work.best_effort[:1], work.best_effort[1:]
+            task_class = ssn.task_class(int(first[0]))
+            if ssn.pre_predicate(task_class) is None and self._place(task_class, first):
+                continue
+            ssn.note_misfit(self._job, task_class, ssn.placer.misfit(task_class))
         return True

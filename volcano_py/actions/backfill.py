@@ -44,7 +44,7 @@ class Backfill(Action):
                 self._fail(ssn, job, task_class, ssn.placer.misfit(task_class), failed)
             elif not choice.pipelined:
                 statement.allocate(job, task_class, rows[rows == row], choice.nodes)
-        if ssn.job_ready(job):
+        if ssn.is_whole(job):
             statement.commit()
         else:
             statement.discard()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -33,6 +34,15 @@ class Job:
     best_effort_pending: int = 0
     """Pending tasks that ask for nothing; they count towards the gang before they are placed."""
     role_counts: Mapping[str, Mapping[TaskStatus, int]] | None = None
+
+    @contextmanager
+    def without_best_effort(self) -> Iterator[None]:
+        """Inside, pending tasks that ask for nothing do not count: what is ready is so by the tasks with a place."""
+        counted, self.best_effort_pending = self.best_effort_pending, 0
+        try:
+            yield
+        finally:
+            self.best_effort_pending = counted
 
     @property
     def _counts(self) -> list[int]:

@@ -75,6 +75,7 @@ class Session:
         self._classes = _ClassColumns(snapshot)
         self._queue_of_slot = {queue.slot: queue for queue in self.queues.values()}
         self._pending = self._collect_pending()
+        self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
         self.dispatch = Dispatch(configuration, registry)
         assert self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log") == PLUGIN_ERROR_CODE
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
@@ -268,6 +269,13 @@ class Session:
 
     def job_ready(self, job: Job) -> bool:
         return all(call(job) for call in self.dispatch.calls("job_ready"))
+
+    def is_whole(self, job: Job) -> bool:
+        """Ready by the tasks that have a place, not counting on pending ones that ask for nothing to find one."""
+        if not job.best_effort_pending:
+            return self.job_ready(job)
+        with job.without_best_effort():
+            return self.job_ready(job)
 
     def tasks_to_ready(self, job: Job) -> int:
         return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)

@@ -68,6 +68,7 @@ class TaskTable(Table):
     retry_at: NDArray[np.float64]
     gated: NDArray[np.bool_]
     role: NDArray[np.int32]
+    nominated: NDArray[np.bool_]
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),
@@ -82,6 +83,8 @@ class TaskTable(Table):
         "gated": Column(np.bool_, False),
         # interned `volcano.sh/task-spec`, 0 for none
         "role": Column(np.int32, 0),
+        # the pod was promised a node (status.nominatedNodeName)
+        "nominated": Column(np.bool_, False),
     }
 
 

@@ -120,6 +120,7 @@ class Pods:
         tasks.priority[row] = task_priority(pod)
         tasks.job[row] = job
         tasks.gated[row] = bool(info.gates)
+        tasks.nominated[row] = bool(info.nominated_node)
         tasks.status[row] = status
         tasks.node[row] = node
         self._ledger.book_one(row, 1)
