@@ -214,13 +214,15 @@ class Closing:
     def _pods_of(self, job_row: int, refusal: Refusal) -> Iterator[Effect]:
         tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(job_row)
         rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
+        told = PodVerdict.of(names.POD_REASON_UNDETERMINED, refusal)
         for row in rows.tolist():
-            yield from self._pod(self._ssn.task_info(row), PodVerdict(names.POD_REASON_UNDETERMINED, refusal))
+            yield from self._pod(self._ssn.task_info(row), told)
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict) -> Iterator[Effect]:
-        message = verdict.message
-        if info.told != (verdict.reason, message):
-            yield PodCondition(info.ref, verdict.reason, message, verdict.refusal.reason)
+        known = info.condition
+        if known is None or (known.reason, known.message) != verdict.told:
+            reason, message = verdict.told
+            yield PodCondition(info.ref, reason, message, verdict.refusal.reason)
             yield Event(info.ref, "Warning", "FailedScheduling", message)
 
     # -- queues ----------------------------------------------------------------------------------------------------

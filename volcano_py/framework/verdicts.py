@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _WAITING = np.zeros(STATUS_COUNT, dtype=np.bool_)
 _WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = True
+# Looked up once, because thousands of pods are gone through in a cycle.
+_ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,12 @@ class PodVerdict:
 
     reason: str
     refusal: Refusal
+    told: tuple[str, str]
+    """Reason and message as they stand in the condition."""
 
-    @property
-    def message(self) -> str:
-        return explain.tell(self.refusal.reason, self.refusal.message)
+    @classmethod
+    def of(cls, reason: str, refusal: Refusal) -> PodVerdict:
+        return cls(reason, refusal, (reason, explain.tell(refusal.reason, refusal.message)))
 
 
 def job_verdict(ssn: Session, job: Job) -> Refusal:
@@ -80,21 +84,22 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
     by_class: dict[int, PodVerdict] = {}
     found: PodVerdict | None = None
-    for row in rows.tolist():
-        if row in ssn.tentative or tasks.status[row] == TaskStatus.ALLOCATED:
+    columns = (rows.tolist(), tasks.status[rows].tolist(), tasks.task_class[rows].tolist())
+    for row, status, class_row in zip(*columns, strict=True):
+        if status == _ALLOCATED or row in ssn.tentative:
             if found is None:
                 text = _gang(ssn, job, rows)
-                found = PodVerdict(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
+                found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
             yield row, found
-        elif tasks.status[row] == TaskStatus.PIPELINED:
+        elif status == _PIPELINED:
             node = ssn.snapshot.nodes[int(tasks.node[row])].name
             refusal = Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
-            yield row, PodVerdict(names.POD_REASON_UNSCHEDULABLE, refusal)
+            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, refusal)
         else:
-            class_row = int(tasks.task_class[row])
-            if class_row not in by_class:
-                by_class[class_row] = _pending(ssn, job, class_row, verdict)
-            yield row, by_class[class_row]
+            known = by_class.get(class_row)
+            if known is None:
+                known = by_class[class_row] = _pending(ssn, job, class_row, verdict)
+            yield row, known
 
 
 def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:
@@ -102,12 +107,12 @@ def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVer
     that are kept out because the whole cluster is taken. What waits for its queue is `Undetermined`."""
     task_class = ssn.snapshot.classes[class_row]
     if task_class is not None and task_class.problem is not None:
-        return PodVerdict(names.POD_REASON_ERROR, task_class.problem)
+        return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
     error = ssn.fit_errors.get(job.row, {}).get(class_row)
     if error is not None:
-        return PodVerdict(names.POD_REASON_UNSCHEDULABLE, error.refusal)
+        return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
     is_full = verdict.reason is Reason.CLUSTER_OVERCOMMITTED
-    return PodVerdict(names.POD_REASON_UNSCHEDULABLE if is_full else names.POD_REASON_UNDETERMINED, verdict)
+    return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE if is_full else names.POD_REASON_UNDETERMINED, verdict)
 
 
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
