@@ -12,6 +12,7 @@ from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis, whole_units
+from volcano_py.state.hierarchy import Hierarchy
 from volcano_py.state.task_class import Refusal
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
@@ -106,6 +107,7 @@ class QueueInfo:
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
     spec_affinity: Mapping[str, object] | None = None
+    hierarchy: Hierarchy = ()
     problems: tuple[str, ...] = ()
 
     @property

@@ -14,6 +14,7 @@ from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
+from volcano_py.state.hierarchy import read_hierarchy
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.task_class import Refusal
 
@@ -103,6 +104,8 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
     if weight < 1:
         problems.append(f"spec.weight: {weight} is below 1; it counts as 1")
         weight = 1
+    hierarchy, misplaced = read_hierarchy(queue.metadata.annotations)
+    problems.extend(misplaced)
     info = QueueInfo(
         name=queue.metadata.name,
         slot=slot,
@@ -121,6 +124,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
         annotations=queue.metadata.annotations,
         labels=queue.metadata.labels,
         spec_affinity=spec.affinity,
+        hierarchy=hierarchy,
         problems=tuple(problems),
     )
     return QueueReading(info, axis)

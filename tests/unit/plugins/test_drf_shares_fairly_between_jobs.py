@@ -6,11 +6,7 @@ import pytest
 
 from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
 from volcano_py.actions.allocate import Allocate
-from volcano_py.config.parse import parse_configuration
-from volcano_py.config.problems import Code
-from volcano_py.framework.registry import Registry
 from volcano_py.plugins.drf import Drf
-from volcano_py.plugins.proportion import Proportion
 
 GPU = "nvidia.com/gpu"
 
@@ -135,17 +131,3 @@ def test_jobs_of_a_queue_end_up_with_equal_shares_when_they_take_turns() -> None
     placed = [name.rpartition("-")[0] for name in session.binds]
     assert (placed.count("cpu-job"), placed.count("gpu-job")) == (3, 2)
     assert share(session, "cpu-job") == share(session, "gpu-job") == pytest.approx(2 / 3)
-
-
-def test_hierarchical_fair_share_is_refused_as_long_as_there_is_none() -> None:
-    text = "actions: allocate\ntiers:\n- plugins:\n  - name: drf\n    enableHierarchy: true\n"
-    result = parse_configuration(text, Registry.of([Drf, Proportion], [Allocate]).catalogue())
-    assert result.config is None
-    (problem,) = result.errors
-    assert (problem.code, problem.line) == (Code.UNSUPPORTED, 5)
-    assert problem.message == (
-        "enableHierarchy of drf is not supported: hierarchical fair share between queues is not available yet; "
-        "remove it"
-    )
-    accepted = parse_configuration(text.replace("true", "false"), Registry.of([Drf], [Allocate]).catalogue())
-    assert accepted.config is not None

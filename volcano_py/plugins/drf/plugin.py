@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.explain import invalid_queue, queue_closed
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares
 from volcano_py.plugins.drf.preemption import by_jobs, by_namespaces_and_jobs
+from volcano_py.plugins.drf.queue_shares import QueueShares
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Drf(Plugin):
@@ -23,16 +32,35 @@ class Drf(Plugin):
 
     Between jobs always. Between the namespaces of a queue with `enableNamespaceOrder`: what a namespace's jobs hold in
     the queue, over the weight that its ResourceQuotas give it in `spec.hard["volcano.sh/namespace.weight"]`.
+    Between queues with `enableHierarchy`, in the tree that their annotations `volcano.sh/hierarchy` and
+    `volcano.sh/hierarchy-weights` describe.
     """
 
     name = "drf"
-    unsupported_flags = {"hierarchy": "hierarchical fair share between queues is not available yet"}
+    guards = frozenset({"reclaimable"})
+    hierarchy_points = frozenset(
+        {
+            "queue_paths",
+            "branch_order",
+            "job_valid",
+            "job_enqueueable",
+            "allocatable",
+            "preemptive",
+            "reclaimable",
+        }
+    )
 
     def on_session_open(self, ssn: Session) -> None:
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
         self._jobs = JobShares(ssn)
         self._namespaces = NamespaceShares(ssn, self._jobs) if self.flags.namespace_order else None
+        self._queues = QueueShares(ssn, self._jobs) if self.flags.hierarchy else None
+
+    def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
+        if self._queues is None:
+            return {}
+        return {name: {"share": self._queues.share(name)} for name in self._queues.layout.paths}
 
     # -- order -----------------------------------------------------------------------------------------------------
 
@@ -41,6 +69,45 @@ class Drf(Plugin):
 
     def namespace_order(self, queue: QueueInfo, namespace: str) -> Key:
         return self._namespaces.share(queue, namespace) if self._namespaces is not None else 0.0
+
+    # -- queues in a tree ------------------------------------------------------------------------------------------
+
+    @property
+    def _tree(self) -> QueueShares:
+        assert self._queues is not None, "asked with enableHierarchy only"
+        return self._queues
+
+    def queue_paths(self) -> Mapping[str, Path]:
+        return self._tree.layout.paths
+
+    def branch_order(self, path: Path) -> Key:
+        return self._tree.key(path)
+
+    def branch_epoch(self) -> int:
+        if self._queues is None:
+            return 0
+        self._queues.settle()
+        return self._queues.epoch
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        """Queues that cannot stand where their annotation puts them are left alone; others go on."""
+        problem = self._tree.layout.refused.get(job.queue.name)
+        return None if problem is None else Refusal(Reason.INVALID_QUEUE, invalid_queue(job.queue.name, problem))
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        refusal = _closed(job.queue)
+        return ABSTAIN if refusal is None else Ballot(Vote.REJECT, refusal)
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:  # noqa: ARG002
+        """Fairness is a matter of order: a queue that is open may take what nobody else has taken before it."""
+        refusal = _closed(queue)
+        return PLENTY if refusal is None else Room(0, refusal)
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:  # noqa: ARG002
+        return queue.is_open
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self._tree.reclaimable(reclaimer, candidates)
 
     # -- victims ---------------------------------------------------------------------------------------------------
 
@@ -64,3 +131,9 @@ class Drf(Plugin):
         self._jobs.book(job.row, amount)
         if self._namespaces is not None:
             self._namespaces.book(job, amount)
+        if self._queues is not None:
+            self._queues.book(job, amount)
+
+
+def _closed(queue: QueueInfo) -> Refusal | None:
+    return None if queue.is_open else Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state))

@@ -1,0 +1,90 @@
+"""The tree of queues through a cycle, kept up to date with what is placed and evicted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.session import Session
+from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.drf.layout import Layout, Path, lay_out
+from volcano_py.plugins.drf.suppositions import Suppositions
+from volcano_py.plugins.drf.tree import FollowedTree, Leaves
+from volcano_py.plugins.shares import sums_by_group
+from volcano_py.state.axis import IntVector
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+
+
+class QueueShares:
+    """Shares of queues and of the nodes above them.
+
+    Placements only note which jobs have moved. The tree is brought up to date when somebody asks, so that a gang that
+    is tried and given back costs nothing but its sums.
+
+    Attributes:
+        epoch: grows when everything was worked out anew, because a resource was exhausted or ceased to be.
+    """
+
+    def __init__(self, ssn: Session, jobs: JobShares) -> None:
+        self._jobs = jobs
+        self.layout: Layout = lay_out(ssn.queues.values())
+        nodes = ssn.ledger.nodes
+        # By everybody's pods, not only those of jobs: what others use up is exhausted, too.
+        self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
+        self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
+        self._exhausted: bytes | None = None
+        self._suppositions = Suppositions(ssn, jobs, self._tree)
+        self.epoch = 0
+
+    def book(self, job: Job, amount: IntVector) -> None:
+        """The job holds `amount` [R] more, or less where it is negative; its own share is up to date already."""
+        self._taken += amount
+        self._tree.note(job.row)
+        self._suppositions.note(job.row)
+
+    def settle(self) -> None:
+        """Bring the tree up to date."""
+        exhausted = self._taken >= self._jobs.total
+        state = exhausted.tobytes()
+        if state == self._exhausted:
+            self._tree.follow()
+            return
+        self._exhausted = state
+        self._tree.recount(exhausted, ~exhausted, every_if_saturated=True)
+        self.epoch += 1
+
+    def key(self, path: Path) -> tuple[bool, float]:
+        """The rank of a node among its siblings: those that can take nothing more are last."""
+        self.settle()
+        node = self._tree.nodes[path]
+        return node.saturated, node.ratio
+
+    def share(self, queue: str) -> float:
+        """The share of the queue's node."""
+        self.settle()
+        return self._tree.nodes[self.layout.paths[queue]].share
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] see `Suppositions`."""
+        return self._suppositions.reclaimable(reclaimer, candidates, self._taken)
+
+
+def _leaves(ssn: Session, layout: Layout, jobs: JobShares) -> Leaves:
+    """Jobs that hold something or have pods that wait for a place.
+
+    A job with neither, one that is done or whose pods do not exist, says nothing about what its queue may get. Neither
+    do pods that cannot be placed as they stand.
+    """
+    table, tasks = ssn.ledger.jobs, ssn.ledger.tasks
+    waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
+    waiting = waiting[~ssn.hopeless_classes[tasks.task_class[waiting]]]
+    wanted = sums_by_group(tasks.job[waiting], ssn.ledger.classes.request[tasks.task_class[waiting]], table.size)
+    rows = ssn.job_rows()
+    rows = rows[((jobs.held[rows] > 0) | (wanted[rows] > 0)).any(axis=1)]
+    by_slot = {queue.slot: layout.paths[name] for name, queue in ssn.queues.items() if name not in layout.refused}
+    placed = [row for row in rows.tolist() if int(table.queue[row]) in by_slot]
+    placed.sort(key=lambda row: (by_slot[int(table.queue[row])], row))
+    order = np.array(placed, dtype=np.intp)
+    return Leaves(order, jobs.held[order] + wanted[order], [by_slot[int(table.queue[row])] for row in placed])
