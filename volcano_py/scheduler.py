@@ -128,16 +128,17 @@ class Scheduler:
         return self._node_index
 
     def _run_actions(self, ssn: Session) -> dict[str, float]:
-        """A failing action ends, the next one goes on: what it had not committed is undone by nobody seeing it."""
+        """An action that fails ends there: what it had not committed is undone, and the next one goes on."""
         seconds: dict[str, float] = {}
         for name in ssn.configuration.actions:
-            started = time.perf_counter()
+            started, made = time.perf_counter(), ssn.statements_made
             action_type = self.registry.actions[name]
             arguments: Any = ssn.configuration.configurations.get(name)
             try:
                 action_type(arguments if arguments is not None else action_type.arguments_type()).execute(ssn)
             except Exception:
                 log.exception("action failed", action=name)
+                ssn.undo_open_statements(made)
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
         return seconds
 

@@ -70,6 +70,7 @@ class Session:
         self._refusals: list[Refusal | None] = [None]
         self._resolvable: list[bool] = [True]
         self._refusal_ids: dict[tuple[Refusal, bool], int] = {}
+        self._statements: list[Statement] = []
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self._classes = _ClassColumns(snapshot)
@@ -330,7 +331,18 @@ class Session:
     # -- doing -----------------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
-        return Statement(self)
+        made = Statement(self)
+        self._statements.append(made)
+        return made
+
+    def undo_open_statements(self, since: int) -> None:
+        """Discard what was neither committed nor discarded of the statements made since there were so many."""
+        for statement in reversed(self._statements[since:]):
+            statement.discard()
+
+    @property
+    def statements_made(self) -> int:
+        return len(self._statements)
 
     def tell_allocated(self, placement: Placement) -> None:
         for call in self.dispatch.calls("on_allocate"):
