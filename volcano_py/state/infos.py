@@ -35,6 +35,8 @@ class TaskInfo:
     labels: Mapping[str, str]
     condition: Condition | None
     """The pod's PodScheduled condition while it is False."""
+    on_its_way: tuple[str, str] | None = None
+    """Reason and message that were handed to the status writer since."""
 
     @property
     def key(self) -> str:
@@ -42,7 +44,9 @@ class TaskInfo:
 
     @property
     def told(self) -> tuple[str, str]:
-        """Reason and message of why it is not scheduled, as the API server has them."""
+        """Reason and message of why it is not scheduled, as the API server has them or is about to."""
+        if self.on_its_way is not None:
+            return self.on_its_way
         return (self.condition.reason, self.condition.message) if self.condition is not None else ("", "")
 
 
@@ -61,6 +65,8 @@ class JobInfo:
     """status.running, succeeded and failed as the API server has them."""
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
+    preemptable: bool = True
+    """False when the PodGroup spares its pods, whatever they say themselves."""
     problem: Refusal | None = None
 
     @property
@@ -142,6 +148,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         priority_class=pod.spec.priority_class_name,
         labels=labels,
         condition=told,
+        cooldown=labels.get(names.COOLDOWN_TIME, annotations.get(names.COOLDOWN_TIME, "")),
     )
 
 
@@ -151,6 +158,19 @@ def task_priority(pod: Pod) -> int:
     if text is not None and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
         return int(text)
     return pod.spec.priority if pod.spec.priority is not None else 1
+
+
+def leaves_at(pod: Pod) -> float:
+    """When a terminating pod is killed at the latest (the API server adds the grace period), else 0."""
+    moment = pod.metadata.deletion_timestamp
+    return 0.0 if moment is None else moment.timestamp()
+
+
+def scheduled_at(pod: Pod) -> float:
+    """When the pod was scheduled, by its condition; 0 when it is not known to be."""
+    told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "True"), None)
+    moment = told.last_transition_time if told is not None else None
+    return 0.0 if moment is None else moment.timestamp()
 
 
 def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> JobInfo:
@@ -166,6 +186,7 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
         counts=(status.running, status.succeeded, status.failed),
         annotations=meta.annotations,
         labels=meta.labels,
+        preemptable=_boolean(meta.annotations.get(names.PREEMPTABLE, meta.labels.get(names.PREEMPTABLE)), default=True),
         problem=problem,
     )
 

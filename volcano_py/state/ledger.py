@@ -68,6 +68,10 @@ class TaskTable(Table):
     retry_at: NDArray[np.float64]
     gated: NDArray[np.bool_]
     role: NDArray[np.int32]
+    preemptable: NDArray[np.bool_]
+    nominated_since: NDArray[np.float64]
+    leaves_at: NDArray[np.float64]
+    scheduled_at: NDArray[np.float64]
     nominated: NDArray[np.bool_]
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
@@ -85,6 +89,14 @@ class TaskTable(Table):
         "role": Column(np.int32, 0),
         # the pod was promised a node (status.nominatedNodeName)
         "nominated": Column(np.bool_, False),
+        # `volcano.sh/preemptable`
+        "preemptable": Column(np.bool_, True),
+        # when the promise was first seen (seconds since the epoch), infinite until the next snapshot; 0 for none
+        "nominated_since": Column(np.float64, 0.0),
+        # when a terminating pod is killed at the latest, 0 for the others
+        "leaves_at": Column(np.float64, 0.0),
+        # when the pod was scheduled, 0 when that is not known
+        "scheduled_at": Column(np.float64, 0.0),
     }
 
 
@@ -100,6 +112,7 @@ class JobTable(Table):
     created: NDArray[np.float64]
     has_min_resources: NDArray[np.bool_]
     min_resources: NDArray[np.int64]
+    preemptable: NDArray[np.bool_]
     stored_phase: NDArray[np.int8]
     stored_counts: NDArray[np.int64]
     counts: NDArray[np.int32]
@@ -114,6 +127,8 @@ class JobTable(Table):
         "created": Column(np.float64, 0.0),
         "has_min_resources": Column(np.bool_, False),
         "min_resources": Column(np.int64, 0, RESOURCES),
+        # false when the PodGroup says `volcano.sh/preemptable: "false"`
+        "preemptable": Column(np.bool_, True),
         # what the API server has: phase, and running, succeeded, failed
         "stored_phase": Column(np.int8, 0),
         "stored_counts": Column(np.int64, 0, 3),
