@@ -29,11 +29,16 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name."""
+    """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name.
+
+    `queue` and `created` (the pod's, in seconds since the epoch) are for metrics.
+    """
 
     pod: ObjectRef
     node: str
     job: str
+    queue: str = ""
+    created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

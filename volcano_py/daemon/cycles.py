@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
 
-from volcano_py.api.effects import Bind, Effect, Evict, PodGroupStatusUpdate
+from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.snapshot import Phase
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +67,7 @@ class CycleLoop:
         configuration: Callable[[], SchedulerConfiguration | None],
         active: Callable[[], bool],
         on_report: Callable[[CycleReport], None] = lambda _report: None,
-        on_bind: Callable[[Bind], None] = lambda _bind: None,
+        on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         rhythm: Rhythm | None = None,
         seed: int | None = None,
     ) -> None:
@@ -76,13 +75,14 @@ class CycleLoop:
         self._writer = writer
         self._configuration = configuration
         self._active = active
-        self._on_report, self._on_bind = on_report, on_bind
+        self._on_report, self._on_binds = on_report, on_binds
         self._rhythm = rhythm or Rhythm()
         self._scheduler = Scheduler(registry, self._emit, seed=seed if seed is not None else time.time_ns() % 2**32)
         self._wanted = _Wanted()
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle")
+        self._alarm: asyncio.TimerHandle | None = None
+        self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
         self.last_report: CycleReport | None = None
         self.running_since: float | None = None
         """Monotonic time at which the running cycle began, None between cycles."""
@@ -94,6 +94,15 @@ class CycleLoop:
             self._wanted.decide = True
         self._wanted.event.set()
 
+    def wake_later(self, seconds: float) -> None:
+        """Decide again in so many seconds at the latest; called on the event loop."""
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(seconds, self._alarm_rings)
+
+    def _alarm_rings(self) -> None:
+        self._alarm = None
+        self.wake(True)
+
     def stop(self) -> None:
         """No new cycle; the running one ends and its effects are kept."""
         self._stopping = True
@@ -103,22 +112,26 @@ class CycleLoop:
         """Until `stop`; a cycle that fails is logged and tried again after the period."""
         self._loop = asyncio.get_running_loop()
         pause = 0.0
-        try:
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle") as executor:
             while await self._woken(pause):
                 configuration = self._configuration()
                 if configuration is None or not self._active():
                     # Whoever makes one of them true wakes us; what is wanted stays wanted.
                     self._wanted.event.clear()
+                    await self._wanted.event.wait()
                     continue
                 decide, self._wanted.decide = self._wanted.decide, False
                 self._wanted.event.clear()
                 started = self.running_since = time.monotonic()
-                await self._run_cycle(configuration, decide=decide)
+                try:
+                    await self._run_cycle(executor, configuration, decide=decide)
+                except Exception:
+                    log.exception("cycle failed; it is tried again")
+                    await asyncio.sleep(self._rhythm.period)
+                    self.wake(True)
                 self.running_since = None
                 # With changes coming in without end, leave the event loop as much time as the cycle took.
                 pause = min(time.monotonic() - started, self._rhythm.period)
-        finally:
-            self._executor.shutdown(wait=True)
 
     async def _woken(self, pause: float) -> bool:
         """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""
@@ -142,27 +155,27 @@ class CycleLoop:
             self._wanted.decide = True
 
     def _until_next_look(self) -> float | None:
-        """Seconds until the passing of time alone is worth a cycle; None when it never is."""
-        now = time.time()
-        moments = [self._state.next_retry(now)]
-        if self.last_report is not None and self.last_report.look_again_at > now:
-            moments.append(self.last_report.look_again_at)
-        return min((moment - now for moment in moments if moment is not None), default=None)
+        """Seconds until the passing of time alone is worth a cycle; None when it never is.
 
-    async def _run_cycle(self, configuration: SchedulerConfiguration, *, decide: bool) -> None:
+        What has fallen due since the last snapshot was taken counts: that cycle could not know.
+        """
+        moments = [self._state.next_retry(self._looked_at)]
+        if self.last_report is not None and self.last_report.look_again_at > self._looked_at:
+            moments.append(self.last_report.look_again_at)
+        now = time.time()
+        return min((max(0.0, moment - now) for moment in moments if moment is not None), default=None)
+
+    async def _run_cycle(
+        self, executor: ThreadPoolExecutor, configuration: SchedulerConfiguration, *, decide: bool
+    ) -> None:
         assert self._loop is not None
         before = time.perf_counter()
-        snapshot = self._state.snapshot(time.time())
+        self._looked_at = time.time()
+        snapshot = self._state.snapshot(self._looked_at)
         taken = time.perf_counter() - before
-        try:
-            report = await self._loop.run_in_executor(
-                self._executor, lambda: self._scheduler.run_cycle(snapshot, configuration, decide=decide)
-            )
-        except Exception:
-            log.exception("cycle failed; it is tried again", snapshot=snapshot.number)
-            await asyncio.sleep(self._rhythm.period)
-            self.wake(True)
-            return
+        report = await self._loop.run_in_executor(
+            executor, lambda: self._scheduler.run_cycle(snapshot, configuration, decide=decide)
+        )
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report = report
         self._on_report(report)
@@ -185,18 +198,36 @@ class CycleLoop:
 
     def _assume(self, effects: Sequence[Effect]) -> None:
         """On the event loop: assume, then send. A lease lost meanwhile stops everything here."""
-        if not self._active():
-            return
-        self._writer.apply([effect for effect in effects if self._still_holds(effect)])
+        if self._active():
+            overtaken = self._assume_binds([effect for effect in effects if isinstance(effect, Bind)])
+            self._writer.apply([effect for effect in effects if self._still_holds(effect, overtaken)])
 
-    def _still_holds(self, effect: Effect) -> bool:
+    def _assume_binds(self, binds: Sequence[Bind]) -> frozenset[str]:
+        """Gangs of which a pod cannot be bound any more: none of their pods is, and the next cycle decides anew."""
+        assumed: list[Bind] = []
+        overtaken: set[str] = set()
+        for bind in binds:
+            if self._state.assume_bound(bind.pod.uid, bind.node):
+                assumed.append(bind)
+            else:
+                overtaken.add(bind.job)
+        for bind in assumed:
+            if bind.job in overtaken:
+                self._state.bind_failed(bind.pod.uid, retry_at=0.0)
+        self._on_binds([bind for bind in assumed if bind.job not in overtaken])
+        if overtaken:
+            log.info("decisions were overtaken by events; they are made anew", jobs=sorted(overtaken))
+            # What has overtaken them need not be a change that wakes us.
+            self.wake(True)
+        return frozenset(overtaken)
+
+    def _still_holds(self, effect: Effect, overtaken: Collection[str]) -> bool:
         if isinstance(effect, Bind):
-            assumed = self._state.assume_bound(effect.pod.uid, effect.node)
-            if assumed:
-                self._on_bind(effect)
-            return assumed
+            return effect.job not in overtaken
         if isinstance(effect, Evict):
             return self._state.assume_evicted(effect.pod.uid)
         if isinstance(effect, PodGroupStatusUpdate):
-            self._state.assume_phase(effect.group.key, Phase.of(effect.phase))
+            self._state.assume_status(effect, time.time())
+        elif isinstance(effect, PodCondition):
+            self._state.assume_told(effect)
         return True

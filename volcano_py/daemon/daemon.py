@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import structlog
 
-from volcano_py.api.effects import Event
+from volcano_py.api.effects import Bind, Event
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
@@ -26,6 +26,7 @@ from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.gauges import Gauges
+from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
@@ -52,6 +53,9 @@ log = structlog.get_logger(__name__)
 SWITCH_INTERVAL: Final = 0.0005
 # Seconds after which a cycle that has not ended means that the process is stuck.
 _STUCK_AFTER: Final = 300.0
+# Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
+# that the server has been away for long, or refuses for good; then a cycle in vain is to cost next to nothing.
+_STATUS_RETRY: Final = 30.0
 _STATE_KINDS: Final = (
     kinds.POD,
     kinds.NODE,
@@ -74,11 +78,14 @@ class Daemon:
         self._registry = builtin_registry().with_installed()
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
         self._outcomes = OutcomeRecorder(self._state, self._tell, self._metrics)
+        self._job_metrics = JobMetrics(self._metrics)
         self._live = LiveCluster(
             client,
             self._outcomes,
             component=options.component,
             known_condition=self._state.pod_condition,
+            on_surprise=self._outcomes.seen,
+            on_status_given_up=lambda: self._cycles.wake_later(_STATUS_RETRY),
             binds_in_flight=options.binds_in_flight,
             fence=self._is_leading,
         )
@@ -100,8 +107,8 @@ class Daemon:
             self._live,
             configuration=lambda: self._configuration.current,
             active=self._is_leading,
-            on_report=self._metrics.observe_cycle,
-            on_bind=self._outcomes.sent,
+            on_report=self._job_metrics.reported,
+            on_binds=self._binds_sent,
             rhythm=Rhythm(period=options.schedule_period),
             seed=options.seed,
         )
@@ -164,7 +171,7 @@ class Daemon:
     def _make_informers(self) -> Informers:
         options = self._options
         watched = [*_STATE_KINDS, kinds.config_map(options.config_namespace, options.config_map)]
-        sinks: list[Sink] = [self._state, _OnlyConfigMaps(self._configuration)]
+        sinks: list[Sink] = [self._state, _OnlyConfigMaps(self._configuration), self._job_metrics]
         if self._pod_groups is not None:
             sinks.append(self._pod_groups)
             watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)
@@ -274,6 +281,11 @@ class Daemon:
                 )
 
     # -- what the parts ask and tell -----------------------------------------------------------------------------------
+
+    def _binds_sent(self, binds: Sequence[Bind]) -> None:
+        self._job_metrics.placed(binds)
+        for bind in binds:
+            self._outcomes.sent(bind)
 
     def _is_leading(self) -> bool:
         return self._elector is None or self._elector.is_leader()

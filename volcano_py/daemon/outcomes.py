@@ -9,8 +9,10 @@ from typing import Final
 import structlog
 
 from volcano_py.api.effects import Bind, Event, Evict
+from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.observe.metrics import Metrics
 from volcano_py.observe.metrics.effects import Outcome
+from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
 from volcano_py.state.cluster_state import ClusterState
 
 log = structlog.get_logger(__name__)
@@ -41,26 +43,38 @@ class OutcomeRecorder:
 
     def sent(self, bind: Bind) -> None:
         """The binding was handed to the binder; its duration counts from now."""
-        self._sent[bind.pod.uid] = self._clock()
+        now = self._sent[bind.pod.uid] = self._clock()
+        self._reached(TaskStage.ASSUMED, bind, now)
 
     def bound(self, bind: Bind) -> None:
         self._failures.pop(bind.pod.uid, None)
-        self._metrics.effects.bound(Outcome.DONE, self._duration(bind))
+        seconds = self._duration(bind)
+        self._metrics.effects.bound(Outcome.DONE, seconds)
+        self._metrics.latencies.stage_took(SchedulingStage.BIND, seconds)
+        self._reached(TaskStage.BOUND, bind, self._clock())
         text = f"Successfully assigned {bind.pod.key} to {bind.node}"
         self._tell(Event(bind.pod, "Normal", "Scheduled", text))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         self._metrics.effects.bound(Outcome.GONE if gone else Outcome.FAILED, self._duration(bind))
         failures = self._failures.pop(bind.pod.uid, 0) + 1
+        if gone:
+            # The watch will say so too, but should it not, the pod must not be counted with its gang for ever.
+            ref = bind.pod
+            self._state.delete("Pod", Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)))
+            return
         if len(self._failures) >= _MOST_FAILURES:
             del self._failures[next(iter(self._failures))]
         self._failures[bind.pod.uid] = failures
         pause = min(FIRST_RETRY * 2 ** (failures - 1), LAST_RETRY)
         self._state.bind_failed(bind.pod.uid, retry_at=self._clock() + pause)
-        if not gone:
-            log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
-            text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
-            self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
+        log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
+        text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
+        self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
+
+    def seen(self, pod: Pod) -> None:
+        """The API server itself has shown this pod to be other than a binding had expected."""
+        self._state.upsert("Pod", pod)
 
     def evicted(self, evict: Evict) -> None:
         self._metrics.effects.evicted(evict.action, Outcome.DONE)
@@ -70,6 +84,10 @@ class OutcomeRecorder:
         self._metrics.effects.evicted(evict.action, Outcome.FAILED)
         log.warning("eviction failed", pod=evict.pod.key, error=str(error))
         self._state.evict_failed(evict.pod.uid)
+
+    def _reached(self, stage: TaskStage, bind: Bind, now: float) -> None:
+        if bind.created:
+            self._metrics.latencies.task_reached(stage, max(0.0, now - bind.created))
 
     def _duration(self, bind: Bind) -> float:
         """Seconds since the binding was sent."""

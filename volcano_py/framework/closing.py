@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
 _FINISHED = np.flatnonzero(FINISHED_STATUSES)
 _COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
 _STICKY = (Phase.INQUEUE, Phase.UNKNOWN)
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
 # Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
@@ -143,9 +144,10 @@ class Closing:
         return verdict
 
     def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
-        """The conditions with one of `kind` True; untouched when it says the same already."""
+        """The conditions with one of `kind` True; untouched when it says the same already and is the latest word."""
         known = next((condition for condition in conditions if condition.type == kind), None)
-        if known is not None and (known.status, known.reason, known.message) == ("True", reason, message):
+        is_same = known is not None and (known.status, known.reason, known.message) == ("True", reason, message)
+        if is_same and not _is_outdated(known, conditions):
             return tuple(conditions)
         made = Condition(
             type=kind,
@@ -155,8 +157,8 @@ class Closing:
             last_transition_time=self._moment,
             transition_id=self._cycle,
         )
-        if known is None:
-            return (*conditions, made)
+        if known is None or is_same:
+            return (*(condition for condition in conditions if condition is not known), made)
         return tuple(made if condition is known else condition for condition in conditions)
 
     def _status(
@@ -219,8 +221,7 @@ class Closing:
             yield from self._pod(self._ssn.task_info(row), told)
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict) -> Iterator[Effect]:
-        known = info.condition
-        if known is None or (known.reason, known.message) != verdict.told:
+        if info.told != verdict.told:
             reason, message = verdict.told
             yield PodCondition(info.ref, reason, message, verdict.refusal.reason)
             yield Event(info.ref, "Warning", "FailedScheduling", message)
@@ -243,6 +244,14 @@ class Closing:
 def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
     """status.running, succeeded, failed."""
     return int(counts[TaskStatus.RUNNING]), int(counts[TaskStatus.SUCCEEDED]), int(counts[TaskStatus.FAILED])
+
+
+def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:
+    """Whether the opposite was said later: `Scheduled` after `Unschedulable`, or the other way round."""
+    if known is None or known.last_transition_time is None:
+        return False
+    times = [other.last_transition_time for other in conditions if other.type in _OPPOSITES and other is not known]
+    return any(time is not None and time > known.last_transition_time for time in times)
 
 
 def _condition_reason(verdict: Refusal) -> str:

@@ -120,10 +120,11 @@ class Statement:
         return Operation(kind, placement, tasks.status[rows].copy(), tasks.node[rows].copy(), action, message)
 
     def _binds(self, placement: Placement) -> list[Effect]:
-        nodes = self._ssn.snapshot.nodes
+        nodes, job = self._ssn.snapshot.nodes, placement.job
+        created = self._ssn.ledger.tasks.created[placement.rows].tolist()
         return [
-            Bind(self._ssn.task_info(row).ref, nodes[node].name, placement.job.key)
-            for row, node in zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True)
+            Bind(self._ssn.task_info(row).ref, nodes[node].name, job.key, job.queue.name, moment)
+            for row, node, moment in zip(placement.rows.tolist(), placement.nodes.tolist(), created, strict=True)
             if node != NOWHERE
         ]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from volcano_py.api import names
+from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition
 from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.change import Change, Keeper, meta_of
@@ -21,7 +22,7 @@ from volcano_py.state.ledger import Ledger
 from volcano_py.state.nodes import Nodes
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues import Queues, Quotas
-from volcano_py.state.snapshot import Phase, Snapshot
+from volcano_py.state.snapshot import Snapshot
 
 ChangeListener = Callable[[bool], None]
 """Called after a change; True when it can alter a decision, False when only statuses have to be written."""
@@ -110,15 +111,21 @@ class ClusterState:
         """The pod stays where it is, unless the API server has said that it is leaving."""
         self._tell(self._pods.evict_failed(uid))
 
-    def assume_phase(self, key: str, phase: Phase) -> None:
-        """The PodGroup's phase was handed to the status writer."""
-        self._groups.assume_phase(key, phase)
+    def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
+        """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
+        self._groups.assume_status(update, now)
+
+    def assume_told(self, told: PodCondition) -> None:
+        """A pod's PodScheduled condition was handed to the status writer."""
+        self._pods.assume_told(told)
 
     # -- what there is -------------------------------------------------------------------------------------------
 
     def snapshot(self, now: float) -> Snapshot:
         """An independent copy of everything a cycle needs."""
         self._snapshots += 1
+        self._groups.expire(now)
+        self._pods.date_nominations(now)
         return Snapshot(
             number=self._snapshots,
             ledger=self.ledger.copy(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
+from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
@@ -18,6 +20,10 @@ from volcano_py.state.task_class import Refusal
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.ledger import Ledger
+
+
+# Seconds after which a status that was handed to the writer, but does not show, is worked out anew.
+_ECHO_OVERDUE: Final = 10.0
 
 
 class Groups:
@@ -39,13 +45,14 @@ class Groups:
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
         self.namespaces = Interner()
+        self._assumed: dict[str, tuple[JobInfo, float]] = {}
 
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
         old = self._shelf.put(group)
         row = self.row(key)
         reading = self._read(group)
-        self.infos[row] = reading.info
+        self.infos[row] = self._as_assumed(key, reading.info)
         wishes_moved = old is None or _wishes(old) != _wishes(group)
         if wishes_moved:
             self._write_wishes(row, group, reading)
@@ -61,6 +68,7 @@ class Groups:
         self._queue_slots.give_back(int(jobs.queue[row]))
         jobs.queue[row] = NOWHERE
         self.infos[row] = None
+        self._assumed.pop(group.metadata.key, None)
         self.forget_if_empty(row)
         return Change.DECISION
 
@@ -88,10 +96,36 @@ class Groups:
             self.namespaces.give_back(int(jobs.namespace[row]))
             jobs.free_row(row)
 
-    def assume_phase(self, key: str, phase: Phase) -> None:
-        row = self._rows.get(key)
-        if row is not None and self._ledger.jobs.known[row]:
-            self._ledger.jobs.phase[row] = phase
+    def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
+        """The status was handed to the writer: until its echo comes, or it is overdue, it counts as stored."""
+        row = self._rows.get(update.group.key)
+        info = None if row is None else self.infos[row]
+        if row is None or info is None:
+            return
+        counts = (update.running, update.succeeded, update.failed)
+        assumed = replace(info, phase=update.phase, conditions=update.conditions, counts=counts)
+        self.infos[row] = assumed
+        self._ledger.jobs.phase[row] = Phase.of(update.phase)
+        self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
+
+    def expire(self, now: float) -> None:
+        """What the API server shows counts again where an echo is overdue."""
+        for key in [key for key, (_, due) in self._assumed.items() if due < now]:
+            del self._assumed[key]
+            stored = self._shelf.get(key)
+            if stored is not None:
+                self.infos[self._rows[key]] = self._read(stored).info
+
+    def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
+        """What was seen, but with the status that is on its way; pictures from before the write may still come in."""
+        assumed = self._assumed.get(key)
+        if assumed is None:
+            return seen
+        info, _ = assumed
+        if _status(seen) == _status(info):
+            del self._assumed[key]
+            return seen
+        return replace(seen, phase=info.phase, conditions=info.conditions, counts=info.counts)
 
     def reprioritise(self) -> None:
         """PriorityClasses have changed."""
@@ -115,6 +149,7 @@ class Groups:
         jobs.known[row] = True
         jobs.min_member[row] = reading.info.min_member
         jobs.created[row] = group.metadata.created
+        jobs.preemptable[row] = reading.info.preemptable
         jobs.has_min_resources[row] = reading.min_resources is not None
         jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
         jobs.priority[row] = self._priorities.value(reading.info.priority_class)
@@ -160,6 +195,12 @@ class PriorityClasses:
         if named is not None:
             return named.value
         return min((item.value for item in self._shelf.all() if item.global_default), default=0)
+
+
+def _status(info: JobInfo) -> tuple[object, ...]:
+    """A status apart from its times, which the API server rounds."""
+    told = tuple((each.type, each.status, each.reason, each.message) for each in info.conditions)
+    return info.phase, info.counts, told
 
 
 def _wishes(group: PodGroup) -> tuple[object, ...]:

@@ -37,6 +37,8 @@ class TaskInfo:
     """The pod's PodScheduled condition while it is False."""
     on_its_way: tuple[str, str] | None = None
     """Reason and message that were handed to the status writer since."""
+    cooldown: str = ""
+    """`volcano.sh/cooldown-time`, label before annotation, as it is written."""
 
     @property
     def key(self) -> str:

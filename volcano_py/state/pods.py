@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.state.change import Change
-from volcano_py.state.infos import TaskInfo, name_suffix, task_info, task_priority, tiebreak_of
+from volcano_py.state.infos import (
+    TaskInfo,
+    leaves_at,
+    name_suffix,
+    scheduled_at,
+    task_info,
+    task_priority,
+    tiebreak_of,
+)
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import NOWHERE
 from volcano_py.state.status import TaskStatus, status_of
@@ -93,6 +105,13 @@ class Pods:
         info = None if row is None else self.infos[row]
         return None if info is None else info.condition
 
+    def assume_told(self, told: PodCondition) -> None:
+        """The condition is on its way: it need not be written again while its echo is."""
+        row = self._rows.get(told.pod.uid)
+        info = None if row is None else self.infos[row]
+        if row is not None and info is not None:
+            self.infos[row] = replace(info, on_its_way=(told.reason, told.message))
+
     def _oust_namesake(self, pod: Pod) -> Change:
         """A pod of the same name with another UID is gone: there can only be one."""
         known = self._uids.get(pod.metadata.key)
@@ -121,6 +140,10 @@ class Pods:
         tasks.job[row] = job
         tasks.gated[row] = bool(info.gates)
         tasks.nominated[row] = bool(info.nominated_node)
+        self._date_nomination(row)
+        tasks.preemptable[row] = info.preemptable
+        tasks.leaves_at[row] = leaves_at(pod)
+        tasks.scheduled_at[row] = scheduled_at(pod)
         tasks.status[row] = status
         tasks.node[row] = node
         self._ledger.book_one(row, 1)
@@ -132,6 +155,19 @@ class Pods:
             self._nodes.forget_if_empty(old_node)
         if old_job not in (NOWHERE, job):
             self._groups.forget_if_empty(old_job)
+
+    def _date_nomination(self, row: int) -> None:
+        """A promise keeps the date at which it was first seen; a new one gets its date with the next snapshot."""
+        tasks = self._ledger.tasks
+        if not tasks.nominated[row]:
+            tasks.nominated_since[row] = 0.0
+        elif tasks.nominated_since[row] == 0.0:
+            tasks.nominated_since[row] = np.inf
+
+    def date_nominations(self, now: float) -> None:
+        """Give a date to promises that are new since the last snapshot."""
+        since = self._ledger.tasks.nominated_since
+        since[since == np.inf] = now
 
     def _standing(self, row: int, told: TaskStatus, node_name: str) -> tuple[TaskStatus, int]:
         """Status and node row of a pod that the API server tells to be so, heeding what we did to it meanwhile."""

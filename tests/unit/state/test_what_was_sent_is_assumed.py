@@ -6,6 +6,9 @@ import pytest
 
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, deleted, on, with_meta
+from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.objects import Condition
+from volcano_py.api.reasons import Reason
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 
@@ -188,7 +191,7 @@ def test_a_finished_pod_ends_the_assumption(holder: Watched) -> None:
 
 def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> None:
     watched.put(pod_group("h", phase="Pending"))
-    watched.state.assume_phase(f"{NAMESPACE}/h", Phase.INQUEUE)
+    watched.state.assume_status(status_of("h", "Inqueue"), now=0.0)
     watched.quiet()
     older = with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"})
     watched.put(older)
@@ -201,6 +204,36 @@ def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> 
     assert watched.told() == [True], "somebody else wrote this"
 
 
+def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched: Watched) -> None:
+    """Cycles in between must not write it again, nor take back what it said."""
+    watched.put(pod_group("h", phase="Pending"))
+    told = Condition(type="Scheduled", status="True", reason="ready")
+    watched.state.assume_status(status_of("h", "Running", told), now=100.0)
+    watched.put(with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"}))
+    assert stored_status(watched, 105.0) == ("Running", (told,))
+    assert stored_status(watched, 120.0) == ("Pending", ())
+
+
+def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
+    info = next(each for each in watched.snapshot().tasks if each is not None)
+    watched.state.assume_told(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
+    again = next(each for each in watched.snapshot().tasks if each is not None)
+    assert again.told == ("Unschedulable", "full")
+    assert watched.state.pod_condition(UID, "PodScheduled") is None, "it is not stored yet"
+
+
+def status_of(name: str, phase: str, *conditions: Condition) -> PodGroupStatusUpdate:
+    return PodGroupStatusUpdate(ObjectRef("PodGroup", NAMESPACE, name, name), phase, conditions, 0, 0, 0)
+
+
+def stored_status(watched: Watched, now: float) -> tuple[str, tuple[Condition, ...]]:
+    """Phase and conditions of PodGroup h as a cycle at `now` takes them to be stored."""
+    snapshot = watched.state.snapshot(now)
+    info = snapshot.jobs[snapshot.job_keys.index(f"{NAMESPACE}/h")]
+    assert info is not None
+    return info.phase, info.conditions
+
+
 def test_a_phase_is_assumed_for_existing_groups_only(watched: Watched) -> None:
-    watched.state.assume_phase("team/gone", Phase.RUNNING)
+    watched.state.assume_status(status_of("gone", "Running"), now=0.0)
     assert [key for key in watched.snapshot().job_keys if key] == ["team/g"]

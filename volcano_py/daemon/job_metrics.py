@@ -1,0 +1,48 @@
+"""Latencies of whole jobs, from what cycles report and what is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from volcano_py.api.effects import Bind
+from volcano_py.api.objects import ApiObject, PodGroup
+from volcano_py.api.report import CycleReport
+from volcano_py.observe.metrics import Metrics
+
+
+class JobMetrics:
+    """Told of reports and bindings; a `Sink` for PodGroups, so that those that are gone are forgotten."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def reported(self, report: CycleReport) -> None:
+        """A cycle has ended."""
+        self._metrics.observe_cycle(report)
+        for job in report.pending:
+            namespace, _, name = job.name.partition("/")
+            self._metrics.job_started(namespace, name, job.queue)
+
+    def placed(self, binds: Sequence[Bind]) -> None:
+        """These pods were handed to the binder; a job's bindings leave together when its gang is whole."""
+        first = {bind.job: bind for bind in sorted(binds, key=lambda bind: -bind.created)}
+        for key, bind in first.items():
+            namespace, _, name = key.partition("/")
+            self._metrics.job_placed(namespace, name, bind.queue, created=bind.created, is_complete=True)
+
+    def failed(self, bind: Bind) -> None:
+        """The pod's binding failed and will be tried again."""
+        namespace, _, name = bind.job.partition("/")
+        self._metrics.job_retried(namespace, name)
+
+    # -- Sink ------------------------------------------------------------------------------------------------------
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """Lists tell nothing of what is gone that the deletions beside them do not."""
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """A PodGroup counts from when it is scheduled."""
+
+    def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        if isinstance(obj, PodGroup):
+            self._metrics.job_gone(obj.metadata.namespace, obj.metadata.name)
