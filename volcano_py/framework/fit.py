@@ -37,19 +37,22 @@ def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitErro
             short.append(dim)
             counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
             undecided &= ~lacking
-    return FitError(total, dict(counts), _judge(ssn, task_class, willing, short, total, counts))
-
-
-def _judge(
-    ssn: Session, task_class: TaskClass, willing: Rows, short: list[int], total: int, counts: Counter[str]
-) -> Refusal:
-    """NeverFits when the willing nodes would be too small even if they were empty, else NodesRefuse."""
-    nodes, request = ssn.ledger.nodes, task_class.request
-    allocatable = nodes.allocatable[willing]
     told = [dim for dim in short if dim != PODS]
-    if told and not (allocatable[:, told] >= request[told]).all(axis=1).any():
-        sentence = _even_when_empty(ssn, task_class, willing, told)
-        return Refusal(Reason.NEVER_FITS, f"{nodes_refuse(total, counts)} The pod {sentence}.")
+    # A node that refuses because of what is on it now may be the one that is large enough.
+    hopeful = np.flatnonzero(nodes.present & ssn.resolvable(codes))
+    if told and not (nodes.allocatable[hopeful][:, told] >= task_class.request[told]).all(axis=1).any():
+        sentence = _even_when_empty(ssn, task_class, hopeful, told)
+        refusal = Refusal(Reason.NEVER_FITS, f"{nodes_refuse(total, counts)} The pod {sentence}.")
+    else:
+        refusal = _nodes_refuse(ssn, task_class, willing, told, total, counts)
+    return FitError(total, dict(counts), refusal)
+
+
+def _nodes_refuse(
+    ssn: Session, task_class: TaskClass, willing: Rows, told: list[int], total: int, counts: Counter[str]
+) -> Refusal:
+    """How much of what there is too little of (`told`) the willing nodes have left at best."""
+    nodes, request = ssn.ledger.nodes, task_class.request
     free = nodes.future_idle()[willing]
     shortages = []
     for dim in told:
@@ -59,13 +62,13 @@ def _judge(
     return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))
 
 
-def _even_when_empty(ssn: Session, task_class: TaskClass, willing: Rows, short: list[int]) -> str:
-    """Which of the `short` resources (or all of them together) no willing node could ever give."""
+def _even_when_empty(ssn: Session, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:
+    """Which of the `short` resources (or all of them together) none of these nodes could ever give."""
     names, request = ssn.axis.names, task_class.request
-    allocatable = ssn.ledger.nodes.allocatable[willing]
+    allocatable = ssn.ledger.nodes.allocatable[hopeful]
     dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)
     if dim is None:
         return never_fits_together({names[dim]: int(request[dim]) for dim in short})
     largest = int(np.argmax(allocatable[:, dim]))
-    node = ssn.snapshot.nodes[willing[largest]].name
+    node = ssn.snapshot.nodes[hopeful[largest]].name
     return never_fits(names[dim], int(request[dim]), int(allocatable[largest, dim]), node=node)

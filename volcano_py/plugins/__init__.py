@@ -1,6 +1,7 @@
 """Scheduling policies, one small module or package a plugin."""
 
 from volcano_py.plugins.binpack import Binpack
+from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
@@ -9,5 +10,18 @@ from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 
-BUILTIN_PLUGINS = (Priority, Gang, Conformance, Drf, Predicates, NodeOrder, Binpack, Overcommit, Proportion)
+BUILTIN_PLUGINS = (
+    Priority,
+    Gang,
+    Conformance,
+    Drf,
+    Predicates,
+    NodeOrder,
+    Binpack,
+    Overcommit,
+    Proportion,
+    Capacity,
+    ResourceStrategyFit,
+)

@@ -39,9 +39,6 @@ def test_the_arguments_of_what_is_not_evaluated_yet_are_read() -> None:
     arguments, problems = read_arguments(
         PredicatesArguments,
         {
-            "predicate.resources": "nvidia.com/gpu, amd.com/gpu",
-            "predicate.resources.nvidia.com/gpu.cpu": 8,
-            "predicate.resources.nvidia.com/gpu.memory": -1,
             "volumebinding.weight": 2,
             "volumebinding.bindTimeoutSeconds": 30,
             "volumebinding.shape": [{"utilization": 0, "score": 0}],
@@ -49,17 +46,12 @@ def test_the_arguments_of_what_is_not_evaluated_yet_are_read() -> None:
         },
     )
     assert arguments is not None
-    assert arguments.resources == ("nvidia.com/gpu", "amd.com/gpu")
-    assert arguments.resource_cpu == {"nvidia.com/gpu": 8.0}
-    assert arguments.resource_memory == {"nvidia.com/gpu": 1.0}, "a negative ratio counts as 1"
-    assert [problem.message for problem in problems] == ["must be at least 0, found -1; 1 is used instead"]
+    assert arguments.volume_binding_seconds == 30
+    assert problems == ()
 
 
 def test_whoever_switches_on_what_does_nothing_is_told() -> None:
-    values = {"predicate.ProportionalEnable": True, "predicate.GPUSharingEnable": "true"}
-    arguments, problems = read_arguments(PredicatesArguments, values)
+    arguments, problems = read_arguments(PredicatesArguments, {"predicate.GPUSharingEnable": "true"})
     assert arguments is not None
     told = [problem.message for problem in problems]
-    assert "is accepted but not evaluated yet: no cpu or memory is kept beside devices" in told
-    assert "has no effect here: sharing of GPUs belongs to the plugin deviceshare" in told
-    assert read_arguments(PredicatesArguments, {"predicate.ProportionalEnable": False})[1] == ()
+    assert told == ["has no effect here: sharing of GPUs belongs to the plugin deviceshare"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any, Self
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
-from volcano_py.config.values import AtLeast, GoBool, ResourceNames
-
-Ratio = Annotated[float, AtLeast(0, otherwise=1)]
+from volcano_py.config.values import GoBool, ResourceNames
+from volcano_py.plugins.reserve import PerDevice, Ratio, ratios
 
 _WAITS = "Until that is evaluated, pods that need it wait, whatever is set here."
 
@@ -62,15 +61,19 @@ class PredicatesArguments(Arguments):
     proportional: GoBool = argument(
         "predicate.ProportionalEnable",
         False,
-        "Keep cpu and memory free beside the devices of `predicate.resources`. Without effect so far.",
+        "Keep cpu and memory free beside the idle devices of `predicate.resources`, for pods that ask for devices.",
     )
     resources: ResourceNames = argument("predicate.resources", (), "The devices beside which cpu and memory are kept.")
-    resource_cpu: Mapping[str, Ratio] = argument(
-        "predicate.resources.<name>.cpu", {}, "Cores to keep for each device (1 when missing or negative)."
+    resource_cpu: PerDevice = argument(
+        "predicate.resources.<name>.cpu", {}, "Cores to keep for each idle device (1 when missing)."
     )
-    resource_memory: Mapping[str, Ratio] = argument(
-        "predicate.resources.<name>.memory", {}, "Gigabytes (10^9) to keep for each (1 when missing or negative)."
+    resource_memory: PerDevice = argument(
+        "predicate.resources.<name>.memory", {}, "Gigabytes (10^9 bytes) to keep for each idle device (1 when missing)."
     )
+
+    def reserve(self) -> Mapping[str, Ratio]:
+        """Device → what to keep for each one that is idle; empty when the rule is off."""
+        return ratios(self.resources, self.resource_cpu, self.resource_memory) if self.proportional else {}
 
     @field_validator("gpu_sharing")
     @classmethod
@@ -79,10 +82,10 @@ class PredicatesArguments(Arguments):
             advise(info, "has no effect here: sharing of GPUs belongs to the plugin deviceshare")
         return value
 
-    @field_validator("proportional")
-    @classmethod
-    def _not_yet(cls, value: bool, info: ValidationInfo) -> bool:
-        """No pod waits for want of this, so whoever switches it on has to be told that it does nothing."""
-        if value:
-            advise(info, "is accepted but not evaluated yet: no cpu or memory is kept beside devices")
-        return value
+    @model_validator(mode="after")
+    def _has_an_effect(self, info: ValidationInfo) -> Self:
+        if self.proportional and not self.resources:
+            advise(info, "predicate.ProportionalEnable has no effect: predicate.resources lists no device")
+        for name in sorted({*self.resource_cpu, *self.resource_memory} - {*self.resources}):
+            advise(info, f"predicate.resources.{name} has no effect: {name} is not listed in predicate.resources")
+        return self

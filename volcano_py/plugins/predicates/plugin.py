@@ -1,7 +1,8 @@
 """predicates: which nodes can take a pod at all.
 
-Cordons, node selector and affinity, taints, host ports, with kube-scheduler's semantics and in its words. Room for the
-pod (resources and the number of pods) is the placer's question. Pods that need volumes, claims, spread or affinity
+Cordons, node selector and affinity, taints, host ports, with kube-scheduler's semantics and in its words; with
+`predicate.ProportionalEnable`, cpu and memory that nodes keep for their idle devices. Room for the pod (resources and
+the number of pods) is the placer's question. Pods that need volumes, claims, spread or affinity
 between pods never get here: they wait with a reason of their own (state.task_class).
 """
 
@@ -17,11 +18,12 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import FITS, Codes, NodeView
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
 from volcano_py.plugins.predicates.well_formed import fault_of
+from volcano_py.plugins.reserve import Reserve
 from volcano_py.state.node_index import Key
 from volcano_py.state.task_class import Refusal, TaskClass
 
@@ -44,6 +46,7 @@ class Predicates(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._index = ssn.nodes
+        self._reserve = Reserve(ssn, self.arguments.reserve())
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Refuses a pod whose node affinity cannot be read, with the field and the fix."""
@@ -61,10 +64,18 @@ class Predicates(Plugin):
         if self._asks_for_ports(task_class):
             taken = self._host_ports().taken(task_class.host_ports, view.rows)
             codes[taken & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN)
+        if self._reserve.concerns(task_class):
+            self._reserve.refuse(task_class, view, codes)
         return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
-        return Reach.ROW if self._asks_for_ports(task_class) else Reach.STATIC
+        moves = self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
+        return Reach.ROW if moves else Reach.STATIC
+
+    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts:
+        if self._asks_for_ports(task_class):
+            return np.ones(len(view), dtype=np.int64)  # a second one would want the same ports
+        return self._reserve.room(task_class, view)
 
     def on_allocate(self, placement: Placement) -> None:
         if self._ports is not None:
@@ -88,8 +99,8 @@ class Predicates(Plugin):
         return ids.take(verdict.codes.take(view.rows))
 
     def _register(self, messages: tuple[str, ...]) -> Codes:
-        ids = [FITS, *(self._ssn.refusal(Reason.NODES_REFUSE, message) for message in messages[1:])]
-        return np.array(ids, dtype=np.int32)
+        refusals = (self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False) for message in messages[1:])
+        return np.array([FITS, *refusals], dtype=np.int32)
 
     def _asks_for_ports(self, task_class: TaskClass) -> bool:
         on: bool = self.arguments.node_ports

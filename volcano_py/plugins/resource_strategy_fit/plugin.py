@@ -1,0 +1,130 @@
+"""resource-strategy-fit: gather pods by one resource, spread them by another, and spare nodes with scarce devices.
+
+The score of a node is the sum of two: that of the strategies (a weighted mean over resources, each gathered or spread)
+and that of retention (points for nodes without scarce resources). The policy proportional keeps cpu and memory free
+beside idle devices; as a rule on nodes, not as a score.
+
+Pods may bring strategies of their own by annotation. What cannot be read there is ignored, and the pod is told when it
+is placed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import structlog
+
+from volcano_py.api.effects import Event
+from volcano_py.config.flags import Flags
+from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import Codes, Counts, NodeView, Scores
+from volcano_py.plugins.reserve import Reserve
+from volcano_py.plugins.resource_strategy_fit.arguments import ResourceStrategyFitArguments
+from volcano_py.plugins.resource_strategy_fit.override import OverrideError, read_override
+from volcano_py.plugins.resource_strategy_fit.retention import RetentionScores
+from volcano_py.plugins.resource_strategy_fit.settings import Strategies
+from volcano_py.plugins.resource_strategy_fit.strategy import StrategyScore, StrategyScores
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+log = structlog.get_logger(__name__)
+
+IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
+"""Reason of the event on a pod whose strategies cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wishes:
+    """What makes up a class's score; None adds nothing."""
+
+    strategy: StrategyScore | None
+    retention: Scores | None
+    """[N]"""
+
+
+class ResourceStrategyFit(Plugin):
+    """See the module."""
+
+    name = "resource-strategy-fit"
+    arguments_type = ResourceStrategyFitArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._given: ResourceStrategyFitArguments = arguments
+        self._strategies: Strategies = self._given.strategies()
+        self._wishes_of: dict[int, _Wishes] = {}
+        self._ignored: dict[int, str] = {}
+        """Class row → what is wrong with its pods' annotations."""
+
+    def on_session_open(self, ssn: Session) -> None:
+        retention = self._given.retention()
+        self._ssn = ssn
+        self._strategy_scores = StrategyScores(ssn, self._given.weight)
+        self._retention = RetentionScores(ssn, retention) if retention is not None else None
+        self._reserves = [Reserve(ssn, ratios) for ratios in self._given.reserves()]
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Tell pods that were placed without regard to their annotations; each is placed once, so it is told once."""
+        for class_row, fault in self._ignored.items():
+            message = f"{fault}; nodes were scored as the scheduler is configured"
+            rows = self._placed(class_row)
+            ssn.emit([Event(ssn.task_info(row).ref, "Warning", IGNORED_ANNOTATION, message) for row in rows.tolist()])
+            if len(rows):
+                pod = ssn.task_info(int(rows[0])).key
+                log.warning("annotations of pods are ignored", pod=pod, pods=len(rows), why=fault)
+
+    # -- scores ----------------------------------------------------------------------------------------------------
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        wishes = self._wishes(task_class)
+        scores = np.zeros(len(view)) if wishes.strategy is None else wishes.strategy.of(view)
+        if wishes.retention is not None:
+            scores += wishes.retention.take(view.rows)
+        return scores
+
+    def _wishes(self, task_class: TaskClass) -> _Wishes:
+        wishes = self._wishes_of.get(task_class.row)
+        if wishes is None:
+            wishes = self._wishes_of[task_class.row] = _Wishes(
+                self._strategy_score(task_class), None if self._retention is None else self._retention.of(task_class)
+            )
+        return wishes
+
+    def _strategy_score(self, task_class: TaskClass) -> StrategyScore | None:
+        if not self._given.weight:
+            return None
+        strategies = self._strategies
+        if any(task_class.strategy):
+            try:
+                strategies = read_override(*task_class.strategy)
+            except OverrideError as error:
+                self._ignored[task_class.row] = str(error)
+        return self._strategy_scores.score(task_class, strategies)
+
+    def _placed(self, class_row: int) -> Rows:
+        """Tasks of a class that this cycle has handed to the binder."""
+        tasks, before = self._ssn.ledger.tasks, self._ssn.snapshot.ledger.tasks
+        placed = (tasks.task_class == class_row) & (tasks.status == TaskStatus.BINDING)
+        return np.flatnonzero(placed & (before.status == TaskStatus.PENDING))
+
+    # -- the proportional rule ---------------------------------------------------------------------------------------
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        codes = np.zeros(len(view), dtype=np.int32)
+        for reserve in self._concerning(task_class):
+            reserve.refuse(task_class, view, codes)
+        return codes
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.ROW if self._concerning(task_class) else Reach.STATIC
+
+    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        rooms = [reserve.room(task_class, view) for reserve in self._concerning(task_class)]
+        return np.minimum.reduce(rooms) if rooms else None
+
+    def _concerning(self, task_class: TaskClass) -> list[Reserve]:
+        return [reserve for reserve in self._reserves if reserve.concerns(task_class)]
