@@ -20,6 +20,7 @@ from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
 
 _IN_FLIGHT = 64
+_DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
 _PODS = "/api/v1/namespaces/{}/pods"
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
@@ -96,9 +97,9 @@ class BenchCluster:
     async def clear(self, namespace: str) -> None:
         """Delete the pods and PodGroups, and wait until they are gone."""
         grace = {"gracePeriodSeconds": 0}
-        await self.client.delete(_PODS.format(namespace), grace)
+        await self.client.delete(_PODS.format(namespace), grace, within=_DELETE_WITHIN)
         try:
-            await self.client.delete(_GROUPS.format(namespace))
+            await self.client.delete(_GROUPS.format(namespace), within=_DELETE_WITHIN)
         except NotFoundError:
             return
 

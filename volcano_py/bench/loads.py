@@ -17,6 +17,8 @@ from volcano_py.local.processes import ManagedProcess
 
 _PATIENCE: Final = 300.0  # seconds until an unfinished load is given up
 _STOP: Final = 20.0  # seconds
+# Seconds until thousands of new stuck pods have their conditions and rate-limited events.
+_SETTLE: Final = 60.0
 _WARM: Final = 5.0  # seconds a scheduler gets to start before a steady load or a rest is measured
 
 
@@ -114,7 +116,7 @@ class Loads:
             quiet = await self._gang_latencies(contender, namespace, small, range(gangs // 2))
             too_large = replace(self._workload, pods=stuck, pod_request=("1000", "1Gi"))
             await self._cluster.create_pods(misfits, too_large, contender.scheduler_name)
-            await asyncio.sleep(2 * _WARM)
+            await asyncio.sleep(_SETTLE)
             beside = await self._idle_share(process, seconds)
             busy = await self._gang_latencies(contender, namespace, small, range(gangs // 2, gangs))
             run = self._measured(contender, namespace, process, since=time.time())
