@@ -41,9 +41,12 @@ def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
 
 
 class _Node:
-    """A node of the tree; `active` counts the waiting queues at and below it."""
+    """A node of the tree; `active` counts the waiting queues at and below it.
 
-    __slots__ = ("active", "children", "heap", "path", "queues", "stamp")
+    Its entry in its parent's heap is the one with its `stamp`; `queued` tells whether that is still there.
+    """
+
+    __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "stamp")
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +54,9 @@ class _Node:
         self.children: dict[str, _Node] = {}
         self.queues: list[tuple[Any, str, QueueInfo]] = []
         self.heap: list[tuple[Any, str, int]] = []
+        self.key: Any = None
         self.stamp = 0
+        self.queued = False
 
 
 class TreeOrder:
@@ -61,6 +66,7 @@ class TreeOrder:
         self._ssn = ssn
         self._paths: dict[str, Path] = ssn.queue_paths()
         self._walks: dict[Any, _Walk] = {}
+        self._last: _Walk | None = None
         self._size = 0
 
     def __len__(self) -> int:
@@ -75,15 +81,19 @@ class TreeOrder:
         self._size += 1
 
     def pop(self) -> QueueInfo:
-        rank = min(rank for rank, walk in self._walks.items() if walk.root.active)
+        walk = self._walks[min(rank for rank, walk in self._walks.items() if walk.root.active)]
+        if self._last is not None and walk is not self._last:
+            # Nodes may be in several walks: queues of other ranks, served meanwhile, have moved their keys here, too.
+            walk.forget_keys()
+        self._last = walk
         self._size -= 1
-        return self._walks[rank].pop()
+        return walk.pop()
 
 
 class _Walk:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._epoch = ssn.branch_epoch()
+        self._epoch: int | None = ssn.branch_epoch()
         self._moved: Path = ()
         self.root = _Node(())
 
@@ -98,6 +108,8 @@ class _Walk:
             self._key(node, child)
             node = child
         heapq.heappush(node.queues, (queue.created, queue.name, queue))
+        if path == self._moved:
+            self._moved = ()  # it was served before it was pushed back, and its keys are of now
 
     def pop(self) -> QueueInfo:
         self._refresh()
@@ -110,12 +122,16 @@ class _Walk:
         self._moved = node.path
         return heapq.heappop(node.queues)[2]
 
+    def forget_keys(self) -> None:
+        """All keys may have moved."""
+        self._epoch = None
+
     def _refresh(self) -> None:
-        """Take the keys of the path that was served last, or of all nodes when everything has moved."""
+        """Take the keys of the path that was served last, or of all nodes when everything may have moved."""
         epoch = self._ssn.branch_epoch()
         if epoch != self._epoch:
             self._epoch = epoch
-            self._key_all(self.root)
+            self._key_all()
             return
         node = self.root
         for name in self._moved:
@@ -124,16 +140,22 @@ class _Walk:
                 self._key(node, child)
             node = child
 
-    def _key_all(self, node: _Node) -> None:
-        for child in node.children.values():
-            if child.active:
+    def _key_all(self) -> None:
+        nodes = [self.root]
+        for node in nodes:
+            active = [child for child in node.children.values() if child.active]
+            for child in active:
                 self._key(node, child)
-                self._key_all(child)
+            nodes.extend(active)
 
     def _key(self, parent: _Node, child: _Node) -> None:
         """Put the child into its parent's heap with the key of this moment; older entries become void."""
+        key = self._ssn.branch_key(child.path)
+        if child.queued and key == child.key:
+            return
+        child.key, child.queued = key, True
         child.stamp += 1
-        heapq.heappush(parent.heap, (self._ssn.branch_key(child.path), child.path[-1], child.stamp))
+        heapq.heappush(parent.heap, (key, child.path[-1], child.stamp))
 
     @staticmethod
     def _first(node: _Node) -> _Node:
@@ -143,3 +165,5 @@ class _Walk:
             if child.active and stamp == child.stamp:
                 return child
             heapq.heappop(node.heap)
+            if stamp == child.stamp:
+                child.queued = False
