@@ -59,12 +59,14 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
     if gates:
         yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
+    has_places = any(row in ssn.tentative for row in waiting.tolist())
     for error in ssn.fit_errors.get(job.row, {}).values():
-        yield error.refusal
+        # What is free was counted with the gang's own pods in their places; say so.
+        yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
     if job.waiting:
         node = ssn.snapshot.nodes[int(tasks.node[rows[tasks.status[rows] == TaskStatus.PIPELINED][0]])].name
         yield Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
-    if any(row in ssn.tentative for row in waiting.tolist()):
+    if has_places:
         yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
     yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
 
@@ -86,15 +88,15 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     found: PodVerdict | None = None
     columns = (rows.tolist(), tasks.status[rows].tolist(), tasks.task_class[rows].tolist())
     for row, status, class_row in zip(*columns, strict=True):
-        if status == _ALLOCATED or row in ssn.tentative:
+        if status == _PIPELINED:
+            node = ssn.snapshot.nodes[int(tasks.node[row])].name
+            refusal = Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
+            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, refusal)
+        elif status == _ALLOCATED or row in ssn.tentative:
             if found is None:
                 text = _gang(ssn, job, rows)
                 found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
             yield row, found
-        elif status == _PIPELINED:
-            node = ssn.snapshot.nodes[int(tasks.node[row])].name
-            refusal = Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
-            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, refusal)
         else:
             known = by_class.get(class_row)
             if known is None:
@@ -118,4 +120,5 @@ def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVer
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
     placed = job.ready + sum(int(row) in ssn.tentative for row in waiting)
     causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
-    return explain.gang_incomplete(placed, job.tasks, job.min_member, cause=causes[0] if causes else "")
+    cause = f"beside {'it' if placed == 1 else 'them'} {causes[0]}" if causes else ""
+    return explain.gang_incomplete(placed, job.tasks, job.min_member, cause=cause)
