@@ -1,0 +1,115 @@
+"""The account of one queue in a cycle: what it and the queues below it hold, and how far it may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from volcano_py.plugins.capacity.tree import Fault
+from volcano_py.state.axis import PODS
+from volcano_py.state.infos import QueueInfo
+
+Amounts = list[int]
+"""[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
+Asked = tuple[tuple[int, int], ...]
+"""(position on the resource axis, units) of what is asked for."""
+
+
+@dataclass(slots=True, eq=False)
+class QueueAccount:
+    """All sums include the queues below. `held`, `needed` and `inqueue` follow the cycle; the rest is fixed when the
+    session opens.
+
+    Attributes:
+        info: None for the top when no queue stands for it.
+        row: its row in the tables of the opening.
+        fault: why the queue has no place in the tree, if so.
+        children: queues directly below it.
+        chain: the queue itself and those above it, the top last.
+        held: requests of tasks that are allocated, or promised what is being released.
+        needed: that, and what the queues below are guaranteed and do not hold yet.
+        capability: own or inherited; UNLIMITED where there is none.
+        real_capability: that, within what the guarantees of others leave.
+        firm: what jobs hold within their minResources, at the opening of the session.
+        surplus: what they hold beyond.
+        inqueue: what jobs that were let in may still claim of their minResources.
+    """
+
+    name: str
+    info: QueueInfo | None
+    row: int
+    fault: Fault | None
+    children: tuple[str, ...]
+    held: Amounts
+    needed: Amounts
+    capability: Amounts
+    guarantee: Amounts
+    deserved: Amounts
+    has_deserved: list[bool]
+    real_capability: Amounts
+    firm: Amounts
+    surplus: Amounts
+    inqueue: Amounts
+    chain: tuple[QueueAccount, ...] = ()
+    _deserving: tuple[tuple[int, int], ...] = field(init=False)
+    _is_best_effort: bool = field(init=False)
+    _turn: tuple[float, bool, float] | None = None
+
+    def __post_init__(self) -> None:
+        self._deserving = tuple((dim, self.deserved[dim]) for dim, has in enumerate(self.has_deserved) if has)
+        self._is_best_effort = not any(amount for dim, amount in self._deserving if dim != PODS)
+
+    @property
+    def parent(self) -> QueueAccount | None:
+        return self.chain[1] if len(self.chain) > 1 else None
+
+    @property
+    def share(self) -> float:
+        """The largest part that it holds of any resource it deserves; 1 when it deserves nothing."""
+        if self._is_best_effort:
+            return 1.0
+        share = 0.0
+        for dim, amount in self._deserving:
+            held = self.held[dim]
+            part = held / amount if amount else float(held > 0)
+            if part > share:
+                share = part
+        return share
+
+    @property
+    def turn(self) -> tuple[float, bool, float]:
+        """Its key among its siblings: smaller share first, then those that deserve something, then the older."""
+        if self._turn is None:
+            self._turn = self.share, self._is_best_effort, self.info.created if self.info is not None else 0.0
+        return self._turn
+
+    @property
+    def exceeds_deserved(self) -> bool:
+        """It holds more than it deserves of some resource."""
+        return any(self.held[dim] > amount for dim, amount in self._deserving)
+
+    def stays_within_some_deserved(self, asked: Asked) -> bool:
+        """Whether it would stay within what it deserves of at least one resource that is asked for."""
+        return any(self.held[dim] + wanted <= self.deserved[dim] for dim, wanted in asked if dim != PODS)
+
+    def would_exceed_deserved(self, asked: Asked) -> bool:
+        """Whether it would go beyond what it deserves of any resource that is asked for."""
+        return any(self.held[dim] + wanted > self.deserved[dim] for dim, wanted in asked if dim != PODS)
+
+    def book(self, asked: Asked, count: int) -> None:
+        """`count` more tasks in this queue (fewer, when negative) hold what they ask for; so do all queues above."""
+        for account in self.chain:
+            account._turn = None
+        for dim, amount in asked:
+            moved = grown = amount * count
+            for account in self.chain:
+                account.held[dim] += moved
+                before = account.needed[dim]
+                account.needed[dim] = after = before + grown
+                guaranteed = account.guarantee[dim]
+                # What is held within the guarantee was kept for the queue already.
+                grown = max(after, guaranteed) - max(before, guaranteed)
+
+    def promise(self, amounts: Amounts) -> None:
+        """A job that may claim these was let in."""
+        for account in self.chain:
+            account.inqueue = [promised + more for promised, more in zip(account.inqueue, amounts, strict=True)]

@@ -1,0 +1,77 @@
+"""What is wrong with the tree, as events on the queues: rules that stop jobs, and limits that cannot all be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.effects import Event
+from volcano_py.api.explain import amount, invalid_queue
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.session import Session
+from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.opening import Accounts
+from volcano_py.plugins.capacity.telling import not_for_jobs
+from volcano_py.plugins.shares import sums_by_group
+from volcano_py.state.axis import UNLIMITED
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.snapshot import Phase
+
+EXCEEDS_PARENT: Final = "ExceedsParent"
+"""Reason of the event about limits that do not fit below those of the queue above. It stops nothing."""
+
+
+def findings(ssn: Session, accounts: Accounts) -> Iterator[Event]:
+    """An event for each queue that breaks a rule, and for each limit that cannot be kept."""
+    busy = _rows_with_jobs(ssn, accounts)
+    for account in accounts.by_row:
+        if account.info is None:
+            continue
+        if account.fault is not None:
+            # Queues further down are told in their jobs: the remedy is here.
+            if account.fault.source == account.name:
+                yield _event(account.info, Reason.INVALID_QUEUE, account.fault.rule)
+            continue
+        if account.row in busy and (refusal := not_for_jobs(account)) is not None:
+            yield Event(account.info.ref, "Warning", refusal.reason.value, refusal.message)
+        parent = account.parent
+        if parent is None:
+            continue  # root's entitlements follow from those of the queues below it
+        if parent.parent is not None:
+            yield from _above_parent(ssn.axis.names, accounts, account.info, parent)
+        if account.children:
+            yield from _beyond_own(ssn.axis.names, account.info, [ssn.queues[name] for name in account.children])
+
+
+def _rows_with_jobs(ssn: Session, accounts: Accounts) -> frozenset[int]:
+    """Rows of queues with jobs that are not finished."""
+    jobs, rows = ssn.ledger.jobs, ssn.job_rows()
+    slots = np.unique(jobs.queue[rows[jobs.phase[rows] != Phase.COMPLETED]])
+    return frozenset(accounts.rows_of_slots[slots].tolist())
+
+
+def _above_parent(names: Sequence[str], accounts: Accounts, info: QueueInfo, parent: QueueAccount) -> Iterator[Event]:
+    """A capability above that of the queue above: the lower one holds."""
+    limits = accounts.limits.capability[parent.row]
+    for dim in np.flatnonzero((info.capability < UNLIMITED) & (info.capability > limits)).tolist():
+        own, limit = amount(names[dim], int(info.capability[dim])), amount(names[dim], int(limits[dim]))
+        text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which holds"
+        yield _event(info, EXCEEDS_PARENT, f"{text}; lower the one or raise the other")
+
+
+def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueInfo]) -> Iterator[Event]:
+    """Entitlements of the queues directly below that are more than the queue's own together."""
+    for field in ("deserved", "guarantee"):
+        limits = getattr(info, field)
+        each = np.array([getattr(child, field) for child in children], dtype=np.int64)
+        given = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0]
+        for dim in np.flatnonzero(given > limits).tolist():
+            together, own = amount(names[dim], int(given[dim])), amount(names[dim], int(limits[dim]))
+            text = f"spec.{field} is {own}, the queues below it have {together} together"
+            yield _event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")
+
+
+def _event(info: QueueInfo, reason: str, problem: str) -> Event:
+    return Event(info.ref, "Warning", str(reason), invalid_queue(info.name, problem))

@@ -1,0 +1,158 @@
+"""Opening the accounts: what every queue holds, asks for and was promised, added up the tree, and how far it may go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.framework.session import Session
+from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.limits import (
+    Amounts,
+    Levels,
+    Limits,
+    limits_in_tree,
+    limits_side_by_side,
+    saturated,
+)
+from volcano_py.plugins.capacity.tree import QueueTree, lay
+from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.shares import sums_by_group
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.status import TaskStatus
+
+CLUSTER: Final = ""
+"""Stands above queues that form no tree; no queue can be called so."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounts:
+    """The accounts of all queues.
+
+    Attributes:
+        by_name: those of queues that exist.
+        by_row: all, the top first: root, or the cluster as a whole.
+        levels: the rows as a tree; of one level when queues stand side by side.
+        tree: None when queues stand side by side.
+        limits: [Q, R] by row.
+        request: [Q, R] by row, what each holds and what its pending tasks ask for, at the opening.
+        rows_of_slots: [slots] row of each queue slot; -1 for queues that do not exist.
+    """
+
+    by_name: dict[str, QueueAccount]
+    by_row: list[QueueAccount]
+    levels: Levels
+    tree: QueueTree | None
+    limits: Limits
+    request: Amounts
+    rows_of_slots: NDArray[np.intp]
+
+    def sums(self, slots: NDArray[np.integer[Any]], amounts: Amounts) -> Amounts:
+        """[Q, R] sums of `amounts` [K, R] by the row of the queue slots [K], with those of the queues below."""
+        return self.levels.add_up(_by_row(self.rows_of_slots, len(self.by_row), slots, amounts))
+
+
+def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accounts:
+    """The accounts as of now, in a tree or side by side."""
+    tree = lay({name: queue.parent for name, queue in ssn.queues.items()}) if hierarchy else None
+    levels = _levels_in_tree(tree) if tree is not None else _levels_side_by_side(sorted(ssn.queues))
+    infos = [ssn.queues.get(name) for name in levels.names]
+    limits = limits_side_by_side(infos, ssn.total) if tree is None else limits_in_tree(levels, infos, ssn.total, tree)
+    rows_of_slots = np.full(len(ssn.snapshot.queue_names), -1, dtype=np.intp)
+    for row, info in enumerate(infos):
+        if info is not None:
+            rows_of_slots[info.slot] = row
+
+    def alone(slots: NDArray[np.int32], amounts: Amounts) -> Amounts:
+        return _by_row(rows_of_slots, len(infos), slots, amounts)
+
+    own = alone(*allocated(ssn))
+    held, surplus = levels.add_up(own), levels.add_up(alone(*_surplus(ssn)))
+    columns = (
+        held,
+        _needed(levels, own, limits.guarantee),
+        limits.capability,
+        limits.guarantee,
+        limits.deserved,
+        limits.has_deserved,
+        limits.real_capability,
+        held - surplus,
+        surplus,
+        levels.add_up(alone(*promised(ssn, promises))),
+    )
+    by_row = _accounts(levels, infos, tree, columns)
+    by_name = {account.name: account for account in by_row if account.info is not None}
+    request = saturated(held, levels.add_up(alone(*_pending(ssn))))
+    return Accounts(by_name, by_row, levels, tree, limits, request, rows_of_slots)
+
+
+def allocated(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
+    """[J] queue slots and [J, R] what jobs hold now."""
+    rows = ssn.job_rows()
+    return ssn.ledger.jobs.queue[rows], ssn.ledger.jobs.allocated[rows]
+
+
+def promised(ssn: Session, promises: Promises) -> tuple[NDArray[np.int32], Amounts]:
+    """[K] queue slots and [K, R] what jobs that were let in may still claim."""
+    rows = np.concatenate((promises.inqueue, promises.running))
+    return ssn.ledger.jobs.queue[rows], promises.outstanding(rows)
+
+
+def _pending(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
+    """[K] queue slots and [K, R] requests of pending tasks, without pods that can never be placed."""
+    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+    rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
+    return jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]]
+
+
+def _surplus(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
+    """[J] queue slots and [J, R] what jobs hold beyond their minResources."""
+    rows, jobs = ssn.job_rows(), ssn.ledger.jobs
+    return jobs.queue[rows], np.maximum(jobs.allocated[rows] - jobs.min_resources[rows], 0)
+
+
+def _by_row(rows_of_slots: NDArray[np.intp], size: int, slots: NDArray[np.integer[Any]], amounts: Amounts) -> Amounts:
+    """[size, R] sums by the row of each slot, of queues that exist."""
+    rows = rows_of_slots[slots]
+    known = rows >= 0
+    return sums_by_group(rows[known], amounts[known], size)
+
+
+def _levels_in_tree(tree: QueueTree) -> Levels:
+    """What queues without a place in the tree hold counts as root's, so that it is not lent twice."""
+    parents = {**tree.parents, **dict.fromkeys(tree.faults, ROOT_QUEUE)}
+    return Levels.of((ROOT_QUEUE, *sorted(tree.faults), *tree.order[1:]), parents)
+
+
+def _levels_side_by_side(names: list[str]) -> Levels:
+    return Levels.of((CLUSTER, *names), dict.fromkeys(names, CLUSTER))
+
+
+def _accounts(
+    levels: Levels, infos: Sequence[QueueInfo | None], tree: QueueTree | None, columns: Sequence[NDArray[Any]]
+) -> list[QueueAccount]:
+    """By row, from [Q, R] columns. A queue's chain is complete before those of the queues below it are made."""
+    accounts: list[QueueAccount] = []
+    by_row = zip(*(column.tolist() for column in columns), strict=True)
+    for row, (name, info, up, amounts) in enumerate(zip(levels.names, infos, levels.up.tolist(), by_row, strict=True)):
+        fault = tree.faults.get(name) if tree is not None else None
+        children = tree.children.get(name, ()) if tree is not None else ()
+        account = QueueAccount(name, info, row, fault, children, *amounts)
+        account.chain = (account, *(accounts[up].chain if up >= 0 else ()))
+        accounts.append(account)
+    return accounts
+
+
+def _needed(levels: Levels, own: Amounts, guarantee: Amounts) -> Amounts:
+    """[Q, R] what each queue's own tasks hold, and what each queue directly below needs or is guaranteed."""
+    needed = own.copy()
+    for first, last in reversed(levels.spans[1:]):
+        kept = np.maximum(needed[first:last], guarantee[first:last])
+        needed = saturated(needed, sums_by_group(levels.up[first:last], kept, len(needed)))
+    return needed

@@ -1,0 +1,199 @@
+"""The plugin: queues of a tree take turns by their shares, each within its ceiling and those of the queues above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
+from volcano_py.plugins.capacity.account import Asked, QueueAccount
+from volcano_py.plugins.capacity.arguments import CapacityArguments
+from volcano_py.plugins.capacity.entering import first_exceeded
+from volcano_py.plugins.capacity.findings import findings
+from volcano_py.plugins.capacity.opening import allocated, open_accounts, promised
+from volcano_py.plugins.capacity.reclaim import Claim, in_common
+from volcano_py.plugins.capacity.room import tightest
+from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
+from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
+from volcano_py.plugins.promises import Promises
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+class Capacity(Plugin):
+    """What a queue deserves, is guaranteed and may have at most is written in its spec.
+
+    With `enableHierarchy` queues stand in a tree by `spec.parent`, and what a queue holds counts for all queues above
+    it; otherwise they stand side by side. Queues may take more than they deserve while there is room; what is beyond
+    can be reclaimed. Places for pods (`pods`) are the nodes' business, as in Volcano.
+    """
+
+    name = "capacity"
+    arguments_type = CapacityArguments
+    guards = frozenset({"reclaimable"})
+    hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._promises = Promises(ssn)
+        self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
+        self._total: list[int] = ssn.total.tolist()
+        self._refusals = Refusals(ssn.axis.names, self._total)
+        nodes = ssn.ledger.nodes
+        self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
+        self._asked: dict[int, Asked] = {}
+        self._barred: dict[str, Refusal | None] = {}
+
+    def on_session_close(self, ssn: Session) -> None:
+        if self._accounts.tree is not None:
+            ssn.emit(list(findings(ssn, self._accounts)))
+
+    def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
+        """With sums over the queues below."""
+        amounts, accounts = self._ssn.axis.amounts, self._accounts
+        held = accounts.sums(*allocated(self._ssn))
+        inqueue = accounts.sums(*promised(self._ssn, Promises(self._ssn)))
+        limits = accounts.limits
+        return {
+            name: {
+                "allocated": amounts(held[account.row]),
+                "request": amounts(accounts.request[account.row]),
+                "deserved": amounts(limits.deserved[account.row]),
+                "capability": amounts(limits.capability[account.row]),
+                "real_capability": amounts(limits.real_capability[account.row], keep_zero=True),
+                "guarantee": amounts(limits.guarantee[account.row]),
+                "inqueue": amounts(inqueue[account.row]),
+                "share": account.share,
+                "overused": account.exceeds_deserved,
+            }
+            for name, account in accounts.by_name.items()
+        }
+
+    # -- order -----------------------------------------------------------------------------------------------------
+
+    def queue_order(self, queue: QueueInfo) -> Key:
+        """Side by side, queues of equal priority go by their shares; in the tree it is the turn of their branches."""
+        if self._accounts.tree is not None:
+            return -queue.priority
+        return -queue.priority, self._account(queue).turn
+
+    def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
+        assert self._accounts.tree is not None, "asked with enableHierarchy only"
+        return self._accounts.tree.paths()
+
+    def branch_order(self, path: tuple[str, ...]) -> Key:
+        """Every node of the tree is a queue."""
+        return self._accounts.by_name[path[-1]].turn
+
+    # -- what a queue may take ---------------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        return not_for_jobs(self._account(job.queue))
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        """The least that the queue and those above it have left.
+
+        What only the whole cluster bounds, and pods larger than any node, are left to the nodes to refuse: they say
+        what is missing, and autoscalers listen to them only.
+        """
+        account, asked = self._account(queue), self._asked_by(task_class)
+        refusal = self._bar(account)
+        if refusal is not None:
+            return Room(0, refusal)
+        if any(wanted > self._largest[dim] for dim, wanted in asked):
+            return PLENTY
+        count, bound = tightest(account, asked, self._total)
+        if bound is None or count > 0:
+            return Room(min(count, PLENTY.count))
+        return Room(0, self._refusals.no_room(account, bound, dict(asked)[bound.dim]))
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
+        account = self._account(job.queue)
+        refusal = self._bar(account)
+        if refusal is not None:
+            return Ballot(Vote.REJECT, refusal)
+        if job.min_resources is None:
+            return PERMIT
+        wanted: list[int] = job.min_resources.tolist()
+        exceeded = first_exceeded(account, wanted, in_tree=self._accounts.tree is not None)
+        if exceeded is None:
+            return PERMIT
+        above, dim = exceeded
+        return Ballot(Vote.REJECT, self._refusals.not_let_in(account, above, dim, wanted[dim]))
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self._account(job.queue).promise(self._promises.minimum_of(job.row))
+
+    # -- reclaim ---------------------------------------------------------------------------------------------------
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        """Only a queue that stays within what it deserves of something they ask for may take from others."""
+        account = self._account(queue)
+        if self._bar(account) is not None:
+            return False
+        ledger = self._ssn.ledger
+        total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
+        claim = self._claim(account, tuple((dim, wanted) for dim, wanted in enumerate(total) if wanted))
+        return claim.entitled is not None and claim.is_within_capability
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """What queues hold beyond what they deserve, and are not guaranteed."""
+        return self._given_up(given_up, reclaimer, candidates)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        """Those that would go if they were the first to go."""
+        return self._given_up(given_up_first, task, candidates) if point == "reclaimable" else None
+
+    def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
+        """Siblings before cousins, and those before what is further away."""
+        return -in_common(self._account(queue), self._account(preemptor))
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def on_allocate(self, placement: Placement) -> None:
+        self._account(placement.job.queue).book(self._asked_by(placement.task_class), placement.count)
+
+    def on_deallocate(self, placement: Placement) -> None:
+        self._account(placement.job.queue).book(self._asked_by(placement.task_class), -placement.count)
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _account(self, queue: QueueInfo) -> QueueAccount:
+        return self._accounts.by_name[queue.name]
+
+    def _asked_by(self, task_class: TaskClass) -> Asked:
+        asked = self._asked.get(task_class.row)
+        if asked is None:
+            asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())
+            self._asked[task_class.row] = asked
+        return asked
+
+    def _bar(self, account: QueueAccount) -> Refusal | None:
+        """Why nothing of the queue starts in this cycle, whatever it asks for."""
+        if account.name not in self._barred:
+            self._barred[account.name] = not_for_jobs(account) or closed(account)
+        return self._barred[account.name]
+
+    def _given_up(self, choose: Choose, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        account = self._account(reclaimer.job.queue)
+        if self._bar(account) is not None or not len(candidates):
+            return np.zeros(len(candidates), dtype=np.bool_)
+        ledger = self._ssn.ledger
+        slots = ledger.jobs.queue[ledger.tasks.job[candidates]]
+        rows = np.where(slots >= 0, self._accounts.rows_of_slots[slots], -1)
+        requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
+        claim = self._claim(account, self._asked_by(reclaimer.task_class))
+        return choose(claim, self._accounts.by_row, rows, requests)
+
+    def _claim(self, account: QueueAccount, asked: Asked) -> Claim:
+        level: int = self.arguments.ancestor_reclaim_level if self._accounts.tree is not None else 0
+        return Claim.of(account, asked, level)

@@ -1,0 +1,112 @@
+"""What people are told: whose ceiling stops a job, and what is wrong with the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from volcano_py.api.explain import Ceiling, amount, invalid_queue, numbers, over_ceiling, queue_closed
+from volcano_py.api.reasons import Reason
+from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.room import Bound
+from volcano_py.state.task_class import Refusal
+
+# Names of queues told in one sentence.
+_MOST_NAMES: Final = 3
+_SHUT: Final = frozenset({"Closed", "Closing"})
+
+
+def not_for_jobs(account: QueueAccount) -> Refusal | None:
+    """Why no job can run in this queue as the tree stands."""
+    if account.fault is not None:
+        return Refusal(Reason.INVALID_QUEUE, invalid_queue(account.name, account.fault.problem(account.name)))
+    if account.children:
+        return Refusal(Reason.INVALID_QUEUE, invalid_queue(account.name, _inner(account.children)))
+    return None
+
+
+def _inner(children: Sequence[str]) -> str:
+    told = ", ".join(children[:_MOST_NAMES])
+    if len(children) > _MOST_NAMES:
+        told = f"{told} and {len(children) - _MOST_NAMES} more"
+    return f"has queues below it ({told}), and jobs run in queues without any; name such a one in spec.queue"
+
+
+def closed(account: QueueAccount) -> Refusal | None:
+    """Why the queue starts nothing now: it, or a queue above it, is not open."""
+    info = account.info
+    if info is not None and not info.is_open:
+        return Refusal(Reason.QUEUE_CLOSED, queue_closed(info.name, info.state))
+    for above in account.chain[1:]:
+        # The queue controller closes what is below a closed queue; until then, or without it, this does.
+        if above.info is not None and above.info.state in _SHUT:
+            return Refusal(Reason.QUEUE_CLOSED, queue_closed(above.info.name, above.info.state))
+    return None
+
+
+class Refusals:
+    """Sentences about ceilings. `names` are those of the resource axis, `total` what the cluster has."""
+
+    def __init__(self, names: Sequence[str], total: Sequence[int]) -> None:
+        self._names = names
+        self._total = total
+
+    def no_room(self, asking: QueueAccount, bound: Bound, wanted: int) -> Refusal:
+        """One more task of `asking` exceeds the bound."""
+        account, dim = bound.account, bound.dim
+        if not bound.reserved:
+            text = over_ceiling(
+                account.name,
+                self._names[dim],
+                allocated=account.held[dim],
+                asked=wanted,
+                ceiling=account.capability[dim],
+                kind=Ceiling.CAPABILITY,
+                above=_above(asking, account),
+            )
+            return Refusal(Reason.OVER_CAPABILITY, text)
+        # What guarantees of others leave is told of the queue that competes with them, not of the one above both.
+        below = bound.below
+        text = over_ceiling(
+            below.name,
+            self._names[dim],
+            allocated=below.held[dim],
+            asked=wanted,
+            ceiling=max(below.held[dim] + bound.left, 0),
+            kind=Ceiling.REAL_CAPABILITY,
+            above=_above(asking, below),
+            holder=self._holding(account, dim),
+        )
+        return Refusal(Reason.OVER_CAPABILITY, text)
+
+    def not_let_in(self, asking: QueueAccount, account: QueueAccount, dim: int, wanted: int) -> Refusal:
+        """A job of `asking` would claim more than `account`, its queue or one above it, may have."""
+        limit, surplus = account.real_capability[dim], account.surplus[dim]
+        if limit == self._total[dim]:
+            reason, kind = Reason.CLUSTER_OVERCOMMITTED, Ceiling.CLUSTER
+        elif limit == account.capability[dim]:
+            reason, kind = Reason.OVER_CAPABILITY, Ceiling.CAPABILITY
+        else:
+            reason, kind = Reason.OVER_CAPABILITY, Ceiling.REAL_CAPABILITY
+        resource = self._names[dim]
+        text = over_ceiling(
+            account.name,
+            resource,
+            allocated=account.firm[dim],
+            asked=wanted,
+            ceiling=limit,
+            kind=kind,
+            inqueue=account.inqueue[dim],
+            above=_above(asking, account),
+            holder=f"and {amount(resource, surplus)} beyond minResources, not counted" if surplus else "",
+        )
+        return Refusal(reason, text)
+
+    def _holding(self, account: QueueAccount, dim: int) -> str:
+        whose = f"queue {account.name}" if account.name else "all queues"
+        held, ceiling = numbers(self._names[dim], account.held[dim], account.capability[dim])
+        return f"{whose}: {held} of {ceiling}"
+
+
+def _above(asking: QueueAccount, account: QueueAccount) -> str:
+    return "" if account is asking else asking.name
