@@ -82,6 +82,14 @@ class FaultProxy:
             self._injection.clear()
             await self._injection.wait()
 
+    async def until_quiet(self, seconds: float) -> None:
+        """Return when there has been no fault for that long."""
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self._injection.clear()
+                async with asyncio.timeout(seconds):
+                    await self._injection.wait()
+
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:

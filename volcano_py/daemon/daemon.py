@@ -14,12 +14,13 @@ from typing import Any, Final
 
 import structlog
 
-from volcano_py.api.effects import Bind, Event
+from volcano_py.api.effects import Bind, Event, PodCondition
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.cluster.kubernetes.lease import LeaderElector
 from volcano_py.cluster.kubernetes.live import LiveCluster
+from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
@@ -85,7 +86,7 @@ class Daemon:
             component=options.component,
             known_condition=self._state.pod_condition,
             on_surprise=self._outcomes.seen,
-            on_status_given_up=lambda: self._cycles.wake_later(_STATUS_RETRY),
+            on_status_given_up=self._status_given_up,
             binds_in_flight=options.binds_in_flight,
             fence=self._is_leading,
         )
@@ -286,6 +287,11 @@ class Daemon:
         self._job_metrics.placed(binds)
         for bind in binds:
             self._outcomes.sent(bind)
+
+    def _status_given_up(self, update: Status) -> None:
+        if isinstance(update, PodCondition):
+            self._state.told_in_vain(update)
+        self._cycles.wake_later(_STATUS_RETRY)
 
     def _is_leading(self) -> bool:
         return self._elector is None or self._elector.is_leader()

@@ -119,6 +119,10 @@ class ClusterState:
         """A pod's PodScheduled condition was handed to the status writer."""
         self._pods.assume_told(told)
 
+    def told_in_vain(self, told: PodCondition) -> None:
+        """The condition was not written after all."""
+        self._pods.told_in_vain(told)
+
     # -- what there is -------------------------------------------------------------------------------------------
 
     def snapshot(self, now: float) -> Snapshot:

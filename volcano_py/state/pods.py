@@ -112,6 +112,13 @@ class Pods:
         if row is not None and info is not None:
             self.infos[row] = replace(info, on_its_way=(told.reason, told.message))
 
+    def told_in_vain(self, told: PodCondition) -> None:
+        """It was not written, so that it has to be told again; unless something newer is on its way."""
+        row = self._rows.get(told.pod.uid)
+        info = None if row is None else self.infos[row]
+        if row is not None and info is not None and info.on_its_way == (told.reason, told.message):
+            self.infos[row] = replace(info, on_its_way=None)
+
     def _oust_namesake(self, pod: Pod) -> Change:
         """A pod of the same name with another UID is gone: there can only be one."""
         known = self._uids.get(pod.metadata.key)

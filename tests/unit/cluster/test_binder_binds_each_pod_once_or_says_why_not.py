@@ -315,3 +315,26 @@ async def test_a_listener_that_fails_takes_no_worker_away(
     await run(binder, bind("a"), bind("b"), clock=clock)
 
     assert outcomes.lines == ["bound a", "bound b"]
+
+
+@pytest.mark.parametrize(
+    ("node", "shown"),
+    [pytest.param("", [], id="not bound"), pytest.param("node-1", ["node-1"], id="there"), ("node-2", ["node-2"])],
+)
+async def test_a_pod_that_is_bound_already_is_shown_to_who_did_not_know(
+    node: str,
+    shown: list[str],
+    api: FakeApi,
+    client: KubernetesClient,
+    outcomes: RecordingOutcomes,
+    clock: FakeClock,
+) -> None:
+    """Should the watch have lost it, the scheduler would try for ever, and count the room elsewhere."""
+    nodes: list[str] = []
+    binder = Binder(client, outcomes, on_surprise=lambda pod: nodes.append(pod.spec.node_name), clock=clock)
+    api.on("POST", path("a") + "/binding", CONFLICT)
+    api.on("GET", path("a"), Reply(body=pod("a", 5, nodeName=node)))
+
+    await run(binder, bind("a"), clock=clock)
+
+    assert nodes == shown

@@ -292,6 +292,42 @@ async def test_a_refusal_is_told_once_for_each_object(
     assert subject.writer.stats().failed == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "lost"),
+    [
+        pytest.param(Reply(), [], id="written"),
+        pytest.param(refusal(403, "Forbidden"), [condition()], id="refused"),
+        pytest.param(Reply(503), [condition()], id="server away for too long"),
+        pytest.param(refusal(404, "NotFound"), [], id="object gone"),
+    ],
+)
+async def test_who_submits_is_told_of_what_will_not_be_written(
+    answer: Reply, lost: list[Status], api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    given_up: list[Status] = []
+    writer = StatusWriter(client, on_given_up=given_up.append, clock=clock)
+    subject = Subject(api, writer, clock)
+    api.on("PATCH", POD, answer)
+
+    await subject.write(condition())
+
+    assert given_up == lost
+
+
+async def test_who_submits_is_told_when_something_had_to_make_room(client: KubernetesClient, clock: FakeClock) -> None:
+    given_up: list[Status] = []
+    writer = StatusWriter(
+        client, quiet=asyncio.Event(), on_given_up=given_up.append, in_flight=1, capacity=2, clock=clock
+    )
+    writer.submit([condition(name=name) for name in "ab"])
+    assert not given_up
+
+    writer.submit([condition(name=name) for name in "cd"])
+
+    assert given_up == [condition(name="b")]
+    writer.stop_new()
+
+
 async def test_statuses_let_bindings_pass_but_not_for_ever(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:

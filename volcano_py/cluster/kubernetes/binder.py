@@ -7,7 +7,7 @@ outcome is unknown can do no harm: either it succeeds, or the pod itself tells w
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,13 +55,15 @@ class Binder:
         *,
         in_flight: int = IN_FLIGHT,
         retries: RetryPolicy = RETRIES,
+        on_surprise: Callable[[Pod], None] = lambda _pod: None,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`fence` is asked before each request: the lease may be over before anyone has noticed it."""
+        """`fence` is asked before each request: the lease may be over before anyone has noticed it. `on_surprise` gets
+        pods as the server has them when they are bound already: whoever decided did not know that."""
         self._client, self._outcomes, self._retries = client, outcomes, retries
-        self._fence = fence
+        self._on_surprise, self._fence = on_surprise, fence
         self._clock, self._rng = clock, rng or random.Random()
         self._pipeline: Pipeline[Bind] = Pipeline("bind", self._bind, self._abandon, limit=in_flight, clock=clock)
         self.quiet = self._pipeline.quiet
@@ -129,6 +131,8 @@ class Binder:
             if pod.metadata.uid != bind.pod.uid:
                 message = f"the pod is gone, and another (UID {pod.metadata.uid}) has its name"
                 raise NotFoundError("POST", path, 404, reason="NotFound", message=message) from refusal
+            if pod.spec.node_name:
+                self._on_surprise(pod)
             if pod.spec.node_name != bind.node:
                 raise
             # An earlier attempt, whose answer was lost, has done it.

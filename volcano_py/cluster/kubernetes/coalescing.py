@@ -36,12 +36,13 @@ class CoalescingQueue(Generic[K, V]):
         """What waits for this key."""
         return self._waiting.get(key)
 
-    def put(self, key: K, value: V) -> None:
-        """Let the value wait; it keeps the place of the one it replaces."""
+    def put(self, key: K, value: V) -> V | None:
+        """Let the value wait; it keeps the place of the one it replaces. Returns what had to make room for it."""
         self._waiting[key] = value
-        if len(self._waiting) > self._capacity:
-            self._waiting.popitem(last=False)
-            self.dropped += 1
+        if len(self._waiting) <= self._capacity:
+            return None
+        self.dropped += 1
+        return self._waiting.popitem(last=False)[1]
 
     def take(self) -> tuple[K, V] | None:
         """The next value whose key is not taken."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volcano_py.api.effects import (
@@ -15,6 +15,7 @@ from volcano_py.api.effects import (
     PodGroupStatusUpdate,
     QueueAllocated,
 )
+from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.binder import IN_FLIGHT, Binder, BinderStats
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -48,19 +49,30 @@ class LiveCluster:
         *,
         component: str,
         known_condition: ConditionLookup | None = None,
+        on_surprise: Callable[[Pod], None] = lambda _pod: None,
+        on_status_given_up: Callable[[Status], None] = lambda _update: None,
         binds_in_flight: int = IN_FLIGHT,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`component`, the scheduler's name, signs events. `known_condition`: see `StatusWriter`, `fence`: `Binder`."""
+        """`component`, the scheduler's name, signs events. `known_condition` and `on_status_given_up`: see
+        `StatusWriter`; `on_surprise` and `fence`: `Binder`."""
         self._clock = clock
-        self.binder = Binder(client, outcomes, in_flight=binds_in_flight, fence=fence, clock=clock, rng=rng)
+        self.binder = Binder(
+            client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
+        )
         quiet = self.binder.quiet
         self.events = EventRecorder(client, component, quiet=quiet, clock=clock, rng=rng)
         self.evictor = Evictor(client, outcomes, self.events.emit, fence=fence, clock=clock, rng=rng)
         self.status = StatusWriter(
-            client, quiet=quiet, known_condition=known_condition, fence=fence, clock=clock, rng=rng
+            client,
+            quiet=quiet,
+            known_condition=known_condition,
+            on_given_up=on_status_given_up,
+            fence=fence,
+            clock=clock,
+            rng=rng,
         )
 
     def apply(self, effects: Sequence[Effect]) -> None:

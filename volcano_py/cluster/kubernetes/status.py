@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -73,6 +73,7 @@ class StatusWriter:
         *,
         quiet: asyncio.Event | None = None,
         known_condition: ConditionLookup | None = None,
+        on_given_up: Callable[[Status], None] = lambda _update: None,
         in_flight: int = IN_FLIGHT,
         capacity: int = CAPACITY,
         retries: RetryPolicy = RETRIES,
@@ -81,10 +82,12 @@ class StatusWriter:
         rng: random.Random | None = None,
     ) -> None:
         """`quiet` is set while there is nothing more urgent. `known_condition` tells the conditions that pods have now;
-        without it, a pod's first condition after a start counts as a transition. `fence`: see `Binder`."""
+        without it, a pod's first condition after a start counts as a transition. `on_given_up`: what was not
+        written, and will not be unless it is submitted again. `fence`: see `Binder`."""
         self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
         self._quiet, self._fence = quiet, fence
         self._known_condition = known_condition or (lambda _uid, _type: None)
+        self._on_given_up = on_given_up
         self._paths = StatusPaths(client, clock)
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity)
         self._workers = Workers("status", self._queue.take, self._work, limit=in_flight)
@@ -102,7 +105,9 @@ class StatusWriter:
             key = _key(update)
             waiting = self._queue.get(key)
             # The age is that of the oldest value replaced, or changing often would mean never being written.
-            self._queue.put(key, (waiting[0] if waiting else now, update))
+            dropped = self._queue.put(key, (waiting[0] if waiting else now, update))
+            if dropped is not None:
+                self._on_given_up(dropped[1])
         self._workers.wake()
 
     def stop_new(self) -> None:
@@ -251,6 +256,7 @@ class StatusWriter:
         self._complained[key] = None
         if len(self._complained) > _REMEMBERED:
             self._complained.popitem(last=False)
+        self._on_given_up(update)
 
 
 def _key(update: Status) -> Key:
