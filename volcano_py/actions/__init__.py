@@ -3,5 +3,7 @@
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.backfill import Backfill
 from volcano_py.actions.enqueue import Enqueue
+from volcano_py.actions.preempt import Preempt
+from volcano_py.actions.reclaim import Reclaim
 
-BUILTIN_ACTIONS = (Enqueue, Allocate, Backfill)
+BUILTIN_ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim)

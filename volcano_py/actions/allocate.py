@@ -48,7 +48,8 @@ class Allocate(Action):
     A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A
     gang that cannot be completed gives everything back, unless it would be complete once what is being released is
     free: then it keeps its places for the cycle. A gang that was bound in part (a restart, a failed binding) goes
-    before everything else, because what it holds is of no use until it is whole.
+    before everything else, because what it holds is of no use until it is whole; then come jobs for which pods were
+    evicted, so that nobody else gets what those leave.
     """
 
     name = "allocate"
@@ -99,14 +100,20 @@ class Allocate(Action):
 
     @staticmethod
     def _finish(ssn: Session, works: list[Work]) -> list[Work]:
-        """Gangs that are bound in part have their turn at once; returns the work that is left for the turns."""
+        """Gangs that are bound in part, then jobs that are promised places, have their turn at once; returns the work
+        that is left for the turns."""
         left: list[Work] = []
         unfinished: list[Work] = []
+        promised: list[Work] = []
         for work in works:
-            in_part = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
-            (unfinished if in_part else left).append(work)
-        unfinished.sort(key=lambda work: ssn.job_key(work.job))
+            if work.job.allocated_tasks > 0 and not ssn.job_ready(work.job):
+                unfinished.append(work)
+            else:
+                (promised if work.job.row in ssn.reservations.jobs else left).append(work)
+        for first in (unfinished, promised):
+            first.sort(key=lambda work: ssn.job_key(work.job))
         left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
+        left.extend(work for work in promised if _keep_promises(ssn, work) and len(work.tasks))
         return left
 
     @staticmethod
@@ -118,6 +125,17 @@ class Allocate(Action):
             name: waiting_in(ssn, ssn.queues[name], waiting, job_of=lambda work: work.job)
             for name, waiting in by_queue.items()
         }
+
+
+def _keep_promises(ssn: Session, work: Work) -> bool:
+    """Turns until no promised task waits; whether the last one was good."""
+    holds = np.array([ssn.reservations.holds(row) for row in work.tasks.tolist()], dtype=np.bool_)
+    work.tasks = np.concatenate((work.tasks[holds], work.tasks[~holds]))
+    others = int((~holds).sum())
+    while Turn(ssn, work, alone=False).take():
+        if len(work.tasks) <= others:
+            return True
+    return False
 
 
 class Turn:

@@ -343,6 +343,23 @@ def waiting_for_release(node: str, victims: Sequence[str] = ()) -> str:
     return f"a place on node {node} is kept for it until pods that are terminating there are gone{who}"
 
 
+def makes_room(victim: str, pod: str, *, node: str, queues: tuple[str, str], priorities: tuple[int, int]) -> str:
+    """Why `victim` is evicted for `pod` (namespace/name each); `queues` and `priorities` of both, in this order."""
+    theirs, its = (f" in queue {queues[0]}", f" in queue {queues[1]}") if queues[0] != queues[1] else ("", "")
+    where = "" if theirs else f" in queue {queues[1]}"
+    return (
+        f"{victim} (priority {priorities[0]}){theirs} makes room for {pod} (priority {priorities[1]}){its}{where} on "
+        f"node {node}"
+    )
+
+
+def would_come_back(action: str, victim: str) -> str:
+    return (
+        f"{action} could make room, but {victim} could then by the same rules evict what it had made room for, and so "
+        "on for ever; the plugins that name victims should order the two"
+    )
+
+
 def not_yet_evaluated() -> str:
     return "the scheduler has not come to it yet"
 

@@ -69,6 +69,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "best_node": lambda _plugin, _task_class, _view, _scores: None,
     "preemptable": _nobody,
     "reclaimable": _nobody,
+    "victim_queue_order": lambda _plugin, _queue, _preemptor: _NO_KEY,
     "on_allocate": lambda _plugin, _placement: None,
     "on_deallocate": lambda _plugin, _placement: None,
 }

@@ -58,6 +58,7 @@ class Closing:
         if self._decided:
             told.extend(self._jobs_without_queue())
             told.extend(self._pods_without_group())
+            self._look_again_at_deadlines()
         told.extend(self._queues())
         return told
 
@@ -128,7 +129,12 @@ class Closing:
         yield from self._status(job.info, phase, conditions, counts)
         if verdict is not None:
             for row, told in pod_verdicts(ssn, job, verdict):
-                yield from self._pod(ssn.task_info(row), told)
+                yield from self._pod(ssn.task_info(row), told, self._nominated(row))
+
+    def _nominated(self, row: int) -> str:
+        """The node on which pods were evicted for the task in this cycle."""
+        node = self._ssn.nominations.get(row)
+        return "" if node is None else self._ssn.snapshot.nodes[node].name
 
     def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
         """Why the job waits, counted; None when it is too early to say it on the objects."""
@@ -206,6 +212,12 @@ class Closing:
             text = explain.pod_group_not_found(namespace, name)
             yield from self._pods_of(row, Refusal(Reason.POD_GROUP_NOT_FOUND, text))
 
+    def _look_again_at_deadlines(self) -> None:
+        """A place that is kept in vain is free for others from its deadline on."""
+        deadline = self._ssn.reservations.next_deadline()
+        if deadline:
+            self.look_again_at = min(self.look_again_at, deadline) if self.look_again_at else deadline
+
     def _is_young(self, created: float) -> bool:
         """Whether to say nothing yet; another look is then asked for."""
         if created <= self._ssn.now - _GRACE:
@@ -220,10 +232,11 @@ class Closing:
         for row in rows.tolist():
             yield from self._pod(self._ssn.task_info(row), told)
 
-    def _pod(self, info: TaskInfo, verdict: PodVerdict) -> Iterator[Effect]:
+    def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
+        reason, message = verdict.told
+        if info.told != verdict.told or nominated not in ("", info.nominated_node):
+            yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
         if info.told != verdict.told:
-            reason, message = verdict.told
-            yield PodCondition(info.ref, reason, message, verdict.refusal.reason)
             yield Event(info.ref, "Warning", "FailedScheduling", message)
 
     # -- queues ----------------------------------------------------------------------------------------------------

@@ -114,6 +114,20 @@ class Placer:
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
 
+    def codes(self, task_class: TaskClass) -> Codes:
+        """[N] the first refusal of each node, whatever room it has."""
+        return self._state(task_class).codes
+
+    def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
+        """The nodes `rows` by score, best first, whatever room they have."""
+        if len(rows) <= 1:
+            return rows
+        state = self._state(task_class)
+        scores, batch = state.scores[rows], self._batch(state, rows)
+        if batch is not None:
+            scores = scores + batch
+        return rows[np.lexsort((self._tie_rank[rows], -scores))]
+
     def misfit(self, task_class: TaskClass) -> FitError:
         """Why no node takes the class, with the number of nodes per reason."""
         state = self._state(task_class)

@@ -219,6 +219,22 @@ class Plugin:
         """[K] which candidates of other queues may be evicted for the reclaimer; combined as `preemptable`."""
         raise NotImplementedError
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """[K] which candidates the plugin could give up at `point` (preemptable or reclaimable) out of whatever
+        selection of them; None: cannot tell.
+
+        Not a point of its own. Asked once for pods of all nodes together, so that nodes without hope are not looked at
+        one by one. A yes too many costs time, a no too many a victim.
+        """
+        return None
+
+    def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
+        """Among queues that could lose pods to the queue `preemptor`; what is smaller loses first.
+
+        Combined as `job_order`; then what comes last in queue order loses first. Not switchable.
+        """
+        raise NotImplementedError
+
     # -- events ------------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
@@ -255,6 +271,7 @@ POINTS: Final = (
     "best_node",
     "preemptable",
     "reclaimable",
+    "victim_queue_order",
     "on_allocate",
     "on_deallocate",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement, Task
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.reservations import Reservations
 from volcano_py.framework.statement import Statement
-from volcano_py.framework.victims import elect, expendable_first
+from volcano_py.framework.victims import elect, expendable_first, possible
 from volcano_py.framework.views import Codes
 from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
 from volcano_py.state.axis import IntVector
@@ -67,6 +68,10 @@ class Session:
         self.notes: dict[int, Refusal] = {}
         self.tentative: dict[int, int] = {}
         """Task row → node row of a place that was found and given back because the gang was incomplete."""
+        self.nominations: dict[int, int] = {}
+        """Task row → node row on which pods were evicted for it in this cycle."""
+        self.reservations = Reservations(self)
+        self._paths: dict[str, tuple[str, ...]] | None = None
         self._refusals: list[Refusal | None] = [None]
         self._resolvable: list[bool] = [True]
         self._refusal_ids: dict[tuple[Refusal, bool], int] = {}
@@ -78,7 +83,8 @@ class Session:
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
         self.dispatch = Dispatch(configuration, registry)
-        assert self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log") == PLUGIN_ERROR_CODE
+        failed = self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log", resolvable=False)
+        assert failed == PLUGIN_ERROR_CODE
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
         self.open_seconds = self.dispatch.life("on_session_open", self)
         self.placer = Placer(self, tie_rank)
@@ -201,7 +207,8 @@ class Session:
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the node says yes, or might once pods are evicted from it."""
-        return np.array(self._resolvable, dtype=np.bool_)[codes]
+        known = (codes >= 0) & (codes < len(self._resolvable))
+        return np.array(self._resolvable, dtype=np.bool_)[np.where(known, codes, PLUGIN_ERROR_CODE)]
 
     def refusal_of(self, code: int) -> Refusal:
         """The refusal of a code; one that nobody has registered is a plugin's mistake."""
@@ -328,7 +335,41 @@ class Session:
         candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
         return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+        """The candidates without those that no selection could make a victim; costs one look at all of them."""
+        return possible(self.dispatch, point, task, candidates)
+
+    def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
+        """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
+        have an order of their own."""
+        last_first = sorted(queues, key=self._full_queue_key, reverse=True)
+        calls = self.dispatch.calls("victim_queue_order")
+        return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
+
+    def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
+        if self._paths is None:
+            self._paths = self.queue_paths()
+        path = self._paths.get(queue.name, (queue.name,)) if self._paths else ()
+        nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
+        return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
+
     # -- doing -----------------------------------------------------------------------------------------------------
+
+    def nominate(self, places: Mapping[int, int]) -> None:
+        """Evictions make room for these tasks on these nodes: the places are theirs in later cycles, too."""
+        self.nominations.update(places)
+
+    def forget_troubles(self, job: Job, placed: Rows) -> None:
+        """The tasks have places now, whatever was said of them earlier in the cycle."""
+        for row in placed.tolist():
+            self.tentative.pop(row, None)
+        tasks, rows = self.ledger.tasks, self.tasks_of(job)
+        waiting = set(tasks.task_class[rows[tasks.status[rows] == TaskStatus.PENDING]].tolist())
+        errors = self.fit_errors.get(job.row, {})
+        self.fit_errors[job.row] = {row: error for row, error in errors.items() if row in waiting}
+        if not waiting:
+            self.notes.pop(job.row, None)
 
     def statement(self) -> Statement:
         made = Statement(self)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework.job import Task
 from volcano_py.state.ledger import Rows, TaskTable
 
 if TYPE_CHECKING:
     from volcano_py.framework.dispatch import Call, Dispatch
+    from volcano_py.framework.session import Session
 
 
 def expendable_first(tasks: TaskTable, candidates: Rows) -> Rows:
@@ -42,6 +44,46 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
         if len(chosen):
             return chosen
     return candidates[:0]
+
+
+def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
+    """The candidates that `elect` could name out of any selection of them, as far as plugins can tell beforehand."""
+    mask = np.zeros(len(candidates), dtype=np.bool_)
+    for calls in dispatch.by_tier(point):
+        mask |= _bound(calls, point, task, candidates)
+        if mask.all():
+            break
+    mask &= _bound([call for call in dispatch.calls(point) if point in call.plugin.guards], point, task, candidates)
+    return candidates[mask]
+
+
+def _bound(calls: list[Call], point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
+    mask = np.ones(len(candidates), dtype=np.bool_)
+    for call in calls:
+        answer: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
+        if isinstance(answer, np.ndarray) and answer.shape == mask.shape and answer.dtype == np.bool_:
+            mask &= answer
+    return mask
+
+
+def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:
+    """Who goes first: of the queues the first in victim queue order, of their jobs the one that orders last, of its
+    tasks the last in task order."""
+    by_job: dict[int, list[int]] = {}
+    for row in victims.tolist():
+        by_job.setdefault(int(ssn.ledger.tasks.job[row]), []).append(row)
+    jobs = [job for row in by_job if (job := ssn.job(row)) is not None]
+    if len(jobs) > 1:
+        jobs.sort(key=ssn.job_key, reverse=True)
+        queues = {job.queue.name: job.queue for job in jobs}
+        if len(queues) > 1:
+            places = {queue.name: place for place, queue in enumerate(ssn.victim_queues(queues.values(), task))}
+            jobs.sort(key=lambda job: places[job.queue.name])
+    ordered: list[int] = []
+    for job in jobs:
+        rows = ssn.ordered_tasks(np.array(by_job[job.row], dtype=np.intp))
+        ordered.extend(reversed(rows.tolist()))
+    return ordered
 
 
 def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:

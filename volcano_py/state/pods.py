@@ -59,6 +59,8 @@ class Pods:
         self._uids: dict[str, str] = {}
         self._told: dict[int, TaskStatus] = {}
         """Row → what the API server says, for the pods whose status here is ahead of it."""
+        self._promised: dict[int, str] = {}
+        """Row → the node that the pod was promised, until the API server shows it."""
         self.infos: list[TaskInfo | None] = []
         self.roles = Interner()
         self.roles.take("")
@@ -110,7 +112,13 @@ class Pods:
         row = self._rows.get(told.pod.uid)
         info = None if row is None else self.infos[row]
         if row is not None and info is not None:
-            self.infos[row] = replace(info, on_its_way=(told.reason, told.message))
+            info = replace(info, on_its_way=(told.reason, told.message))
+            if told.nominated_node:
+                self._promised[row] = told.nominated_node
+                info = replace(info, nominated_node=told.nominated_node)
+                self._ledger.tasks.nominated[row] = True
+                self._date_nomination(row)
+            self.infos[row] = info
 
     def told_in_vain(self, told: PodCondition) -> None:
         """It was not written, so that it has to be told again; unless something newer is on its way."""
@@ -141,6 +149,11 @@ class Pods:
         old_class, old_role = int(tasks.task_class[row]), int(tasks.role[row])
         old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
         status, node = self._standing(row, status, pod.spec.node_name)
+        if row in self._promised:
+            if info.nominated_node or status is not TaskStatus.PENDING:
+                del self._promised[row]
+            else:
+                info = replace(info, nominated_node=self._promised[row])
         tasks.task_class[row] = self._classes.join(pod).row
         tasks.role[row] = self.roles.take(info.role)
         tasks.priority[row] = task_priority(pod)
@@ -216,6 +229,7 @@ class Pods:
         self.roles.give_back(int(tasks.role[row]))
         tasks.free_row(row)
         self._told.pop(row, None)
+        self._promised.pop(row, None)
         self.infos[row] = None
         if node != NOWHERE:
             self._nodes.forget_if_empty(node)

@@ -1,0 +1,54 @@
+"""preempt: make room for starving jobs at the cost of others of the same queue, then of their own lesser tasks."""
+
+from __future__ import annotations
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.candidates import Candidates
+from volcano_py.framework.eviction import EvictionPlan, Scheme
+from volcano_py.framework.namespace_order import waiting_in
+from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.session import Session
+from volcano_py.framework.starving import Starving, allocate_follows, starving_jobs
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+
+
+class Preempt(Action):
+    """Queue by queue in queue order. First each starving job, in job order, against the other jobs of the queue; then
+    the tasks that still wait, one by one, against tasks of their own job."""
+
+    name = "preempt"
+
+    def execute(self, ssn: Session) -> None:
+        by_queue = starving_jobs(ssn)
+        if not by_queue:
+            return
+        pool = Candidates(ssn)
+        others = Scheme("preempt", "preemptable", pool.in_queue)
+        own = Scheme("preempt", "preemptable", pool.in_job)
+        keep = not allocate_follows(ssn, self.name)
+        queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
+        while queues:
+            queue = queues.pop()
+            works = by_queue[queue.name]
+            waiting = waiting_in(ssn, queue, works, job_of=lambda work: work.job)
+            while waiting:
+                work = waiting.pop()
+                if ssn.job_starving(work.job):
+                    EvictionPlan(ssn, pool, others, work.job).carry_out(work.tasks, keep_without_victims=keep)
+            for work in works:
+                self._within(ssn, pool, own, work)
+
+    @staticmethod
+    def _within(ssn: Session, pool: Candidates, scheme: Scheme, work: Starving) -> None:
+        """Each waiting task by itself, until one finds no place."""
+        for row in _pending(ssn, work.tasks):
+            if not ssn.job_starving(work.job):
+                return
+            if not EvictionPlan(ssn, pool, scheme, work.job).carry_out(row, keep_without_victims=False):
+                return
+
+
+def _pending(ssn: Session, rows: Rows) -> list[Rows]:
+    still = rows[ssn.ledger.tasks.status[rows] == TaskStatus.PENDING]
+    return [still[place : place + 1] for place in range(len(still))]

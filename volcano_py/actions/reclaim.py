@@ -1,0 +1,45 @@
+"""reclaim: give starving jobs of queues that have less than their share what other queues have beyond theirs."""
+
+from __future__ import annotations
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.candidates import Candidates
+from volcano_py.framework.eviction import EvictionPlan, Scheme
+from volcano_py.framework.namespace_order import waiting_in
+from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.session import Session
+from volcano_py.framework.starving import allocate_follows, starving_jobs
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+
+
+class Reclaim(Action):
+    """Queues take turns in queue order, each with its best starving job; one that had its share gets none."""
+
+    name = "reclaim"
+
+    def execute(self, ssn: Session) -> None:
+        by_queue = starving_jobs(ssn)
+        if not by_queue:
+            return
+
+        def may_take(queue: QueueInfo, rows: Rows) -> bool:
+            return not ssn.overused(queue) and ssn.preemptive(queue, rows)
+
+        pool = Candidates(ssn)
+        scheme = Scheme("reclaim", "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
+        keep = not allocate_follows(ssn, self.name)
+        waiting = {
+            name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
+            for name, works in by_queue.items()
+        }
+        queues = queue_order(ssn, (ssn.queues[name] for name in waiting))
+        while queues:
+            queue = queues.pop()
+            works = waiting[queue.name]
+            if not works or ssn.overused(queue):
+                continue
+            work = works.pop()
+            if ssn.job_starving(work.job):
+                EvictionPlan(ssn, pool, scheme, work.job).carry_out(work.tasks, keep_without_victims=keep)
+            queues.push(queue)

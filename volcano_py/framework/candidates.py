@@ -1,0 +1,76 @@
+"""Whose pods may be looked at as victims: filters as columns, before any plugin is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Task
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import STATUS_COUNT, TaskStatus
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
+    mask = np.zeros(STATUS_COUNT, dtype=np.bool_)
+    mask[list(statuses)] = True
+    return mask
+
+
+_HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
+_RUNNING: Final = _statuses(TaskStatus.RUNNING)
+
+
+class Candidates:
+    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        has_queue = np.zeros(jobs.size, dtype=np.bool_)
+        has_queue[ssn.job_rows()] = True
+        rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0))
+        of_job = tasks.job[rows]
+        rows = rows[has_queue[of_job] & jobs.preemptable[of_job]]
+        self._rows = rows[_HELD[tasks.status[rows]]]
+        self._reclaimable = np.zeros(len(ssn.snapshot.queue_names), dtype=np.bool_)
+        self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
+        self._of_queue: dict[int, Rows] = {}
+
+    def in_queue(self, task: Task) -> Rows:
+        """Bound or running pods of the other jobs of the preemptor's queue."""
+        slot = task.job.queue.slot
+        rows = self._of_queue.get(slot)
+        if rows is None:
+            rows = self._of_queue[slot] = self._rows[self._queues(self._rows) == slot]
+        return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], _HELD, task)
+
+    def in_job(self, task: Task) -> Rows:
+        """Bound or running pods of the preemptor's own job."""
+        return self._still(self._rows[self._ssn.ledger.tasks.job[self._rows] == task.job.row], _HELD, task)
+
+    def in_other_queues(self, task: Task) -> Rows:
+        """Running pods of other queues that let others reclaim from them."""
+        queues = self._queues(self._rows)
+        return self._still(self._rows[(queues != task.job.queue.slot) & self._reclaimable[queues]], _RUNNING, task)
+
+    def spares(self, rows: Rows) -> Rows:
+        """Those of the rows (placed in this cycle) that say they may be evicted."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        return rows[tasks.preemptable[rows] & jobs.preemptable[tasks.job[rows]]]
+
+    def _queues(self, rows: Rows) -> NDArray[np.int32]:
+        ledger = self._ssn.ledger
+        return ledger.jobs.queue[ledger.tasks.job[rows]]
+
+    def _still(self, rows: Rows, statuses: NDArray[np.bool_], task: Task) -> Rows:
+        """Those in such a status now. For a pod that asks for nothing only its like is evicted."""
+        tasks = self._ssn.ledger.tasks
+        keep = statuses[tasks.status[rows]]
+        if task.task_class.best_effort:
+            keep &= self._ssn.best_effort_classes[tasks.task_class[rows]]
+        return rows[keep]

@@ -1,0 +1,265 @@
+"""A plan for one starving job: places for its tasks, made by evictions where need be, as a whole or not at all.
+
+Nothing is evicted unless the job's gang is then complete, under all predicates and ceilings, and unless no victim
+could, by the same rules, evict its evictor in turn. What is placed is only promised: it is bound in a later cycle, once
+the victims are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.api import explain
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.candidates import Candidates
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.statement import Statement
+from volcano_py.framework.victims import eviction_order
+from volcano_py.framework.views import FITS
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import Refusal, TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_NEVER: Final = "Never"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """What an action's evictions go by.
+
+    Attributes:
+        action: what the action is called on the victims (`preempt`, `reclaim`).
+        point: the extension point that names victims.
+        candidates: the pods that may be looked at for a task.
+        may_take: whether a queue may have pods evicted for these task rows at all.
+        may_lose: whether pods of a queue can be evicted at all.
+    """
+
+    action: str
+    point: str
+    candidates: Callable[[Task], Rows]
+    may_take: Callable[[QueueInfo, Rows], bool] = lambda _queue, _rows: True
+    may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A task that has a place now, and who had to go for it."""
+
+    row: int
+    node: int
+    victims: tuple[int, ...]
+
+
+class EvictionPlan:
+    """See the module. Made for one attempt of one job."""
+
+    def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, job: Job) -> None:
+        self._ssn = ssn
+        self._pool = pool
+        self._scheme = scheme
+        self._job = job
+        self._statement: Statement = ssn.statement()
+        self._places: list[_Place] = []
+        self._hopeless: set[tuple[int, str]] = set()
+        """Class rows, with their preemption policy, that found no place in this plan."""
+
+    def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
+        """Place the tasks, in the order given, while the job starves. True when it was worth committing.
+
+        `keep_without_victims`: promise places even when nobody has to go for any of them; otherwise that is left to
+        allocate.
+        """
+        ssn = self._ssn
+        told = {row: ssn.tentative[row] for row in tasks.tolist() if row in ssn.tentative}
+        for row in tasks.tolist():
+            if not ssn.job_starving(self._job):
+                break
+            self._place(row)
+        victims = [victim for place in self._places for victim in place.victims]
+        worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
+        if not worth_it or not ssn.job_pipelined(self._job) or self._would_come_back(victims):
+            self._statement.discard()
+            for row in tasks.tolist():
+                ssn.tentative.pop(row, None)
+            ssn.tentative.update(told)
+            return False
+        ssn.nominate({place.row: place.node for place in self._places if place.victims})
+        ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
+        self._statement.commit()
+        return True
+
+    # -- one task --------------------------------------------------------------------------------------------------
+
+    def _place(self, row: int) -> None:
+        ssn = self._ssn
+        task_class, policy = ssn.task_class(row), ssn.task_info(row).preemption_policy
+        if (task_class.row, policy) in self._hopeless:
+            return
+        task = Task(row, self._job, task_class, int(ssn.ledger.tasks.priority[row]))
+        if ssn.pre_predicate(task_class) is None and (
+            self._place_beside_others(task) or (policy != _NEVER and self._place_by_evictions(task))
+        ):
+            return
+        self._hopeless.add((task_class.row, policy))
+
+    def _place_beside_others(self, task: Task) -> bool:
+        """Where nobody has to go for it."""
+        if self._ssn.allocatable(task.job.queue, task.task_class).count <= 0:
+            return False
+        choice = self._ssn.placer.choose(task.task_class, 1)
+        if not len(choice.nodes):
+            return False
+        self._promise(task, int(choice.nodes[0]), ())
+        return True
+
+    def _place_by_evictions(self, task: Task) -> bool:
+        ssn = self._ssn
+        if not self._scheme.may_take(task.job.queue, np.array([task.row], dtype=np.intp)):
+            return False
+        candidates, nodes = self._hopeful(task)
+        where = ssn.ledger.tasks.node[candidates]
+        return any(self._place_on(task, node, candidates[where == node]) for node in nodes.tolist())
+
+    def _hopeful(self, task: Task) -> tuple[Rows, Rows]:
+        """Candidates, and the nodes, best first, that have room for the task if all candidates there were to go.
+
+        The cheap look at all nodes together drops most of them before any plugin elects victims node by node.
+        """
+        ssn = self._ssn
+        candidates = self._scheme.candidates(task)
+        nodes = self._roomy(task.task_class, candidates)
+        candidates = self._on(candidates, nodes)
+        if len(candidates):
+            candidates = ssn.possible_victims(self._scheme.point, task, candidates)
+            nodes = self._roomy(task.task_class, candidates)
+            candidates = self._on(candidates, nodes)
+        nodes = nodes[np.isin(nodes, ssn.ledger.tasks.node[candidates])]
+        return candidates, ssn.placer.ranked(task.task_class, nodes)
+
+    def _on(self, candidates: Rows, nodes: Rows) -> Rows:
+        chosen = np.zeros(self._ssn.ledger.nodes.size, dtype=np.bool_)
+        chosen[nodes] = True
+        return candidates[chosen[self._ssn.ledger.tasks.node[candidates]]]
+
+    def _roomy(self, task_class: TaskClass, candidates: Rows) -> Rows:
+        """Nodes that may take the class and would have room for one of it without the candidates."""
+        ssn = self._ssn
+        ledger = ssn.ledger
+        future = ledger.nodes.future_idle()
+        where = ledger.tasks.node[candidates]
+        requests = ledger.classes.request
+        of_class = ledger.tasks.task_class[candidates]
+        fits = ssn.resolvable(ssn.placer.codes(task_class))
+        for dim in task_class.requested.tolist():
+            free = future[:, dim].copy()
+            np.add.at(free, where, requests[of_class, dim])
+            fits &= free >= task_class.request[dim]
+        return np.flatnonzero(fits)
+
+    def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
+        """Evict one after the other until the task fits, under every rule; take it back when it never does."""
+        ssn = self._ssn
+        victims = ssn.victims(self._scheme.point, task, candidates)
+        if not len(victims) or not self._has_room(task.task_class, node, victims):
+            return False
+        mark = self._statement.checkpoint()
+        evicted: list[int] = []
+        for victim in eviction_order(ssn, task, victims):
+            self._evict(victim, task, node)
+            evicted.append(victim)
+            if self._fits(task, node):
+                self._promise(task, node, tuple(evicted))
+                return True
+        self._statement.rollback(mark)
+        return False
+
+    def _has_room(self, task_class: TaskClass, node: int, victims: Rows | None = None) -> bool:
+        """Whether the node will have room for the task, once terminating pods and the victims are gone."""
+        ledger = self._ssn.ledger
+        nodes = ledger.nodes
+        free = nodes.allocatable[node] - nodes.used[node] + nodes.releasing[node] - nodes.pipelined[node]
+        if victims is not None:
+            free = free + ledger.classes.request[ledger.tasks.task_class[victims]].sum(axis=0)
+        dims = task_class.requested
+        return bool((free[dims] >= task_class.request[dims]).all())
+
+    def _fits(self, task: Task, node: int) -> bool:
+        ssn = self._ssn
+        return (
+            self._has_room(task.task_class, node)
+            and ssn.allocatable(task.job.queue, task.task_class).count > 0
+            and ssn.placer.codes(task.task_class)[node] == FITS
+        )
+
+    def _promise(self, task: Task, node: int, victims: tuple[int, ...]) -> None:
+        rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
+        self._statement.pipeline(task.job, task.task_class, rows, nodes)
+        self._places.append(_Place(task.row, node, victims))
+
+    def _evict(self, victim: int, task: Task, node: int) -> None:
+        ssn = self._ssn
+        owner = ssn.job(int(ssn.ledger.tasks.job[victim]))
+        assert owner is not None, "candidates have a PodGroup and a queue"
+        in_own_job = owner is task.job
+        message = explain.makes_room(
+            ssn.task_info(victim).key,
+            ssn.task_info(task.row).key,
+            node=ssn.snapshot.nodes[node].name,
+            queues=(owner.queue.name, task.job.queue.name),
+            priorities=(
+                int(ssn.ledger.tasks.priority[victim]) if in_own_job else owner.priority,
+                task.priority if in_own_job else task.job.priority,
+            ),
+        )
+        rows = np.array([victim], dtype=np.intp)
+        self._statement.evict(owner, ssn.task_class(victim), rows, self._scheme.action, message)
+
+    # -- would it go on for ever -----------------------------------------------------------------------------------
+
+    def _would_come_back(self, victims: list[int]) -> bool:
+        """Whether a victim, were it to come again, could evict what it was evicted for.
+
+        Asked of the plugins as things stand after the plan, with what was promised taken for running. Such a policy
+        would have both evict each other for ever.
+        """
+        ssn, tasks = self._ssn, self._ssn.ledger.tasks
+        placed = self._pool.spares(np.array([place.row for place in self._places], dtype=np.intp))
+        if not victims or not len(placed) or not self._scheme.may_lose(self._job.queue):
+            return False
+        statuses, nodes = tasks.status[placed].copy(), tasks.node[placed].copy()
+        ssn.ledger.move(placed, TaskStatus.RUNNING, nodes.astype(np.intp))
+        try:
+            striker = next((row for row in self._representatives(victims) if self._could_evict(row, placed)), None)
+        finally:
+            ssn.ledger.restore(placed, statuses, nodes)
+        if striker is None:
+            return False
+        text = explain.would_come_back(self._scheme.action, ssn.task_info(striker).key)
+        ssn.note(self._job, Refusal(Reason.REFUSED_BY_PLUGIN, text))
+        return True
+
+    def _representatives(self, victims: list[int]) -> list[int]:
+        """One victim of each job and class."""
+        tasks = self._ssn.ledger.tasks
+        return list({(int(tasks.job[row]), int(tasks.task_class[row])): row for row in victims}.values())
+
+    def _could_evict(self, row: int, placed: Rows) -> bool:
+        ssn, ledger = self._ssn, self._ssn.ledger
+        owner = ssn.job(int(ledger.tasks.job[row]))
+        if owner is None or ssn.task_info(row).preemption_policy == _NEVER:
+            return False
+        if not self._scheme.may_take(owner.queue, np.array([row], dtype=np.intp)):
+            return False
+        task = Task(row, owner, ssn.task_class(row), int(ledger.tasks.priority[row]))
+        if task.task_class.best_effort:
+            placed = placed[ssn.best_effort_classes[ledger.tasks.task_class[placed]]]
+        return len(ssn.victims(self._scheme.point, task, placed)) > 0

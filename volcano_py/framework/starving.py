@@ -1,0 +1,38 @@
+"""Which jobs may have pods evicted for them in this cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from volcano_py.framework.job import Job
+from volcano_py.state.ledger import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starving:
+    """A job with its pending tasks in task order."""
+
+    job: Job
+    tasks: Rows
+
+
+def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
+    """By queue: jobs that were let in, are valid and starve, unless pods are still going for them."""
+    found: dict[str, list[Starving]] = {}
+    for job, rows in ssn.jobs_with_pending_tasks():
+        if job.is_pending or not ssn.job_starving(job) or ssn.job_valid(job) is not None:
+            continue
+        if ssn.reservations.awaits_victims(job):
+            continue
+        found.setdefault(job.queue.name, []).append(Starving(job, ssn.ordered_tasks(rows)))
+    return found
+
+
+def allocate_follows(ssn: Session, action: str) -> bool:
+    """Whether allocate runs after the action, so that it can take what is free by itself."""
+    actions = ssn.configuration.actions
+    return "allocate" in actions[actions.index(action) + 1 :] if action in actions else False
