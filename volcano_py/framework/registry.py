@@ -6,10 +6,10 @@ the name in the configuration, its value the class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -21,6 +21,8 @@ PLUGIN_GROUP: Final = "volcano_py.plugins"
 ACTION_GROUP: Final = "volcano_py.actions"
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +42,9 @@ class Registry:
 
     def with_installed(self) -> Registry:
         """These and everything installed through entry points; ours cannot be replaced, broken ones are logged."""
-        plugins, actions = list(self.plugins.values()), list(self.actions.values())
-        for entry in entry_points(group=PLUGIN_GROUP):
-            loaded = _load(entry, Plugin, taken=entry.name in self.plugins)
-            if loaded is not None and issubclass(loaded, Plugin):
-                plugins.append(loaded)
-        for entry in entry_points(group=ACTION_GROUP):
-            loaded = _load(entry, Action, taken=entry.name in self.actions)
-            if loaded is not None and issubclass(loaded, Action):
-                actions.append(loaded)
-        return Registry.of(plugins, actions)
+        plugins = _installed(PLUGIN_GROUP, Plugin, self.plugins)
+        actions = _installed(ACTION_GROUP, Action, self.actions)
+        return Registry.of((*self.plugins.values(), *plugins), (*self.actions.values(), *actions))
 
     def catalogue(self) -> Catalogue:
         """What the configuration reader needs to know of them."""
@@ -61,20 +56,34 @@ class Registry:
         )
 
 
-def _load(entry: EntryPoint, base: type, *, taken: bool) -> type | None:
-    where = f"entry point {entry.group}:{entry.name} = {entry.value}"
-    if taken:
-        log.error("entry point ignored: the name is taken by a built-in", entry_point=where)
-        return None
+class _UnusableError(Exception):
+    """Why an entry point is left out."""
+
+
+def _installed(group: str, base: type[T], builtin: Collection[str]) -> list[type[T]]:
+    """What the entry points of a group name; the first of those that claim one name."""
+    found: dict[str, type[T]] = {}
+    for entry in entry_points(group=group):
+        try:
+            if entry.name in builtin:
+                raise _UnusableError("the name is taken by a built-in")
+            if entry.name in found:
+                raise _UnusableError("another package has installed this name")
+            found[entry.name] = _load(entry, base)
+        except _UnusableError as error:
+            where = f"{entry.group}:{entry.name} = {entry.value}"
+            log.error("entry point ignored", why=str(error), entry_point=where, exc_info=error.__cause__)
+    return list(found.values())
+
+
+def _load(entry: EntryPoint, base: type[T]) -> type[T]:
+    """The class of an entry. Importing it runs the other package's code, which may raise anything."""
     try:
         loaded = entry.load()
-    except Exception:
-        log.exception("entry point ignored: it cannot be imported", entry_point=where)
-        return None
+    except Exception as error:
+        raise _UnusableError("it cannot be imported") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        log.error("entry point ignored: not a subclass of the base class", base=base.__name__, entry_point=where)
-        return None
+        raise _UnusableError(f"it is no subclass of {base.__module__}.{base.__name__}")
     if getattr(loaded, "name", None) != entry.name:
-        log.error("entry point ignored: the class has another `name` than its entry", entry_point=where)
-        return None
+        raise _UnusableError("the class has another `name` than its entry")
     return loaded
