@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.ledger import Ledger
 
-
 # Seconds after which a status that was handed to the writer, but does not show, is worked out anew.
 _ECHO_OVERDUE: Final = 10.0
+# Columns of the job table that belong to the group's name or follow from its pods, with or without a PodGroup.
+_OF_PODS: Final = frozenset({"namespace", "counts", "allocated"})
 
 
 class Groups:
@@ -50,6 +51,8 @@ class Groups:
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
         old = self._shelf.put(group)
+        if old is None:
+            self._assumed.pop(key, None)  # that of a namesake
         row = self.row(key)
         reading = self._read(group)
         self.infos[row] = self._as_assumed(key, reading.info)
@@ -63,10 +66,8 @@ class Groups:
         if self._shelf.take(group) is None:
             return Change.NONE
         row, jobs = self._rows[group.metadata.key], self._ledger.jobs
-        jobs.known[row] = False
-        jobs.phase[row] = jobs.stored_phase[row] = Phase.NONE
         self._queue_slots.give_back(int(jobs.queue[row]))
-        jobs.queue[row] = NOWHERE
+        jobs.clear(row, keep=_OF_PODS)
         self.infos[row] = None
         self._assumed.pop(group.metadata.key, None)
         self.forget_if_empty(row)
@@ -100,7 +101,7 @@ class Groups:
         """The status was handed to the writer: until its echo comes, or it is overdue, it counts as stored."""
         row = self._rows.get(update.group.key)
         info = None if row is None else self.infos[row]
-        if row is None or info is None:
+        if row is None or info is None or info.ref.uid != update.group.uid:
             return
         counts = (update.running, update.succeeded, update.failed)
         assumed = replace(info, phase=update.phase, conditions=update.conditions, counts=counts)

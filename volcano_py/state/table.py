@@ -51,9 +51,14 @@ class Table:
 
     def free_row(self, row: int) -> None:
         """Give a row back; its columns return to their fill values."""
-        for name, column in self.columns.items():
-            getattr(self, name)[row] = column.fill
+        self.clear(row)
         self._free.append(row)
+
+    def clear(self, row: int, keep: frozenset[str] = frozenset()) -> None:
+        """All columns but those to `keep` return to their fill values."""
+        for name, column in self.columns.items():
+            if name not in keep:
+                getattr(self, name)[row] = column.fill
 
     def widen(self, resources: int) -> None:
         """Follow the resource axis after it has grown."""

@@ -214,6 +214,16 @@ def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched:
     assert stored_status(watched, 120.0) == ("Pending", ())
 
 
+def test_a_status_on_its_way_is_not_that_of_a_namesake(watched: Watched) -> None:
+    successor = with_meta(pod_group("h", phase="Pending"), uid="new")
+    watched.put(pod_group("h", phase="Pending"))
+    watched.state.assume_status(status_of("h", "Running"), now=100.0)
+    watched.put(successor)
+    assert stored_status(watched, 105.0) == ("Pending", ())
+    watched.state.assume_status(status_of("h", "Running"), now=100.0)
+    assert stored_status(watched, 105.0) == ("Pending", ()), "the update is about the predecessor"
+
+
 def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.state.assume_told(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
@@ -223,7 +233,8 @@ def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
 
 
 def status_of(name: str, phase: str, *conditions: Condition) -> PodGroupStatusUpdate:
-    return PodGroupStatusUpdate(ObjectRef("PodGroup", NAMESPACE, name, name), phase, conditions, 0, 0, 0)
+    ref = ObjectRef("PodGroup", NAMESPACE, name, pod_group(name).metadata.uid)
+    return PodGroupStatusUpdate(ref, phase, conditions, 0, 0, 0)
 
 
 def stored_status(watched: Watched, now: float) -> tuple[str, tuple[Condition, ...]]:
