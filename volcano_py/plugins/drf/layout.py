@@ -33,7 +33,7 @@ def lay_out(queues: Iterable[QueueInfo]) -> Layout:
     """Place the queues, oldest first: who comes later must not stop those that were there.
 
     A queue's own node cannot be on the way to another queue, because jobs and queues would then compete below it.
-    Queues may share a node; their jobs then share as those of one queue.
+    Queues may share a node and its part of the cluster; the older of them goes first, as in Volcano.
     """
     layout = Layout()
     owners: dict[Path, str] = {}

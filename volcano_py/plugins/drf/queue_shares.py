@@ -35,17 +35,22 @@ class QueueShares:
         self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
         self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
         self._exhausted: bytes | None = None
+        self._is_settled = False
         self._suppositions = Suppositions(ssn, jobs, self._tree)
         self.epoch = 0
 
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative; its own share is up to date already."""
         self._taken += amount
+        self._is_settled = False
         self._tree.note(job.row)
         self._suppositions.note(job.row)
 
     def settle(self) -> None:
         """Bring the tree up to date."""
+        if self._is_settled:
+            return
+        self._is_settled = True
         exhausted = self._taken >= self._jobs.total
         state = exhausted.tobytes()
         if state == self._exhausted:
@@ -56,10 +61,9 @@ class QueueShares:
         self.epoch += 1
 
     def key(self, path: Path) -> tuple[bool, float]:
-        """The rank of a node among its siblings: those that can take nothing more are last."""
+        """The rank of a node among its siblings."""
         self.settle()
-        node = self._tree.nodes[path]
-        return node.saturated, node.ratio
+        return self._tree.nodes[path].key
 
     def share(self, queue: str) -> float:
         """The share of the queue's node."""

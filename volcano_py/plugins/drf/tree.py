@@ -17,26 +17,26 @@ only be compared with each other, by all resources.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Layout, Path
-from volcano_py.plugins.drf.siblings import Siblings
+from volcano_py.plugins.drf.siblings import NOTHING, Siblings
 from volcano_py.state.axis import IntVector
 from volcano_py.state.ledger import Rows
 
 Exhausted = NDArray[np.bool_]
 """[R] which resources are used up in the whole cluster."""
 
-# Shares come out of chains of divisions; two that are equal on paper may differ in their last bits. Keys are rounded to
-# so many bits, that such nodes tie and their names decide, not the noise.
-_KEY_BITS = 40
+# Shares come out of chains of divisions; two that are equal on paper may differ in their last bits. Keys lose the last
+# 13 of the 53 bits of a float, so that such nodes tie and their names decide, not the noise.
+_SPLIT: Final = 2.0**13 + 1.0
 
 
 @dataclass(slots=True, eq=False)
@@ -48,14 +48,16 @@ class Node:
     parent: Node | None
     position: int
     children: Siblings
-    held: NDArray[np.float64]
+    held: list[float] = field(default_factory=list)
     share: float = 0.0
     saturated: bool = True
+    key: tuple[bool, float] = (True, 0.0)
+    """Its rank among its siblings: those that can take nothing more are last, then by ratio."""
 
     @property
     def ratio(self) -> float:
         """Share over weight, rounded for comparisons."""
-        return rounded(self.share / self.weight)
+        return self.key[1]
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Leaves:
 
 
 def rounded(value: float) -> float:
-    """The value with `_KEY_BITS` bits."""
-    mantissa, exponent = math.frexp(value)
-    return math.ldexp(round(math.ldexp(mantissa, _KEY_BITS)), exponent - _KEY_BITS)
+    """The value with its leading 40 bits (Dekker's splitting)."""
+    large = value * _SPLIT
+    return large - (large - value)
 
 
 class Tree:
@@ -99,9 +101,9 @@ class Tree:
         for path in sorted(layout.weights, key=len):
             self.nodes[path] = self._node(path, layout.weights[path], counts.get(path, 0), placed)
         self._upwards = sorted(self.nodes.values(), key=lambda node: -len(node.path))
-        self._place = np.zeros(len(leaves.rows), dtype=np.intp)
+        self._place: list[tuple[Node, int]] = []
         self._families = list(self._families_of_jobs())
-        self._exhausted: Exhausted = np.zeros(len(self._totals), dtype=np.bool_)
+        self._exhausted = [False] * len(self._totals)
         self._counted: list[tuple[int, float]] = []
         self._every = [(dim, total) for dim, total in enumerate(self._totals) if total > 0]
         self._every_if_saturated = True
@@ -116,7 +118,7 @@ class Tree:
             counted: [R] the resources that shares of nodes are taken over.
             every_if_saturated: but those of saturated nodes over all.
         """
-        self._exhausted = exhausted.copy()
+        self._exhausted = exhausted.tolist()
         self._counted = [(dim, total) for dim, total in self._every if counted[dim]]
         self._every_if_saturated = every_if_saturated
         held, shares = self._jobs.held[self.leaves.rows], self._jobs.shares[self.leaves.rows]
@@ -124,12 +126,14 @@ class Tree:
         full: NDArray[np.bool_] = np.logical_or(held >= self.leaves.requests, exhausted)
         saturated: NDArray[np.bool_] = np.any(has & (self.leaves.requests > 0) & full, axis=1)
         is_free = ~saturated & (shares > 0)
-        rows = np.zeros((len(held), 2 * held.shape[1]))
-        rows[:, : held.shape[1]][saturated] = held[saturated]
-        rows[:, held.shape[1] :][is_free] = held[is_free] * (1.0 / shares[is_free])[:, None]
-        ratios = np.where(is_free, shares, math.inf)
+        width = held.shape[1]
+        rows = np.zeros((len(held), 2 * width))
+        rows[:, :width][saturated] = held[saturated]
+        rows[:, width:][is_free] = held[is_free] * (1.0 / shares[is_free])[:, None]
+        ratios: list[float] = np.where(is_free, shares, NOTHING).tolist()
+        is_open: list[bool] = (~saturated).tolist()
         for node, first, last in self._families:
-            node.children.put_all(rows[first:last], ratios[first:last], ~saturated[first:last])
+            node.children.put_all(rows[first:last], ratios[first:last], is_open[first:last])
         for node in self._upwards:
             node.children.rebuild()
             self._evaluate(node)
@@ -144,10 +148,10 @@ class Tree:
     def put(self, job_row: int, held: IntVector, share: float) -> None:
         """As if the job held that; a later `update` takes it back."""
         leaf = self._leaf_of[job_row]
-        node = self._parent_of(leaf)
-        saturated = self._is_saturated(held, leaf)
-        position = int(self._place[leaf])
-        node.children.put(position, held.astype(np.float64), share, 1.0, saturated=saturated)
+        node, position = self._place[leaf]
+        amounts: list[int] = held.tolist()
+        saturated = self._is_saturated(amounts, leaf)
+        node.children.put(position, [float(amount) for amount in amounts], share, 1.0, saturated=saturated)
         node.children.refresh(position)
         self._evaluate(node)
         while node.parent is not None:
@@ -159,18 +163,17 @@ class Tree:
 
     def _evaluate(self, node: Node) -> None:
         """A node from its children."""
-        node.held = node.children.together()
+        node.held = held = node.children.together()
         node.saturated = node.children.saturated
-        held: list[float] = node.held.tolist()
         dims = self._every if node.saturated and self._every_if_saturated else self._counted
-        node.share = max((held[dim] / total for dim, total in dims), default=0.0)
+        node.share = max([held[dim] / total for dim, total in dims], default=0.0)
+        node.key = node.saturated, rounded(node.share / node.weight)
 
-    def _is_saturated(self, held: IntVector, leaf: int) -> bool:
-        requests: list[int] = self.leaves.requests[leaf].tolist()
-        return any(
-            amount > 0 and wanted > 0 and (amount >= wanted or is_exhausted)
-            for amount, wanted, is_exhausted in zip(held.tolist(), requests, self._exhausted.tolist(), strict=True)
-        )
+    def _is_saturated(self, held: list[int], leaf: int) -> bool:
+        for dim, wanted in enumerate(self.leaves.requests[leaf].tolist()):
+            if held[dim] > 0 and wanted > 0 and (held[dim] >= wanted or self._exhausted[dim]):
+                return True
+        return False
 
     # -- laying out ------------------------------------------------------------------------------------------------
 
@@ -179,19 +182,17 @@ class Tree:
         position = placed.get(above, 0)
         placed[above] = position + 1
         width = len(self._totals)
-        return Node(path, weight, self.nodes.get(above), position, Siblings(children, width), np.zeros(width))
+        return Node(path, weight, self.nodes.get(above), position, Siblings(children, width))
 
     def _families_of_jobs(self) -> Iterator[tuple[Node, int, int]]:
         """Nodes with jobs, and where their jobs begin and end among the leaves."""
         parents, first = self.leaves.parents, 0
         for leaf in range(1, len(parents) + 1):
             if leaf == len(parents) or parents[leaf] != parents[first]:
-                self._place[first:leaf] = np.arange(leaf - first)
-                yield self.nodes[parents[first]], first, leaf
+                node = self.nodes[parents[first]]
+                self._place.extend((node, position) for position in range(leaf - first))
+                yield node, first, leaf
                 first = leaf
-
-    def _parent_of(self, leaf: int) -> Node:
-        return self.nodes[self.leaves.parents[leaf]]
 
 
 class FollowedTree(Tree):
