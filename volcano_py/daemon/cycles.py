@@ -19,6 +19,7 @@ import structlog
 
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.report import CycleReport
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
@@ -70,6 +71,7 @@ class CycleLoop:
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         rhythm: Rhythm | None = None,
         seed: int | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._state = state
         self._writer = writer
@@ -77,11 +79,12 @@ class CycleLoop:
         self._active = active
         self._on_report, self._on_binds = on_report, on_binds
         self._rhythm = rhythm or Rhythm()
+        self._clock = clock
         self._scheduler = Scheduler(registry, self._emit, seed=seed if seed is not None else time.time_ns() % 2**32)
         self._wanted = _Wanted()
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Task[None] | None = None
         self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
         self.last_report: CycleReport | None = None
         self.running_since: float | None = None
@@ -97,9 +100,10 @@ class CycleLoop:
     def wake_later(self, seconds: float) -> None:
         """Decide again in so many seconds at the latest; called on the event loop."""
         if self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(seconds, self._alarm_rings)
+            self._alarm = asyncio.get_running_loop().create_task(self._ring(seconds), name="cycle alarm")
 
-    def _alarm_rings(self) -> None:
+    async def _ring(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
         self._alarm = None
         self.wake(True)
 
@@ -111,46 +115,58 @@ class CycleLoop:
     async def run(self) -> None:
         """Until `stop`; a cycle that fails is logged and tried again after the period."""
         self._loop = asyncio.get_running_loop()
+        try:
+            with ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle") as executor:
+                await self._run_cycles(executor)
+        finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
+                self._alarm = None
+
+    async def _run_cycles(self, executor: ThreadPoolExecutor) -> None:
         pause = 0.0
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle") as executor:
-            while await self._woken(pause):
-                configuration = self._configuration()
-                if configuration is None or not self._active():
-                    # Whoever makes one of them true wakes us; what is wanted stays wanted.
-                    self._wanted.event.clear()
-                    await self._wanted.event.wait()
-                    continue
-                decide, self._wanted.decide = self._wanted.decide, False
+        while await self._woken(pause):
+            configuration = self._configuration()
+            if configuration is None or not self._active():
+                # Whoever makes one of them true wakes us; what is wanted stays wanted.
                 self._wanted.event.clear()
-                started = self.running_since = time.monotonic()
-                try:
-                    await self._run_cycle(executor, configuration, decide=decide)
-                except Exception:
-                    log.exception("cycle failed; it is tried again")
-                    await asyncio.sleep(self._rhythm.period)
-                    self.wake(True)
-                self.running_since = None
-                # With changes coming in without end, leave the event loop as much time as the cycle took.
-                pause = min(time.monotonic() - started, self._rhythm.period)
+                await self._wanted.event.wait()
+                continue
+            # What falls due while mere statuses keep coming in has nobody else to wake for it.
+            decide = self._wanted.decide or self._until_next_look() == 0
+            self._wanted.decide = False
+            self._wanted.event.clear()
+            started = self.running_since = self._clock.monotonic()
+            try:
+                await self._run_cycle(executor, configuration, decide=decide)
+            except Exception:
+                log.exception("cycle failed; it is tried again")
+                await self._clock.sleep(self._rhythm.period)
+                self.wake(True)
+            self.running_since = None
+            # With changes coming in without end, leave the event loop as much time as the cycle took.
+            pause = min(self._clock.monotonic() - started, self._rhythm.period)
 
     async def _woken(self, pause: float) -> bool:
         """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""
         await self._sleep_until_woken(self._until_next_look())
-        woken = time.monotonic()
+        woken = self._clock.monotonic()
         while not self._stopping:
             shortest = self._rhythm.decisive_pause if self._wanted.decide else self._rhythm.status_pause
-            left = woken + max(shortest, pause) - time.monotonic()
+            left = woken + max(shortest, pause) - self._clock.monotonic()
             if left <= 0:
                 return True
-            await asyncio.sleep(min(left, self._rhythm.decisive_pause))
+            await self._clock.sleep(min(left, self._rhythm.decisive_pause))
         return False
 
     async def _sleep_until_woken(self, at_most: float | None) -> None:
         if self._wanted.event.is_set():
             return
+        if at_most is None:
+            await self._wanted.event.wait()
+            return
         try:
-            async with asyncio.timeout(at_most):
-                await self._wanted.event.wait()
+            await within(self._clock, at_most, self._wanted.event.wait())
         except TimeoutError:
             self._wanted.decide = True
 
@@ -162,7 +178,7 @@ class CycleLoop:
         moments = [self._state.next_retry(self._looked_at)]
         if self.last_report is not None and self.last_report.look_again_at > self._looked_at:
             moments.append(self.last_report.look_again_at)
-        now = time.time()
+        now = self._now()
         return min((max(0.0, moment - now) for moment in moments if moment is not None), default=None)
 
     async def _run_cycle(
@@ -170,7 +186,7 @@ class CycleLoop:
     ) -> None:
         assert self._loop is not None
         before = time.perf_counter()
-        self._looked_at = time.time()
+        self._looked_at = self._now()
         snapshot = self._state.snapshot(self._looked_at)
         taken = time.perf_counter() - before
         report = await self._loop.run_in_executor(
@@ -189,6 +205,10 @@ class CycleLoop:
                 seconds=round(report.duration, 4),
                 snapshot_seconds=round(taken, 4),
             )
+
+    def _now(self) -> float:
+        """Seconds since the epoch."""
+        return self._clock.now().timestamp()
 
     def _emit(self, effects: Sequence[Effect]) -> None:
         """From the worker thread."""
@@ -227,7 +247,7 @@ class CycleLoop:
         if isinstance(effect, Evict):
             return self._state.assume_evicted(effect.pod.uid)
         if isinstance(effect, PodGroupStatusUpdate):
-            self._state.assume_status(effect, time.time())
+            self._state.assume_status(effect, self._now())
         elif isinstance(effect, PodCondition):
             self._state.assume_told(effect)
         return True
