@@ -64,6 +64,7 @@ _STATE_KINDS: Final = (
     kinds.POD_GROUP,
     kinds.RESOURCE_QUOTA,
     kinds.PRIORITY_CLASS,
+    kinds.POD_DISRUPTION_BUDGET,
 )
 
 

@@ -2,15 +2,18 @@
 
 from volcano_py.plugins.binpack import Binpack
 from volcano_py.plugins.capacity import Capacity
+from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.nodeorder.plugin import NodeOrder
 from volcano_py.plugins.overcommit import Overcommit
+from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
+from volcano_py.plugins.sla import Sla
 
 BUILTIN_PLUGINS = (
     Priority,
@@ -24,4 +27,7 @@ BUILTIN_PLUGINS = (
     Proportion,
     Capacity,
     ResourceStrategyFit,
+    Pdb,
+    Cdp,
+    Sla,
 )

@@ -35,6 +35,9 @@ class Conformance(Plugin):
         allowed: NDArray[np.bool_] = self._allowed[candidates] == 1
         return allowed
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return self.preemptable(task, candidates)
+
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
 

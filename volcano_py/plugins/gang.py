@@ -106,6 +106,12 @@ class Gang(Plugin):
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Those of jobs with a surplus."""
+        surplus = self._jobs.counts[:, _READY].sum(axis=1) > self._jobs.min_member
+        victims: NDArray[np.bool_] = surplus[self._tasks.job[candidates]]
+        return victims
+
     def _surplus_of_roles(self, candidates: Rows, jobs: NDArray[np.int32]) -> NDArray[np.bool_]:
         """[K] candidates whose role keeps its minimum without them and those before them."""
         allowed = np.ones(len(candidates), dtype=np.bool_)

@@ -33,6 +33,9 @@ class Priority(Plugin):
         among_others = self._jobs.priority[jobs] < preemptor.job.priority
         return np.where(jobs == preemptor.job.row, among_own, among_others)
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        return self.preemptable(task, candidates) if point == "preemptable" else None
+
     def job_starving(self, job: Job) -> bool:
         """Until every task of it has a place."""
         return job.ready + job.waiting < job.tasks

@@ -14,6 +14,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition
 from volcano_py.state.axis import ResourceAxis
+from volcano_py.state.budgets import Budgets
 from volcano_py.state.change import Change, Keeper, meta_of
 from volcano_py.state.class_book import ClassBook
 from volcano_py.state.groups import Groups, PriorityClasses
@@ -48,6 +49,7 @@ class ClusterState:
         self._queue_slots = Interner()
         self._queues = Queues(self.ledger, self._queue_slots)
         self._quotas = Quotas()
+        self._budgets = Budgets()
         priorities = PriorityClasses()
         self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
         self._nodes = Nodes(self.ledger)
@@ -58,6 +60,7 @@ class ClusterState:
             "PodGroup": self._groups,
             "Queue": self._queues,
             "ResourceQuota": self._quotas,
+            "PodDisruptionBudget": self._budgets,
             _PRIORITY_CLASS: priorities,
         }
         self._snapshots = 0
@@ -145,6 +148,7 @@ class ClusterState:
             namespace_weights=self._quotas.namespace_weights(),
             nodes_version=self._nodes.version,
             now=now,
+            budgets=self._budgets.by_namespace(),
         )
 
     def next_retry(self, after: float) -> float | None:

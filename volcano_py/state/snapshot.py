@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
+from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
@@ -58,3 +59,5 @@ class Snapshot:
     nodes_version: int
     now: float
     """Seconds since the epoch; virtual in simulations."""
+    budgets: Mapping[str, tuple[Budget, ...]] = field(default_factory=dict)
+    """PodDisruptionBudgets by namespace."""

@@ -121,6 +121,18 @@ class Proportion(Plugin):
         victims: NDArray[np.bool_] = np.any(taken_before < beyond, axis=1)
         return victims
 
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        return self._alone(candidates) if point == "reclaimable" else None
+
+    def _alone(self, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] candidates of queues that hold more of any resource than they deserve."""
+        ledger = self._ssn.ledger
+        beyond = np.zeros(len(self._ssn.snapshot.queue_names), dtype=np.bool_)
+        for slot, account in self._by_slot.items():
+            beyond[slot] = any(held > most for held, most in zip(account.held, account.ceiling, strict=True))
+        victims: NDArray[np.bool_] = beyond[ledger.jobs.queue[ledger.tasks.job[candidates]]]
+        return victims
+
     # -- enqueue ---------------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Ballot:

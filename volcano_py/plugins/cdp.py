@@ -1,0 +1,53 @@
+"""cdp: a pod that was scheduled a short while ago is left alone (cool-down protection)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.config.go_values import parse_duration
+from volcano_py.framework.job import Task
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.state.infos import TaskInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+
+
+class Cdp(Plugin):
+    """Running pods with `volcano.sh/cooldown-time` (label, else annotation) are no victims for so long after they were
+    scheduled. A time that cannot be read protects nobody."""
+
+    name = "cdp"
+    guards = frozenset({"preemptable", "reclaimable"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._tasks = ssn.ledger.tasks
+        self._cooldown = np.full(self._tasks.size, np.nan)
+        """[T] seconds; NaN where it has not been read yet."""
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        for row in candidates[np.isnan(self._cooldown[candidates])].tolist():
+            self._cooldown[row] = _cooldown(self._ssn.task_info(row))
+        until = self._tasks.scheduled_at[candidates] + self._cooldown[candidates]
+        running = self._tasks.status[candidates] == TaskStatus.RUNNING
+        known = self._tasks.scheduled_at[candidates] > 0
+        allowed: NDArray[np.bool_] = ~(running & known & (until > self._ssn.now))
+        return allowed
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self.preemptable(reclaimer, candidates)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return self.preemptable(task, candidates)
+
+
+def _cooldown(info: TaskInfo) -> float:
+    """Seconds, 0 when there is none or it cannot be read."""
+    if not info.cooldown:
+        return 0.0
+    try:
+        return max(parse_duration(info.cooldown).total_seconds(), 0.0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,72 @@
+"""pdb: evictions keep within PodDisruptionBudgets."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Task
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.state.budgets import Budget
+from volcano_py.state.ledger import Rows
+from volcano_py.state.selectors import selects
+from volcano_py.state.status import TaskStatus
+
+
+class Pdb(Plugin):
+    """Every budget that selects a pod must allow one more disruption, those of this cycle counted.
+
+    A pod without labels is never given up, as in Volcano.
+    """
+
+    name = "pdb"
+    guards = frozenset({"preemptable", "reclaimable"})
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._before = ssn.snapshot.ledger.tasks.status[: ssn.ledger.tasks.size]
+        self._matching: dict[int, tuple[Budget, ...]] = {}
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        taken: Counter[Budget] = Counter()
+        for row in self._evicted_in_this_cycle().tolist():
+            taken.update(self._budgets_of(row))
+        allowed = np.zeros(len(candidates), dtype=np.bool_)
+        for place, row in enumerate(candidates.tolist()):
+            budgets = self._budgets_of(row)
+            if self._ssn.task_info(row).labels and all(taken[budget] < budget.allowed for budget in budgets):
+                allowed[place] = True
+                taken.update(budgets)
+        return allowed
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self.preemptable(reclaimer, candidates)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return np.array(
+            [
+                bool(self._ssn.task_info(row).labels) and all(budget.allowed > 0 for budget in self._budgets_of(row))
+                for row in candidates.tolist()
+            ],
+            dtype=np.bool_,
+        )
+
+    def _evicted_in_this_cycle(self) -> Rows:
+        return np.flatnonzero(
+            (self._ssn.ledger.tasks.status == TaskStatus.RELEASING) & (self._before != TaskStatus.RELEASING)
+        )
+
+    def _budgets_of(self, row: int) -> tuple[Budget, ...]:
+        """The budgets that count the pod's disruption."""
+        known = self._matching.get(row)
+        if known is None:
+            info = self._ssn.task_info(row)
+            known = self._matching[row] = tuple(
+                budget
+                for budget in self._ssn.snapshot.budgets.get(info.ref.namespace, ())
+                if info.ref.name not in budget.disrupted and selects(budget.selector, info.labels)
+            )
+        return known

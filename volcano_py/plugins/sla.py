@@ -1,0 +1,74 @@
+"""sla: a job that has waited for longer than agreed is let in, and keeps what it finds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from volcano_py.config.arguments import Arguments, argument
+from volcano_py.config.go_values import parse_duration
+from volcano_py.config.values import PositiveDuration
+from volcano_py.framework.job import Job
+from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot
+
+_WAITING_TIME: Final = "sla-waiting-time"
+_NO_LIMIT: Final = float("inf")
+
+
+class SlaArguments(Arguments):
+    waiting_time: Annotated[PositiveDuration | None, Field()] = argument(
+        _WAITING_TIME,
+        None,
+        "How long a job may wait, as `1h30m`; the PodGroup's annotation of the same name goes before. None: no limit.",
+    )
+
+
+class Sla(Plugin):
+    """Jobs with a limit go first, the one whose time is up first before the others.
+
+    Past its limit a job is let in by enqueue, and in allocate keeps the places it found though its gang is not
+    complete. A refusal in the same or an earlier tier still wins.
+    """
+
+    name = "sla"
+    arguments_type = SlaArguments
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._now = ssn.now
+        limit: timedelta | None = self.arguments.waiting_time
+        self._limit = _NO_LIMIT if limit is None else limit.total_seconds()
+        self._due: dict[int, float] = {}
+
+    def job_order(self, job: Job) -> Key:
+        return self._due_at(job)
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        return self._vote(job)
+
+    def job_pipelined(self, job: Job) -> Ballot:
+        return self._vote(job)
+
+    def _vote(self, job: Job) -> Ballot:
+        return PERMIT if self._due_at(job) < self._now else ABSTAIN
+
+    def _due_at(self, job: Job) -> float:
+        """When the job's time is up, infinite when it has no limit."""
+        due = self._due.get(job.row)
+        if due is None:
+            due = self._due[job.row] = job.created + self._limit_of(job)
+        return due
+
+    def _limit_of(self, job: Job) -> float:
+        """Seconds; an annotation that is no duration above 0 counts as none."""
+        text = job.info.annotations.get(_WAITING_TIME)
+        if text is None:
+            return self._limit
+        try:
+            seconds = parse_duration(text).total_seconds()
+        except ValueError:
+            return self._limit
+        return seconds if seconds > 0 else self._limit

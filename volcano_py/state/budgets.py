@@ -1,0 +1,59 @@
+"""PodDisruptionBudgets, as far as evictions look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from volcano_py.api.objects import LabelSelector, PodDisruptionBudget
+from volcano_py.state.change import Change, Shelf
+from volcano_py.state.selectors import is_empty
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Budget:
+    """One PodDisruptionBudget with a selector that has conditions; others protect nobody here."""
+
+    name: str
+    namespace: str
+    selector: LabelSelector
+    allowed: int
+    """Pods that may be disrupted now (status.disruptionsAllowed)."""
+    disrupted: frozenset[str]
+    """Names of pods whose disruption is counted already."""
+
+
+class Budgets:
+    """Keeper of PodDisruptionBudgets."""
+
+    def __init__(self) -> None:
+        self._shelf: Shelf[PodDisruptionBudget] = Shelf()
+
+    def upsert(self, budget: PodDisruptionBudget) -> Change:
+        """What is no longer allowed changes nothing that waits; what is allowed now may."""
+        old = self._shelf.put(budget)
+        if old is not None and old.spec == budget.spec:
+            eased = budget.status.disruptions_allowed > old.status.disruptions_allowed
+            return Change.DECISION if eased else Change.NONE
+        return Change.NONE if old is None else Change.DECISION
+
+    def delete(self, budget: PodDisruptionBudget) -> Change:
+        return Change.NONE if self._shelf.take(budget) is None else Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [*self._shelf.all()]
+
+    def by_namespace(self) -> Mapping[str, tuple[Budget, ...]]:
+        found: dict[str, tuple[Budget, ...]] = {}
+        for each in self._shelf.all():
+            selector, meta = each.spec.selector, each.metadata
+            if selector is not None and not is_empty(selector):
+                status = each.status
+                disrupted = frozenset(status.disrupted_pods)
+                budget = Budget(meta.name, meta.namespace, selector, status.disruptions_allowed, disrupted)
+                found[meta.namespace] = (*found.get(meta.namespace, ()), budget)
+        return found
