@@ -142,6 +142,7 @@ class CycleLoop:
             except Exception:
                 log.exception("cycle failed; it is tried again")
                 await self._clock.sleep(self._rhythm.period)
+                started = self._clock.monotonic()  # this was pause enough
                 self.wake(True)
             self.running_since = None
             # With changes coming in without end, leave the event loop as much time as the cycle took.

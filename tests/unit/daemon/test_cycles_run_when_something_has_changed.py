@@ -1,0 +1,312 @@
+"""The loop of cycles on a clock that stands still: what starts a cycle, what is waited for, and what never does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from tests.support.sessions import gang, node, pod, queue
+from tests.unit.cluster.fakes import FakeClock, settle
+from tests.unit.state.watched import on, with_meta
+from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import ApiObject
+from volcano_py.api.report import CycleReport
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.config.defaults import default_configuration_text
+from volcano_py.config.parse import parse_configuration
+from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE, CycleLoop, Rhythm
+from volcano_py.scheduler import builtin_registry
+from volcano_py.state.cluster_state import ClusterState
+
+REGISTRY = builtin_registry()
+# Fails a test that hangs; nothing here takes a hundredth of it.
+PATIENCE = 30.0
+
+
+class Bench:
+    """A loop over real parts; only the writer is a list and the clock stands still."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.state = ClusterState()
+        self.sent: list[Effect] = []
+        self.reports: list[CycleReport] = []
+        self.bound: list[Bind] = []
+        self.configuration: SchedulerConfiguration | None = parse_configuration(
+            default_configuration_text(), REGISTRY.catalogue()
+        ).config
+        self.active = True
+        self.took = 0.0
+        """Seconds that each cycle takes."""
+        self.loop = CycleLoop(
+            self.state,
+            REGISTRY,
+            self,
+            configuration=lambda: self.configuration,
+            active=lambda: self.active,
+            on_report=self._report,
+            on_binds=self.bound.extend,
+            rhythm=Rhythm(period=1.0),
+            seed=1,
+            clock=self.clock,
+        )
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """The writer. What queues have allocated is told until its echo comes, which never does here."""
+        self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
+
+    def _report(self, report: CycleReport) -> None:
+        self.reports.append(report)
+        self.clock.time += self.took
+
+    def put(self, *objects: ApiObject) -> None:
+        for obj in objects:
+            self.state.upsert(type(obj).__name__, obj)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.clock.now().timestamp()
+
+    async def after(self, seconds: float) -> int:
+        """How many cycles have run when so much time has passed, and whatever was started has ended."""
+        await self.clock.advance(seconds)
+        async with asyncio.timeout(PATIENCE):
+            while self.loop.running_since is not None and not self.clock.asleep:  # noqa: ASYNC110 - a thread has no event
+                await asyncio.sleep(0.001)
+        await settle()
+        return len(self.reports)
+
+    @property
+    def binds(self) -> dict[str, str]:
+        return {effect.pod.name: effect.node for effect in self.sent if isinstance(effect, Bind)}
+
+    def decided(self) -> list[bool]:
+        """Whether each cycle decided."""
+        return [bool(report.actions) for report in self.reports]
+
+
+@pytest_asyncio.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """A loop that runs, over an empty cluster, past its first cycle."""
+    bench = Bench()
+    task = asyncio.create_task(bench.loop.run())
+    bench.put(queue("default"), node("n1", cpu="4"))
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    bench.reports.clear()
+    bench.sent.clear()
+    yield bench
+    bench.loop.stop()
+    await bench.clock.advance(2)
+    async with asyncio.timeout(PATIENCE):
+        await task
+
+
+# -- what starts a cycle -----------------------------------------------------------------------------------------
+
+
+async def test_with_no_change_there_is_no_cycle(bench: Bench) -> None:
+    assert await bench.after(24 * 3600) == 0
+
+
+async def test_a_decisive_change_is_decided_a_moment_later(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="1"))
+    assert await bench.after(DECISIVE_PAUSE / 2) == 0
+    assert await bench.after(DECISIVE_PAUSE / 2) == 1
+    assert bench.binds == {"g-0": "n1", "g-1": "n1"}
+
+
+async def test_what_comes_together_is_decided_together(bench: Bench) -> None:
+    group, *members = gang("g", pods=3, cpu="1")
+    bench.put(group)
+    for member in members:
+        await bench.after(DECISIVE_PAUSE / 4)
+        bench.put(member)
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    assert len(bench.binds) == 3
+
+
+async def test_a_change_of_statuses_waits_longer_and_decides_nothing(bench: Bench) -> None:
+    bench.put(*gang("g", cpu="1"))
+    await bench.after(DECISIVE_PAUSE)
+    waits = gang("g", cpu="1")[1]
+    bench.put(on(waits, "n1", "Running"))  # type: ignore[arg-type]
+    assert await bench.after(STATUS_PAUSE - DECISIVE_PAUSE) == 1
+    assert await bench.after(2 * DECISIVE_PAUSE) == 2
+    assert bench.decided() == [True, False]
+
+
+async def test_a_decisive_change_does_not_wait_behind_one_of_statuses(bench: Bench) -> None:
+    bench.loop.wake(False)
+    await bench.after(DECISIVE_PAUSE)
+    bench.loop.wake(True)
+    await bench.after(2 * DECISIVE_PAUSE)
+    assert bench.decided() == [True]
+
+
+async def test_a_backlog_that_nothing_has_unblocked_is_not_tried_again(bench: Bench) -> None:
+    bench.put(*gang("large", cpu="9"))
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    assert await bench.after(3600) == 1
+    bench.put(node("n2", cpu="16"))
+    assert await bench.after(DECISIVE_PAUSE) == 2
+    assert bench.binds == {"large-0": "n2"}
+
+
+async def test_with_changes_without_end_the_event_loop_gets_as_long_as_a_cycle_took(bench: Bench) -> None:
+    bench.took = 0.4
+    bench.put(*gang("a", cpu="1"))
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    bench.put(*gang("b", cpu="1"))
+    assert await bench.after(0.35) == 1
+    assert await bench.after(0.1) == 2
+
+
+async def test_but_never_longer_than_the_period(bench: Bench) -> None:
+    bench.took = 60.0
+    bench.put(*gang("a", cpu="1"))
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    bench.put(*gang("b", cpu="1"))
+    assert await bench.after(1.05) == 2
+
+
+# -- what only time brings ---------------------------------------------------------------------------------------
+
+
+async def failed_binding(bench: Bench, pause: float) -> None:
+    """A pod is bound in vain, to be tried again after a pause."""
+    bench.put(*gang("g", cpu="1"))
+    await bench.after(DECISIVE_PAUSE)
+    (bind,) = bench.bound
+    bench.state.bind_failed(bind.pod.uid, retry_at=bench.now + pause)
+    await bench.after(DECISIVE_PAUSE)
+    bench.reports.clear()
+    bench.sent.clear()
+
+
+async def test_a_failed_binding_is_tried_again_when_its_time_has_come(bench: Bench) -> None:
+    await failed_binding(bench, 5.0)
+    assert await bench.after(4.9) == 0
+    await bench.after(0.2)
+    assert bench.binds == {"g-0": "n1"}
+
+
+async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(bench: Bench) -> None:
+    await failed_binding(bench, 5.0)
+    await bench.after(4.9)
+    bench.loop.wake(False)
+    await bench.after(STATUS_PAUSE + 0.1)
+    assert bench.binds == {"g-0": "n1"}
+    assert bench.decided() == [True]
+
+
+async def test_a_pod_without_its_group_is_looked_at_again_when_it_is_late(bench: Bench) -> None:
+    orphan = with_meta(pod("lost", group="nowhere", cpu="1"), creation_timestamp=bench.clock.now())
+    bench.put(orphan)
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    assert bench.sent == []
+    await bench.after(2.1)
+    assert [effect.code.value for effect in bench.sent if isinstance(effect, PodCondition)] == ["PodGroupNotFound"]
+
+
+async def test_a_cycle_can_be_asked_for_in_advance(bench: Bench) -> None:
+    bench.loop.wake_later(30)
+    bench.loop.wake_later(5)
+    assert await bench.after(29.9) == 0, "one alarm is enough"
+    assert await bench.after(0.2) == 1
+    bench.loop.wake_later(1)
+    assert await bench.after(1.1) == 2
+
+
+# -- who may decide ----------------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_decided_by_a_replica_that_does_not_lead(bench: Bench) -> None:
+    bench.active = False
+    bench.put(*gang("g", cpu="1"))
+    assert await bench.after(60) == 0
+    bench.active = True
+    bench.loop.wake(False)
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    assert bench.binds == {"g-0": "n1"}, "what was wanted stayed wanted"
+
+
+async def test_nothing_is_decided_without_a_configuration(bench: Bench) -> None:
+    configuration, bench.configuration = bench.configuration, None
+    bench.put(*gang("g", cpu="1"))
+    assert await bench.after(60) == 0
+    bench.configuration = configuration
+    bench.loop.wake(True)
+    assert await bench.after(DECISIVE_PAUSE) == 1
+
+
+async def test_what_was_decided_before_the_lease_was_lost_is_not_sent(bench: Bench) -> None:
+    taken = bench.state.snapshot
+
+    def lose_the_lease(now: float) -> object:
+        bench.active = False
+        return taken(now)
+
+    bench.state.snapshot = lose_the_lease  # type: ignore[assignment, method-assign]
+    bench.put(*gang("g", cpu="1"))
+    assert await bench.after(DECISIVE_PAUSE) == 1
+    assert bench.sent == []
+    assert bench.bound == []
+
+
+# -- what comes of a cycle ---------------------------------------------------------------------------------------
+
+
+async def test_what_was_decided_is_assumed_before_it_is_sent(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
+    await bench.after(DECISIVE_PAUSE)
+    assert [bind.pod.name for bind in bench.bound] == ["g-0", "g-1"]
+    kinds = [type(effect).__name__ for effect in bench.sent]
+    assert kinds[:2] == ["Bind", "Bind"], "bindings leave before statuses"
+    assert [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)] == ["Inqueue"]
+    bench.sent.clear()
+    bench.loop.wake(True)
+    await bench.after(DECISIVE_PAUSE)
+    assert bench.sent == [], "the next cycle neither binds them again nor repeats the status"
+
+
+async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(bench: Bench) -> None:
+    taken = bench.state.snapshot
+
+    def fail(now: float) -> object:
+        raise RuntimeError("a defect of ours")
+
+    bench.state.snapshot = fail  # type: ignore[assignment, method-assign]
+    with capture_logs() as logs:
+        bench.put(*gang("g", cpu="1"))
+        await bench.after(DECISIVE_PAUSE)
+        bench.state.snapshot = taken  # type: ignore[method-assign]
+        assert await bench.after(0.9) == 0
+        assert await bench.after(0.2) == 1
+    assert [entry["event"] for entry in logs if entry["log_level"] == "error"] == ["cycle failed; it is tried again"]
+    assert bench.binds == {"g-0": "n1"}
+
+
+async def test_after_the_stop_there_is_no_new_cycle(bench: Bench) -> None:
+    bench.loop.stop()
+    bench.put(*gang("g", cpu="1"))
+    assert await bench.after(60) == 0
+    assert bench.sent == []
+
+
+async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> None:
+    seen: list[float | None] = []
+    taken = bench.state.snapshot
+
+    def look(now: float) -> object:
+        seen.append(bench.loop.running_since)
+        return taken(now)
+
+    bench.state.snapshot = look  # type: ignore[assignment, method-assign]
+    bench.loop.wake(True)
+    await bench.after(DECISIVE_PAUSE)
+    assert seen == [bench.clock.time]
+    assert bench.loop.running_since is None
