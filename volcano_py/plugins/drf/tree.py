@@ -94,6 +94,7 @@ class Tree:
         self._jobs = jobs
         self.leaves = leaves
         self._totals = [float(amount) for amount in jobs.total.tolist()]
+        self._requests: list[list[int]] = leaves.requests.tolist()
         self._leaf_of = {row: leaf for leaf, row in enumerate(leaves.rows.tolist())}
         counts = _children_counts(layout, leaves)
         self.nodes: dict[Path, Node] = {}
@@ -170,7 +171,7 @@ class Tree:
         node.key = node.saturated, rounded(node.share / node.weight)
 
     def _is_saturated(self, held: list[int], leaf: int) -> bool:
-        for dim, wanted in enumerate(self.leaves.requests[leaf].tolist()):
+        for dim, wanted in enumerate(self._requests[leaf]):
             if held[dim] > 0 and wanted > 0 and (held[dim] >= wanted or self._exhausted[dim]):
                 return True
         return False
