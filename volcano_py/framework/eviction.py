@@ -19,7 +19,6 @@ from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import eviction_order
-from volcano_py.framework.views import FITS
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
@@ -197,7 +196,7 @@ class EvictionPlan:
         return (
             self._has_room(task.task_class, node)
             and ssn.allocatable(task.job.queue, task.task_class).count > 0
-            and ssn.placer.codes(task.task_class)[node] == FITS
+            and ssn.placer.may_take(task.task_class, node)
         )
 
     def _promise(self, task: Task, node: int, victims: tuple[int, ...]) -> None:

@@ -118,6 +118,10 @@ class Placer:
         """[N] the first refusal of each node, whatever room it has."""
         return self._state(task_class).codes
 
+    def may_take(self, task_class: TaskClass, node: int) -> bool:
+        """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
+        return bool(self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] == FITS)
+
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
         """The nodes `rows` by score, best first, whatever room they have."""
         if len(rows) <= 1:
@@ -190,14 +194,14 @@ class Placer:
         bounds = {call.plugin.name: call for call in self._predicate_rooms}
         return [bounds[name] for name in moving] if moving.keys() <= bounds.keys() else None
 
-    def _codes(self, task_class: TaskClass, rows: Rows) -> Codes:
+    def _codes(self, task_class: TaskClass, rows: Rows, *, released: bool = False) -> Codes:
         """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
         codes = np.where(self._nodes.present[rows], FITS, self._ssn.absent_node).astype(np.int32)
         for call in self._predicates:
             open_rows = codes == FITS
             if not open_rows.any():
                 break
-            answer = call(task_class, NodeView(self._nodes, rows))
+            answer = call(task_class, NodeView(self._nodes, rows, released=released))
             codes = np.where(open_rows, answer, codes)
         return codes
 

@@ -24,7 +24,7 @@ class NodeView:
         rows: [K] node rows; index node columns and label codes with them.
     """
 
-    __slots__ = ("_allocatable", "_nonzero_used", "_placed", "_table", "_task_class", "_used", "rows")
+    __slots__ = ("_allocatable", "_nonzero_used", "_placed", "_released", "_table", "_task_class", "_used", "rows")
 
     def __init__(
         self,
@@ -32,12 +32,18 @@ class NodeView:
         rows: Rows,
         task_class: TaskClass | None = None,
         placed: NDArray[np.int64] | None = None,
+        *,
+        released: bool = False,
     ) -> None:
-        """The nodes of `rows`, supposing `placed` [K] more tasks of `task_class` on them."""
+        """The nodes of `rows`, supposing `placed` [K] more tasks of `task_class` on them.
+
+        With `released` as they will be when terminating pods are gone and promised places are taken.
+        """
         self.rows = rows
         self._table = table
         self._task_class = task_class
         self._placed = None if placed is None else placed[:, None]
+        self._released = released
         self._allocatable: NDArray[np.int64] | None = None
         self._used: NDArray[np.int64] | None = None
         self._nonzero_used: NDArray[np.int64] | None = None
@@ -54,6 +60,8 @@ class NodeView:
         """[K, R] before the task that is being placed."""
         if self._used is None:
             self._used = self._table.used.take(self.rows, axis=0)
+            if self._released:
+                self._used += self._promised()
             if self._placed is not None and self._task_class is not None:
                 self._used += self._placed * self._task_class.request
         return self._used
@@ -71,6 +79,15 @@ class NodeView:
     def idle(self) -> NDArray[np.int64]:
         """[K, R]"""
         return self.allocatable - self.used
+
+    @property
+    def free(self) -> NDArray[np.int64]:
+        """[K, R] what is idle and not promised to anybody."""
+        return self.idle if self._released else self.idle - np.maximum(self._promised(), 0)
+
+    def _promised(self) -> NDArray[np.int64]:
+        """[K, R] promised places beyond what is being released; negative where more is released than promised."""
+        return self._table.pipelined.take(self.rows, axis=0) - self._table.releasing.take(self.rows, axis=0)
 
     def __len__(self) -> int:
         return len(self.rows)

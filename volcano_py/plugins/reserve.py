@@ -2,8 +2,8 @@
 
 A pod that asks for none of the listed devices may go to a node with them as long as, for each device that stays idle,
 so many cores and so much memory stay free too. Exactly as much is enough; what several kinds of devices need is not
-added up. What counts is what is free now, not what terminating pods will leave: a promised place could strand devices
-just as well. `predicates` and `resource-strategy-fit` both offer the rule.
+added up. What counts is what is free now and promised to nobody, not what terminating pods will leave. The rule is
+offered by `predicates` and by `resource-strategy-fit`.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Reserve:
 
     def room(self, task_class: TaskClass, view: NodeView) -> Counts:
         """[K] how many tasks of the class (which the rule concerns) each node takes before it breaks the rule."""
-        idle = view.idle
-        spare = idle[:, _SECONDARY] - self._needed(view, idle).max(axis=1)
+        free = view.free
+        spare = free[:, _SECONDARY] - self._needed(view, free).max(axis=1)
         counts = np.where((spare < 0).any(axis=1), 0, _PLENTY)
         for resource, request in enumerate(task_class.request[_SECONDARY].tolist()):
             if request:
@@ -101,9 +101,9 @@ class Reserve:
 
     def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
         """Write into `codes` [K] the refusals of nodes that say yes so far and would break the rule."""
-        idle, request = view.idle, task_class.request[_SECONDARY]
-        needed = self._needed(view, idle)
-        left = idle[:, _SECONDARY] - request
+        free, request = view.free, task_class.request[_SECONDARY]
+        needed = self._needed(view, free)
+        left = free[:, _SECONDARY] - request
         # A node that would be too small even when empty is left to say so itself.
         large_enough = np.all(view.allocatable[:, _SECONDARY] >= request, axis=1)
         broken: NDArray[np.bool_] = (left[:, None] < needed) & large_enough[:, None, None]
@@ -115,13 +115,13 @@ class Reserve:
         is_kept = needed[nodes, device, resource] > 0
         codes[nodes] = np.where(is_kept, self._kept[device, resource], self._full[resource])
 
-    def _needed(self, view: NodeView, idle: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _needed(self, view: NodeView, free: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K, D, 2] what the idle devices of each kind need; where there is no such device, nothing can break."""
-        amounts = np.ceil(np.maximum(idle[:, self._devices], 0)[:, :, None] * self._needs)
+        amounts = np.ceil(np.maximum(free[:, self._devices], 0)[:, :, None] * self._needs)
         needed: NDArray[np.int64] = np.minimum(amounts, float(_MOST)).astype(np.int64)
         needed[~self._has[view.rows]] = -_MOST
         return needed
 
 
 def _exact(ratio: float, units: int) -> float:
-    return float(min(Fraction(repr(ratio)) * units, int(_MOST)))
+    return float(min(Fraction(repr(ratio)) * units, Fraction(int(_MOST))))

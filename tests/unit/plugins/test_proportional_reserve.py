@@ -254,6 +254,37 @@ def test_evictions_may_help_against_it_but_not_against_a_taint() -> None:
     assert opened.ssn.resolvable(codes).tolist() == [True, False]
 
 
+@every_spelling
+def test_what_is_promised_to_others_is_not_free(spelling: Any) -> None:
+    choice = spelling(SEED)
+    pods = [pod(name, group="g", cpu="8", memory="8G") for name in ("promised", "new")]
+    trainer = pod("gpu", group="g", cpu="8", memory="8G", devices={GPU: "1"})
+    opened = session(node("n1", cpu="74", memory="500G", devices={GPU: "8"}), *pods, trainer, choice=choice)
+    opened.pipeline("g", {"promised": "n1"})
+    assert answer(opened, choice) == {"n1": KEPT_CPU}, "74 - 8 - 8 = 58"
+    opened.pipeline("g", {"gpu": "n1"})
+    assert answer(opened, choice) == {"n1": KEPT_CPU}, "a GPU less is idle, but 50 cores are too few for seven"
+
+
+@every_spelling
+def test_a_node_can_be_asked_as_it_will_be_once_pods_that_leave_are_gone(spelling: Any) -> None:
+    choice = spelling(SEED)
+    opened = session(
+        node("n1", cpu="74", memory="500G", devices={GPU: "8"}),
+        pod("old", group="g", on="n1", cpu="10"),
+        pod("new", group="g", cpu="8"),
+        pod("large", group="g", cpu="11"),
+        choice=choice,
+    )
+    placer = opened.ssn.placer
+    new, large, row = class_of(opened, "new"), class_of(opened, "large"), opened.node_row("n1")
+    assert not placer.may_take(new, row)
+    opened.evict("old")
+    assert placer.may_take(new, row)
+    assert not placer.may_take(large, row)
+    assert answer(opened, choice) == {"n1": KEPT_CPU}, "as it is now, it is not"
+
+
 # -- who is looked at again after a placement ------------------------------------------------------------------------
 
 
