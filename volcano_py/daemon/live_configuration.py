@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import structlog
 from volcano_py.api import names
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.kinds import ConfigMap
 from volcano_py.config import (
     Outcome,
@@ -38,7 +38,9 @@ class ConfigurationError(RuntimeError):
 class LiveConfiguration:
     """Offers every text it comes by to the `Reloader` and tells what became of it.
 
-    A `Sink` for the one ConfigMap. `on_change` is called when another configuration is in force.
+    A `Sink` for the one ConfigMap. `on_change` is called when another configuration is in force. The default holds for
+    those who have neither a file nor a ConfigMap: with an invalid one nothing is scheduled, as somebody wished for
+    something else and what that is cannot be told.
     """
 
     def __init__(
@@ -49,11 +51,14 @@ class LiveConfiguration:
         on_change: Callable[[], None],
         on_outcome: Callable[[Outcome], None],
         tell: Callable[[Event], None],
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._reloader = reloader
         self._file = file
         self._on_change, self._on_outcome, self._tell = on_change, on_outcome, tell
+        self._clock = clock
         self._seen: tuple[int, int, int] | None = None
+        self._unreadable = False
         self._map: ObjectRef | None = None
 
     @property
@@ -68,22 +73,19 @@ class LiveConfiguration:
         return "there is no valid scheduler configuration yet; the log names line and column of what is wrong"
 
     def start(self, *, strict: bool) -> None:
-        """Read the file, or begin with the default.
+        """Read the file, if there is one; without one, what holds is known once the ConfigMap has been listed.
 
         Raises:
             ConfigurationError: strict, and the file is invalid or missing.
         """
-        if self._file is None:
-            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
-            return
         self._look()
-        if strict and self.current is None:
+        if strict and self._file is not None and self.current is None:
             raise ConfigurationError(f"{self._file} is not a valid configuration and --strict refuses to go on")
 
     async def follow_file(self) -> None:
         """Look at the mounted file for ever. A ConfigMap mount swaps a link, so path and content are looked at anew."""
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await self._clock.sleep(LOOK_EVERY)
             self._look()
 
     def _look(self) -> None:
@@ -97,10 +99,12 @@ class LiveConfiguration:
                 return
             text = self._file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            if self._seen is not None or self.current is None:
-                self._seen = None
+            self._seen = None
+            if not self._unreadable:
+                self._unreadable = True
                 self._digest(self._reloader.offer_failure(str(error), origin), None)
             return
+        self._unreadable = False
         self._seen = mark
         self._offer(text, origin)
 
@@ -110,6 +114,8 @@ class LiveConfiguration:
         """`Sink`."""
         for obj in objects:
             self.upsert(kind, obj)
+        if not objects and self._file is None and self.current is None:
+            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`."""

@@ -10,6 +10,7 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, Evict
 from volcano_py.api.objects import ObjectMeta, Pod
+from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError
 from volcano_py.observe.metrics import Metrics
 from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
@@ -56,7 +57,7 @@ class OutcomeRecorder:
         self._tell(Event(bind.pod, "Normal", "Scheduled", text))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
-        self._metrics.effects.bound(Outcome.GONE if gone else Outcome.FAILED, self._duration(bind))
+        self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), self._duration(bind))
         failures = self._failures.pop(bind.pod.uid, 0) + 1
         if gone:
             # The watch will say so too, but should it not, the pod must not be counted with its gang for ever.
@@ -81,7 +82,7 @@ class OutcomeRecorder:
         log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)
 
     def evict_failed(self, evict: Evict, error: Exception) -> None:
-        self._metrics.effects.evicted(evict.action, Outcome.FAILED)
+        self._metrics.effects.evicted(evict.action, _outcome_of(error))
         log.warning("eviction failed", pod=evict.pod.key, error=str(error))
         self._state.evict_failed(evict.pod.uid)
 
@@ -93,3 +94,10 @@ class OutcomeRecorder:
         """Seconds since the binding was sent."""
         now = self._clock()
         return max(0.0, now - self._sent.pop(bind.pod.uid, now))
+
+
+def _outcome_of(error: Exception) -> Outcome:
+    """How a failure is counted."""
+    if isinstance(error, ConflictError):
+        return Outcome.CONFLICT
+    return Outcome.REFUSED if isinstance(error, ApiError) and not error.transient else Outcome.FAILED

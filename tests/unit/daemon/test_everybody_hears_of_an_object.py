@@ -1,0 +1,54 @@
+"""FanOut: one sink that fails does not keep an object from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.support.sessions import node
+from volcano_py.api.objects import ApiObject
+from volcano_py.daemon.fan_out import FanOut
+
+
+class Remembers:
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        self.heard.append(f"replace {kind} {len(objects)}")
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        self.heard.append(f"upsert {kind}")
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        self.heard.append(f"delete {kind}")
+
+
+class Fails(Remembers):
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        raise RuntimeError("cannot")
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        raise RuntimeError("cannot")
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        raise RuntimeError("cannot")
+
+
+@pytest.mark.parametrize(
+    ("call", "heard", "said"),
+    [
+        ("replace", "replace Node 1", "a list could not be taken in"),
+        ("upsert", "upsert Node", "an object could not be taken in"),
+        ("delete", "delete Node", "a deletion could not be taken in"),
+    ],
+)
+def test_all_hear_of_it_whoever_fails(call: str, heard: str, said: str) -> None:
+    first, broken, last = Remembers(), Fails(), Remembers()
+    sink = FanOut(first, broken, last)
+    with capture_logs() as logs:
+        getattr(sink, call)("Node", [node("n1")] if call == "replace" else node("n1"))
+    assert first.heard == last.heard == [heard]
+    assert [(entry["event"], entry["kind"], entry["sink"]) for entry in logs] == [(said, "Node", "Fails")]
