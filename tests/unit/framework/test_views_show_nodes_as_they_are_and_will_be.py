@@ -1,4 +1,4 @@
-"""What node plugins see of a node: in use, free, promised; now, after a task more, and once pods that leave are gone."""
+"""What plugins see of a node: in use, free, promised; now, after a task more, and once pods that leave are gone."""
 
 from __future__ import annotations
 
