@@ -64,7 +64,7 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
     """All documents of files and folders, folders by file name.
 
     Raises:
-        ManifestError: a path does not exist, or is not YAML.
+        ManifestError: a path does not exist or cannot be read, or is not YAML.
     """
     documents: list[Document] = []
     for path in paths:
@@ -74,7 +74,13 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
         if not files:
             raise ManifestError(f"{path}: no .yaml, .yml or .json file in it")
         for file in files:
-            documents.extend(read_text(file.read_text(encoding="utf-8"), str(file)))
+            try:
+                text = file.read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise ManifestError(f"{file}: not a text file in UTF-8") from error
+            except OSError as error:
+                raise ManifestError(f"{file}: {error.strerror}") from error
+            documents.extend(read_text(text, str(file)))
     return documents
 
 
@@ -121,8 +127,12 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:
     body = _without_nulls(document.body)
     metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+    if not isinstance(metadata, dict) or "name" not in metadata:
         raise ManifestError(f"{document.where}: metadata.name is missing")
+    if not isinstance(metadata["name"], str):
+        raise ManifestError(
+            f"{document.where}: metadata.name is {metadata['name']!r}, expected a text: put it in quotes"
+        )
     if kind not in _CLUSTER_SCOPED:
         metadata.setdefault("namespace", "default")
     metadata.setdefault("uid", f"{kind.lower()}-{metadata.get('namespace', '')}-{metadata['name']}")

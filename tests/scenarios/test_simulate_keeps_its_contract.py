@@ -1,0 +1,336 @@
+"""`volcano-py simulate` as other tools use it: what goes in, what comes out, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from volcano_py import simulation
+from volcano_py.cli.main import main
+
+MANIFESTS = """
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+kind: Node
+metadata: {name: n2}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+kind: Queue
+metadata: {name: team}
+spec: {weight: 2}
+---
+kind: PodGroup
+metadata: {name: fits, namespace: ml}
+spec: {minMember: 2, queue: team}
+---
+kind: Pod
+metadata: {name: fits-0, namespace: ml, annotations: {scheduling.k8s.io/group-name: fits}}
+spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}
+---
+kind: Pod
+metadata: {name: fits-1, namespace: ml, annotations: {scheduling.k8s.io/group-name: fits}}
+spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}
+---
+kind: Pod
+metadata: {name: large, namespace: ml}
+spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: 5}}}]}
+"""
+POD = """
+kind: Pod
+metadata: {{name: {name}}}
+spec: {{schedulerName: {scheduler}, containers: [{{name: c, resources: {{requests: {{cpu: {cpu}}}}}}}]}}
+"""
+NODE = 'kind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}\n'
+
+
+def simulate(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments], input=stdin)
+
+
+def outcome(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
+    """What the verb prints as JSON; it must succeed."""
+    result = simulate(*arguments, "--output", "json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+def refused(*arguments: str, stdin: str | None = None, code: int = 1) -> str:
+    """What the verb says when it fails; nothing is printed that could be taken for an outcome."""
+    result = simulate(*arguments, "--output", "json", stdin=stdin)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    found = tmp_path / "cluster.yaml"
+    found.write_text(MANIFESTS)
+    return found
+
+
+# -- what comes out ----------------------------------------------------------------------------------------------
+
+
+def test_the_keys_are_those_that_were_promised(file: Path) -> None:
+    told = outcome("--filename", str(file))
+    assert list(told) == ["binds", "evictions", "pipelined", "podGroups", "queues", "unschedulable"]
+    assert told["binds"] == {"ml/fits-0": "n1", "ml/fits-1": "n2"}
+    assert told["evictions"] == []
+    assert told["pipelined"] == {}
+    assert set(told["queues"]) == {"default", "root", "team"}
+    assert {key for queue in told["queues"].values() for key in queue} == {"allocated", "deserved", "share"}
+    assert {key for group in told["podGroups"].values() for key in group} == {"phase", "conditions"}
+
+
+def test_pod_groups_tell_their_phase_and_conditions_as_the_api_has_them(file: Path) -> None:
+    groups = outcome("-f", str(file))["podGroups"]
+    assert set(groups) == {"ml/fits", "ml/podgroup-pod-ml-large"}
+    assert groups["ml/fits"]["phase"] == "Running"
+    (condition,) = groups["ml/fits"]["conditions"]
+    assert condition == {
+        "type": "Scheduled",
+        "status": "True",
+        "reason": "tasks in gang are ready to be scheduled",
+        "lastTransitionTime": condition["lastTransitionTime"],
+        "transitionID": condition["transitionID"],
+    }
+    assert condition["lastTransitionTime"].startswith("2026-01-01T00:00:0")
+    (stuck,) = groups["ml/podgroup-pod-ml-large"]["conditions"]
+    assert (stuck["type"], stuck["status"], stuck["reason"]) == ("Unschedulable", "True", "NotEnoughResources")
+
+
+def test_amounts_are_canonical_quantities_and_shares_numbers(file: Path) -> None:
+    queue = outcome("-f", str(file))["queues"]["team"]
+    assert queue["allocated"] == {"cpu": "1", "memory": "2Gi", "pods": "2"}
+    assert queue["deserved"]["cpu"] == "1"
+    assert isinstance(queue["share"], float)
+
+
+def test_who_waits_is_told_why(file: Path) -> None:
+    message = (
+        "NeverFits: 0/2 nodes are unavailable: 2 Insufficient cpu. The pod asks 5 cpu; the largest node, n1, has 4 cpu"
+        " even when empty: ask for less or add a larger node."
+    )
+    assert outcome("-f", str(file))["unschedulable"] == {"ml/large": message}
+
+
+def test_a_gated_pod_names_its_gates() -> None:
+    gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
+        "spec: {", "spec: {schedulingGates: [{name: x/y}],"
+    )
+    assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": "SchedulingGated: x/y"}
+
+
+def test_what_waits_for_a_pod_to_end_is_pipelined() -> None:
+    leaving = """
+kind: Pod
+metadata: {name: old, deletionTimestamp: "2026-01-01T00:00:00Z"}
+spec: {schedulerName: volcano, nodeName: n1, containers: [{name: c, resources: {requests: {cpu: 2500m}}}]}
+status: {phase: Running}
+"""
+    told = outcome("-f", "-", stdin=f"{NODE}---{leaving}---{POD.format(name='p', scheduler='volcano', cpu=2)}")
+    assert told["pipelined"] == {"default/p": "n1"}
+    assert told["binds"] == {}
+    assert told["unschedulable"]["default/p"].startswith("WaitingForRelease: a place on node n1 ")
+
+
+def test_yaml_says_the_same_as_json(file: Path) -> None:
+    printed = simulate("-f", str(file), "-o", "yaml")
+    assert printed.exit_code == 0
+    assert yaml.safe_load(printed.stdout) == outcome("-f", str(file))
+
+
+def test_people_get_tables(file: Path) -> None:
+    printed = simulate("-f", str(file)).stdout
+    for word in ("Queues", "PodGroups", "Pods", "ml/fits-0", "n1", "NeverFits", "2 bindings, 1 waiting"):
+        assert word in printed
+
+
+def test_the_same_manifests_come_to_the_same_end(file: Path) -> None:
+    assert simulate("-f", str(file), "-o", "json").stdout == simulate("-f", str(file), "-o", "json").stdout
+
+
+# -- what goes in ------------------------------------------------------------------------------------------------
+
+
+def test_manifests_come_from_standard_input_and_from_several_files(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text(POD.format(name="p", scheduler="volcano", cpu=1))
+    assert outcome("-f", "-", "-f", str(tmp_path / "pod.yaml"), stdin=NODE)["binds"] == {"default/p": "n1"}
+
+
+def test_folders_are_read_with_all_below_them(tmp_path: Path) -> None:
+    (tmp_path / "nodes" / "here").mkdir(parents=True)
+    (tmp_path / "nodes" / "here" / "n.yml").write_text(NODE)
+    (tmp_path / "pod.json").write_text(json.dumps(yaml.safe_load(POD.format(name="p", scheduler="volcano", cpu=1))))
+    (tmp_path / "README.md").write_text("not a manifest: [")
+    assert outcome("-f", str(tmp_path))["binds"] == {"default/p": "n1"}
+
+
+def test_what_kubectl_lists_can_be_read() -> None:
+    items = [yaml.safe_load(NODE), yaml.safe_load(POD.format(name="p", scheduler="volcano", cpu=1))]
+    listed = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    assert outcome("-f", "-", stdin=listed)["binds"] == {"default/p": "n1"}
+
+
+def test_kinds_that_scheduling_does_not_read_are_passed_over() -> None:
+    other = "kind: Service\nmetadata: {name: s}\nspec: {ports: nonsense}\n---\n\n---\n"
+    assert outcome("-f", "-", stdin=other + NODE)["binds"] == {}
+
+
+def test_nothing_at_all_is_an_empty_cluster() -> None:
+    told = outcome("-f", "-", stdin="")
+    assert (told["binds"], told["podGroups"], set(told["queues"])) == ({}, {}, {"default", "root"})
+
+
+def test_scheduler_names_and_the_default_queue_can_be_chosen() -> None:
+    pods = [POD.format(name=name, scheduler=name, cpu=1) for name in ("one", "two", "three")]
+    queue = "kind: Queue\nmetadata: {name: batch}\n"
+    told = outcome(
+        "-f",
+        "-",
+        "--scheduler-name",
+        "one",
+        "--scheduler-name",
+        "two",
+        "--default-queue",
+        "batch",
+        stdin="---".join([NODE, queue, *pods]),
+    )
+    assert set(told["binds"]) == {"default/one", "default/two"}
+    assert told["queues"]["batch"]["allocated"]["cpu"] == "2"
+
+
+CONF = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: {name}\n'
+
+
+def test_a_configuration_can_be_given_as_a_file_or_as_its_config_map(tmp_path: Path, file: Path) -> None:
+    bare, wrapped = tmp_path / "conf", tmp_path / "map.yaml"
+    bare.write_text(CONF.format(name="binpack"))
+    wrapped.write_text(
+        yaml.safe_dump({"kind": "ConfigMap", "data": {"volcano-scheduler.conf": CONF.format(name="binpack")}})
+    )
+    for conf in (bare, wrapped):
+        told = outcome("-f", str(file), "--scheduler-conf", str(conf))
+        assert set(told["binds"]) == {"ml/fits-0", "ml/fits-1"}
+        assert told["queues"]["team"]["deserved"] == {}, "nobody works out what a queue deserves"
+
+
+def test_remarks_on_the_configuration_do_not_disturb_the_outcome(tmp_path: Path, file: Path) -> None:
+    conf = tmp_path / "conf"
+    conf.write_text(CONF.format(name="gang") + "surprise: true\n")
+    result = simulate("-f", str(file), "--scheduler-conf", str(conf), "-o", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["binds"]
+    assert "surprise" in result.stderr
+
+
+# -- how long it runs --------------------------------------------------------------------------------------------
+
+
+def test_it_runs_exactly_as_many_cycles_as_it_is_told(file: Path) -> None:
+    assert outcome("-f", str(file), "--cycles", "0")["binds"] == {}
+    after_one = outcome("-f", str(file), "--cycles", "1")
+    assert set(after_one["binds"]) == {"ml/fits-0", "ml/fits-1"}
+    assert after_one["podGroups"]["ml/fits"]["phase"] == "Inqueue", "they run from the next cycle on"
+
+
+def test_until_stable_is_what_happens_anyway(file: Path) -> None:
+    assert outcome("-f", str(file), "--until-stable") == outcome("-f", str(file))
+
+
+def test_a_cluster_that_does_not_settle_is_an_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "MOST_CYCLES", 1)
+    result = simulate("-f", str(file), "-o", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["binds"], "what came of it is printed all the same"
+    assert "the cluster had not settled after 1 cycles" in result.stderr
+
+
+# -- what is wrong with the input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        pytest.param("a: [b", "standard input: not YAML: ", id="no YAML"),
+        pytest.param("- a\n- b", "standard input, document 1: found list, expected an object", id="a list"),
+        pytest.param("just words", "standard input, document 1: found str, expected an object", id="text"),
+        pytest.param(
+            "kind: Pod\nmetadata: {}", "standard input, document 1 (Pod ?): metadata.name is missing", id="no name"
+        ),
+        pytest.param(
+            "kind: Node\nmetadata: {name: 7}",
+            "standard input, document 1 (Node 7): metadata.name is 7, expected a text: put it in quotes",
+            id="a number as name",
+        ),
+        pytest.param("kind: Pod\nmetadata: nonsense", "metadata.name is missing", id="metadata is text"),
+        pytest.param(
+            f"{NODE}---\nkind: Pod\nmetadata: {{name: p}}\nspec: {{containers: 7}}",
+            "standard input, document 2 (Pod p): Expected `array`, got `int` - at `$.spec.containers`",
+            id="a field of the wrong type",
+        ),
+        pytest.param(
+            "kind: PodGroup\nmetadata: {name: g}\nspec: {minMember: many}",
+            "(PodGroup g): Expected `int`, got `str` - at `$.spec.minMember`",
+            id="no number",
+        ),
+        pytest.param(
+            "kind: Pod\nmetadata: {name: p, creationTimestamp: yesterday}",
+            "(Pod p): Invalid RFC3339 encoded datetime - at `$.metadata.creationTimestamp`",
+            id="no time",
+        ),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_named_with_its_place(manifest: str, said: str) -> None:
+    assert said in refused("-f", "-", stdin=manifest)
+
+
+def test_files_that_are_missing_empty_or_no_text_are_named(tmp_path: Path) -> None:
+    assert f"{tmp_path / 'nowhere'}: no such file or folder" in refused("-f", str(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    assert f"{tmp_path / 'empty'}: no .yaml, .yml or .json file in it" in refused("-f", str(tmp_path / "empty"))
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00\x01")
+    assert f"{binary}: not a text file in UTF-8" in refused("-f", str(binary))
+
+
+def test_an_invalid_configuration_is_told_with_line_and_column(tmp_path: Path, file: Path) -> None:
+    conf = tmp_path / "conf"
+    conf.write_text(CONF.format(name="gnag"))
+    said = refused("-f", str(file), "--scheduler-conf", str(conf))
+    assert "the scheduler configuration is invalid:" in said
+    assert f"{conf}:4:" in said
+    assert "gnag" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), id="no manifests"),
+        pytest.param(("-f", "-", "--cycles", "1", "--until-stable"), id="two ways to end"),
+        pytest.param(("-f", "-", "--cycles", "-1"), id="less than no cycles"),
+        pytest.param(("-f", "-", "--output", "xml"), id="an unknown format"),
+        pytest.param(("-f", "-", "--scheduler-conf", "/no/such/file"), id="no such configuration"),
+        pytest.param(("-f", "-", "--surprise"), id="an unknown option"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, ["simulate", *arguments], input="")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+def test_the_help_shows_how_it_is_used() -> None:
+    told = CliRunner().invoke(main, ["simulate", "--help"]).stdout
+    for word in ("--filename", "--scheduler-conf", "--cycles", "--until-stable", "--output", "Examples:"):
+        assert word in told
