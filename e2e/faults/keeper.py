@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from e2e.harness.daemon import Daemon
 
@@ -55,3 +57,17 @@ class Keeper:
         if "the daemon ends" in tail and "the lease was not renewed in time" in tail.rpartition("the daemon ends")[2]:
             return LEASE_LOST
         return f"exit code {self.daemon.process.exit_code}: {tail[-2000:]}"
+
+
+async def in_background(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Run this until the stack unwinds, and raise then what it has raised."""
+    task = asyncio.create_task(work)
+
+    async def end() -> None:
+        task.cancel()
+        ended = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended[0], Exception):
+            raise ended[0]
+
+    stack.push_async_callback(end)
+    return task

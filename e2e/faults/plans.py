@@ -190,6 +190,25 @@ class Seeded:
         return self._silent if fault is Fault.SILENT else 0.0
 
 
+class Flapping(Calm):
+    """Calls for a Lease fail for some seconds, again and again; nothing else does."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._failing = True
+        self._left = 0
+
+    async def for_call(self, call: Call) -> Injection | None:
+        if call.group != "leases":
+            return None
+        if self._left == 0:
+            self._failing = not self._failing
+            # Two calls a second while all is well, one while it is not: about 5 s of each.
+            self._left = self._rng.randint(4, 6) if self._failing else self._rng.randint(8, 14)
+        self._left -= 1
+        return Injection(self._rng.choice(list(LEASES))) if self._failing else None
+
+
 class Always(Calm):
     """One fault for every call that `matches`, until another plan takes over."""
 

@@ -25,8 +25,9 @@ _RETRY_AFTER_SECONDS = 1
 _SWAP_WITHIN = 0.5
 """Seconds that an event waits for the next one to be swapped with."""
 
-AnswerListener = Callable[[Call, int, bytes], None]
-"""Called with a call, and with the status and body the server answered it with, before the daemon sees them."""
+AnswerListener = Callable[[Call, int, bytes, float], None]
+"""Called with a call, status and body of the server's answer to it, and when (loop time) the server was sent it; before
+the daemon has the answer."""
 
 
 class FaultProxy:
@@ -98,10 +99,11 @@ class FaultProxy:
         try:
             if injection is not None and (answer := await self._instead(request, call, injection)) is not None:
                 return answer
+            sent = asyncio.get_running_loop().time()
             async with self._forward(request) as upstream:
                 if call.verb == "watch" and upstream.status < 300:
                     return await self._watch(request, call, upstream)
-                return await self._answer(request, call, upstream, injection)
+                return await self._answer(request, call, upstream, injection, sent)
         except (aiohttp.ClientError, TimeoutError, OSError):
             # The API server is away, or went away in the middle: the daemon sees its connection break.
             return _cut(request)
@@ -135,11 +137,16 @@ class FaultProxy:
             yield upstream
 
     async def _answer(
-        self, request: web.BaseRequest, call: Call, upstream: aiohttp.ClientResponse, injection: Injection | None
+        self,
+        request: web.BaseRequest,
+        call: Call,
+        upstream: aiohttp.ClientResponse,
+        injection: Injection | None,
+        sent: float,
     ) -> web.StreamResponse:
         body = await upstream.read()
         for listener in self.listeners:
-            listener(call, upstream.status, body)
+            listener(call, upstream.status, body, sent)
         if injection is not None and injection.fault is Fault.ANSWER_LOST:
             self._count(call, injection.fault)
             return _cut(request)

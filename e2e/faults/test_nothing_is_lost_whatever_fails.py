@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 
@@ -25,9 +24,10 @@ from e2e.faults.invariants import (
     overcommitted_nodes,
     waiting_pods,
 )
-from e2e.faults.keeper import KILLED, LEASE_LOST, Keeper
+from e2e.faults.keeper import KILLED, LEASE_LOST, Keeper, in_background
 from e2e.faults.plans import Calm, Seeded
 from e2e.faults.proxy import FaultProxy
+from e2e.faults.witness import Witness
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
@@ -53,8 +53,6 @@ CRASHES, CRASHES_SOAK = 2, 5
 """Of the daemon, and half as many of the API server and of etcd, rounded up."""
 _DOWN = (0.5, 3.0)
 """Seconds for which etcd is down."""
-
-_LOOK_EVERY = 1.0
 
 
 class Crashes:
@@ -88,23 +86,6 @@ class Crashes:
             await crash()
 
 
-class Witness:
-    """Looks at the cluster all the time for what must never be, not even while everything fails."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self.looks = 0
-        self.seen: list[str] = []
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            picture = await Picture.of(self._cluster.client)
-            self.seen += overcommitted_nodes(picture)
-            self.looks += 1
-            await asyncio.sleep(_LOOK_EVERY)
-
-
 @pytest.mark.timeout(1200)
 async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
     scale: Scale,
@@ -129,8 +110,8 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
     async with AsyncExitStack() as stack:
         keeper = await stack.enter_async_context(Keeper(daemon))
         crashes = Crashes(control_plane, keeper, count_faults)
-        await _in_background(stack, witness.run())
-        churning = await _in_background(stack, churn.run())
+        await in_background(stack, witness.run())
+        churning = await in_background(stack, churn.run())
         proxy.plan = Seeded(scale.seed)
         async with asyncio.timeout(3 * seconds):
             await crashes.run(random.Random(scale.seed), CRASHES_SOAK if scale.soak else CRASHES, seconds)
@@ -153,19 +134,6 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
     assert not twice
     assert set(keeper.ends) <= {KILLED, LEASE_LOST}, keeper.ends
     assert proxy.faults >= least
-
-
-async def _in_background(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    task = asyncio.create_task(work)
-
-    async def end() -> None:
-        task.cancel()
-        ended = await asyncio.gather(task, return_exceptions=True)
-        if isinstance(ended[0], Exception):
-            raise ended[0]
-
-    stack.push_async_callback(end)
-    return task
 
 
 async def _check(cluster: Cluster, namespace: Namespace, daemon: Daemon) -> None:

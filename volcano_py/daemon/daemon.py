@@ -103,12 +103,13 @@ class Daemon:
             tell=self._tell,
         )
         self._elector = self._make_elector()
+        self._catching_up: asyncio.Task[None] | None = None
         self._cycles = CycleLoop(
             self._state,
             self._registry,
             self._live,
             configuration=lambda: self._configuration.current,
-            active=self._is_leading,
+            active=self._may_decide,
             on_report=self._job_metrics.reported,
             on_binds=self._binds_sent,
             rhythm=Rhythm(period=options.schedule_period),
@@ -297,11 +298,21 @@ class Daemon:
     def _is_leading(self) -> bool:
         return self._elector is None or self._elector.is_leader()
 
+    def _may_decide(self) -> bool:
+        return self._is_leading() and (self._catching_up is None or self._catching_up.done())
+
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         for controller in (self._queues, self._commands, self._pod_groups):
             if controller is not None:
                 controller.leadership_gained()
+        if self._elector is not None and self._elector.had_to_wait:
+            self._catching_up = asyncio.create_task(self._catch_up(), name="catching up")
+        self._cycles.wake(True)
+
+    async def _catch_up(self) -> None:
+        """Learn of everything that the leader before us did: our watches may lag behind what it was told."""
+        await self._informers.relist(kinds.POD.name, kinds.NODE.name)
         self._cycles.wake(True)
 
     def _stopped_leading(self) -> None:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from tests.unit.cluster.conftest import Background
-from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, Reply, eventually, page, pod, refusal
+from tests.unit.cluster.fakes import (
+    FakeApi,
+    FakeClock,
+    RecordingSink,
+    Reply,
+    eventually,
+    gather_up,
+    page,
+    pod,
+    refusal,
+    settle,
+)
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.kinds import DAEMON_SET, POD, REPLICA_SET, config_map
@@ -238,3 +250,52 @@ async def test_a_single_object_is_selected_by_its_name(
 
     assert api.sent("GET")[0].query["fieldSelector"] == "metadata.name=conf"
     assert watch.request.query["fieldSelector"] == "metadata.name=conf"
+
+
+async def test_a_list_that_is_asked_for_is_begun_after_it_was_asked_for(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """Although the watch is open and brings what it brings, however late."""
+    api.on("GET", PODS, page(10, pod("a", 3)), page(20, pod("a", 12), pod("b", 15)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+
+    await gather_up(subject.relist())
+
+    assert sink.versions == {"ns/a": "12", "ns/b": "15"}
+    assert (await api.watch()).resource_version == "20"
+    assert subject.stats().failures == 0
+
+
+async def test_a_list_under_way_is_not_the_one_that_is_asked_for(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    first = asyncio.Event()
+    answer = Reply(body=page(10, pod("a", 3)).body, hold=first)
+    api.on("GET", PODS, answer, page(20, pod("a", 12)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await eventually(lambda: api.sent("GET"))
+    asked = asyncio.create_task(subject.relist())
+    await settle()
+
+    first.set()
+    await gather_up(asked)
+
+    assert sink.versions == {"ns/a": "12"}
+    assert len(api.sent("GET")) == 2
+
+
+async def test_a_list_that_is_asked_for_is_tried_until_it_works(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10), Reply(503), Reply(drop=True), page(20, pod("a", 12)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+
+    asked = asyncio.create_task(subject.relist())
+    await eventually(asked.done, clock)
+
+    assert sink.versions == {"ns/a": "12"}

@@ -61,6 +61,10 @@ class Informers:
         for reflector in self.reflectors.values():
             await reflector.synced.wait()
 
+    async def relist(self, *kinds: str) -> None:
+        """Return when the sink has lists of these kinds that were begun after this call."""
+        await asyncio.gather(*(self.reflectors[kind].relist() for kind in kinds))
+
     @property
     def unsynced(self) -> tuple[str, ...]:
         """Kinds not listed yet; for readiness, which can so tell what it waits for."""

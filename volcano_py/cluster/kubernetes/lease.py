@@ -94,6 +94,8 @@ class LeaderElector:
             Config(self._lock, lease_duration, renew_deadline, retry_period, _nothing, _nothing)
         )
         self._leading = False
+        self.had_to_wait = False
+        """Whether the lease was not to be had at once: until shortly ago, another may have been the leader."""
         self._renewed_at = float("-inf")
         self._stop = asyncio.Event()
 
@@ -134,6 +136,7 @@ class LeaderElector:
                 log.info("leading", lease=self._lock.key, identity=self.identity)
                 self._on_started()
                 return True
+            self.had_to_wait = True
             await self._wait(self._retry_period)
         return False
 

@@ -90,6 +90,8 @@ class Reflector:
         self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
         self._versions = Versions()
         self._unreadable: dict[str, str] = {}
+        self._stream: WatchStream | None = None
+        self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
         self._complaint = ""
         self._listed_at = 0.0
         self._heard = clock.monotonic()
@@ -112,11 +114,19 @@ class Reflector:
             silent_for=max(0.0, self._clock.monotonic() - self._heard),
         )
 
+    async def relist(self) -> None:
+        """Return when the sink has a list that was begun after this call; `run` must be running, or run later."""
+        wanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wanted.append(wanted)
+        if self._stream is not None:
+            self._stream.abort()
+        await wanted
+
     async def run(self) -> NoReturn:
         """List and watch for ever; cancel to stop."""
         while True:
             try:
-                if not self.resource_version:
+                if self._wanted or not self.resource_version:
                     await self._list()
                 await self._watch()
             except GoneError as error:
@@ -150,16 +160,27 @@ class Reflector:
     # -- list ----------------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
+        wanted, self._wanted = self._wanted, []
         try:
-            objects, bad, version = await self._pages(self._page_size)
-        except GoneError:
-            # The server forgot the first page's moment before the last page was read; one large answer cannot age.
-            objects, bad, version = await self._pages(0)
+            objects, bad, version = await self._all_pages()
+        except BaseException:
+            self._wanted += wanted
+            raise
         self._take_over(objects, bad, version)
         self._lists += 1
         self._listed_at = self._heard = self._clock.monotonic()
         self.resource_version = version
         self.synced.set()
+        for waiting in wanted:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _all_pages(self) -> tuple[list[ApiObject], dict[str, str], str]:
+        try:
+            return await self._pages(self._page_size)
+        except GoneError:
+            # The server forgot the first page's moment before the last page was read; one large answer cannot age.
+            return await self._pages(0)
 
     async def _pages(self, page_size: int) -> tuple[list[ApiObject], dict[str, str], str]:
         """All objects, the unreadable ones (key → UID), and the version of the list.
@@ -227,17 +248,20 @@ class Reflector:
         started, events = self._clock.monotonic(), self._events
         async with self._client.watch(self.kind.path, parameters, accept=self.kind.watch_accept) as stream:
             self._watches += 1
+            self._stream = stream
             guard = asyncio.create_task(self._guard(stream), name=f"guard of {self.kind.name}")
             try:
-                async for line in stream:
-                    self._take(line)
-                    self._heard = stream.last_data
+                if not self._wanted:
+                    async for line in stream:
+                        self._take(line)
+                        self._heard = stream.last_data
             except UnreachableError:
-                # If the guard is done, we ourselves broke the connection.
-                if not guard.done():
+                # It may have been us who broke the connection.
+                if not (guard.done() or self._wanted):
                     raise
             finally:
                 guard.cancel()
+                self._stream = None
         if self._resync_is_due():
             self.resource_version = ""
         elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
@@ -262,7 +286,7 @@ class Reflector:
 
     def _resync_is_due(self) -> bool:
         due = self._resync_every
-        return due is not None and self._clock.monotonic() >= self._listed_at + due
+        return bool(self._wanted) or (due is not None and self._clock.monotonic() >= self._listed_at + due)
 
     def _take(self, line: bytes) -> None:
         """Digest one line of a watch."""
