@@ -50,13 +50,13 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
         objects.append({"kind": "Queue", "metadata": {"name": queue}, "spec": spec})
     for name in _NAMES[: draw(st.integers(2, len(_NAMES)))]:
         pods, cpus = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-        job = {
+        job: dict[str, Any] = {
             "name": name,
             "queue": draw(st.sampled_from(("q1", "q2"))),
             "min": draw(st.integers(1, pods)),
             "priority": draw(st.sampled_from(sorted(_PRIORITIES))),
         }
-        places = []
+        places: list[str] = []
         if draw(st.booleans()):
             for node in sorted(free):
                 while free[node] >= cpus and len(places) < pods:
@@ -65,7 +65,7 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
             if len(places) < job["min"]:
                 for node in places:
                     free[node] += cpus
-                places = []
+                places: list[str] = []
         objects += _job(job, pods, cpus, places)
     return objects
 
