@@ -6,7 +6,7 @@ is created in document order; what has no UID gets one. Kinds that scheduling do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from volcano_py.api import objects
-from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PriorityClass
+from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Virtual time begins here."""
@@ -35,7 +35,7 @@ _CLUSTER_SCOPED: Final = frozenset({"Node", "Namespace", "Queue", "PriorityClass
 _OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 # Classes that every cluster has (scheduling.k8s.io system priority classes).
-_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 Stored = tuple[str, ApiObject]
 """(kind, object)"""
@@ -107,12 +107,18 @@ def read_text(text: str, source: str = "manifest") -> list[Document]:
 
 
 def stored(documents: Iterable[Document]) -> list[Stored]:
-    """The objects of the documents, of the kinds that scheduling reads; a later one replaces its namesake.
+    """The objects of the documents, of the kinds that scheduling reads; a later one replaces its namesake. The system
+    PriorityClasses are always among them.
 
     Raises:
         ManifestError: a field has the wrong type.
     """
-    found: dict[tuple[str, str], ApiObject] = {}
+    found: dict[tuple[str, str], ApiObject] = {
+        ("PriorityClass", name): PriorityClass(
+            metadata=ObjectMeta(name=name, uid=f"priorityclass--{name}"), value=value
+        )
+        for name, value in _SYSTEM_CLASSES.items()
+    }
     for index, document in enumerate(documents):
         kind = str(document.body.get("kind", ""))
         wanted = objects.Workload if kind in _OWNERS else KINDS.get(kind)
@@ -133,7 +139,9 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
         raise ManifestError(
             f"{document.where}: metadata.name is {metadata['name']!r}, expected a text: put it in quotes"
         )
-    if kind not in _CLUSTER_SCOPED:
+    if kind in _CLUSTER_SCOPED:
+        metadata.pop("namespace", None)
+    else:
         metadata.setdefault("namespace", "default")
     metadata.setdefault("uid", f"{kind.lower()}-{metadata.get('namespace', '')}-{metadata['name']}")
     metadata.setdefault("creationTimestamp", (EPOCH + timedelta(milliseconds=index)).isoformat())
@@ -144,17 +152,19 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
 
 
 def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:
-    """What admission would have filled in."""
+    """What defaulting and admission would have filled in."""
+    if isinstance(obj, Node) and not obj.status.allocatable:
+        status = msgspec.structs.replace(obj.status, allocatable=obj.status.capacity)
+        return msgspec.structs.replace(obj, status=status)
     if not isinstance(obj, Pod):
         return obj
     obj = _with_host_ports(obj)
     if obj.spec.priority is not None:
         return obj
     name = obj.spec.priority_class_name
-    found = priorities.get(name) or next(
-        (item for item in priorities.values() if item.global_default and not name), None
-    )
-    value = found.value if found is not None else _SYSTEM_PRIORITIES.get(name, 0)
+    defaults = [] if name else [item for item in priorities.values() if item.global_default]
+    found = priorities.get(name) or min(defaults, key=lambda item: item.value, default=None)
+    value = found.value if found is not None else 0
     policy = obj.spec.preemption_policy or (found.preemption_policy if found is not None else "")
     spec = msgspec.structs.replace(obj.spec, priority=value, preemption_policy=policy)
     return msgspec.structs.replace(obj, spec=spec)
@@ -186,10 +196,3 @@ def _without_nulls(value: Any) -> Any:
 def _meta(obj: ApiObject) -> ObjectMeta:
     meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
     return meta
-
-
-def namespaces_of(items: Iterable[Stored]) -> Iterator[Namespace]:
-    """The Namespace objects among stored ones."""
-    for _, obj in items:
-        if isinstance(obj, Namespace):
-            yield obj

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,6 +31,7 @@ class MemoryCluster:
         self._objects: dict[str, dict[str, ApiObject]] = {}
         self.binds: dict[str, str] = {}
         self.evictions: list[str] = []
+        self._evicted: set[str] = set()
         self.events: list[Event] = []
         self.changes = 0
 
@@ -75,7 +77,8 @@ class MemoryCluster:
     def settle(self) -> None:
         """What happens between cycles: bound pods run, evicted pods are gone."""
         for pod in self.objects("Pod", Pod):
-            if pod.metadata.deletion_timestamp is not None and pod.metadata.key in self.evictions:
+            if pod.metadata.uid in self._evicted:
+                self._evicted.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
                 status = msgspec.structs.replace(pod.status, phase="Running", conditions=_bound(pod.status.conditions))
@@ -92,7 +95,10 @@ class MemoryCluster:
         pod = self._pod(evict.pod.key, evict.pod.uid)
         if pod is not None:
             self.evictions.append(evict.pod.key)
-            metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=pod.metadata.creation_timestamp)
+            self._evicted.add(evict.pod.uid)
+            # when it happened does not matter: it is gone before anybody looks again
+            moment = pod.metadata.creation_timestamp or datetime.fromtimestamp(0, tz=UTC)
+            metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
 
     def _tell_pod(self, told: PodCondition) -> None:

@@ -1,0 +1,138 @@
+"""What an API server would have filled in before the scheduler sees an object."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, Workload
+from volcano_py.cluster.manifests import EPOCH, ManifestError, read_text, stored
+
+
+def read(text: str) -> list[ApiObject]:
+    return [obj for _, obj in stored(read_text(text)) if not isinstance(obj, PriorityClass)]
+
+
+def one(text: str) -> Any:
+    (found,) = read(text)
+    return found
+
+
+def test_namespaces_uids_and_times_are_filled_in() -> None:
+    first, second = read("kind: Pod\nmetadata: {name: a}\n---\nkind: Pod\nmetadata: {name: b, namespace: ml}\n")
+    assert isinstance(first, Pod)
+    assert isinstance(second, Pod)
+    assert (first.metadata.key, second.metadata.key) == ("default/a", "ml/b")
+    assert first.metadata.uid
+    assert first.metadata.uid != second.metadata.uid
+    assert [pod.metadata.creation_timestamp for pod in (first, second)] == [EPOCH, EPOCH + timedelta(milliseconds=1)]
+
+
+def test_what_is_written_is_kept() -> None:
+    pod = one('kind: Pod\nmetadata: {name: a, uid: mine, creationTimestamp: "2020-01-01T00:00:00Z"}')
+    assert (pod.metadata.uid, pod.metadata.creation_timestamp) == ("mine", datetime(2020, 1, 1, tzinfo=UTC))
+    unquoted = one("kind: Pod\nmetadata: {name: a, creationTimestamp: 2020-01-01T00:00:00Z}")
+    assert unquoted.metadata.creation_timestamp == datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_a_node_or_queue_is_of_no_namespace() -> None:
+    node, queue = read(
+        "kind: Node\nmetadata: {name: n, namespace: default}\n---\nkind: Queue\nmetadata: {name: q, namespace: default}"
+    )
+    assert isinstance(node, Node)
+    assert isinstance(queue, Queue)
+    assert (node.metadata.key, queue.metadata.key) == ("n", "q")
+
+
+def test_fields_that_are_null_are_absent() -> None:
+    pod = one("kind: Pod\nmetadata: {name: a, uid: null, labels: null}\nspec: {nodeName: null}\nstatus: null")
+    assert (pod.metadata.labels, pod.spec.node_name, pod.status.phase) == ({}, "", "Pending")
+    assert pod.metadata.uid
+
+
+def test_a_node_offers_its_capacity_when_it_does_not_say_otherwise() -> None:
+    node = one("kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 4}}")
+    assert node.status.allocatable == {"cpu": 4}
+    node = one("kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 4}, allocatable: {cpu: 3}}")
+    assert node.status.allocatable == {"cpu": 3}
+
+
+def test_the_last_of_two_namesakes_counts() -> None:
+    queue = one(
+        "kind: Queue\nmetadata: {name: q}\nspec: {weight: 1}\n---\nkind: Queue\nmetadata: {name: q}\nspec: {weight: 7}"
+    )
+    assert queue.spec.weight == 7
+
+
+CLASSES = """
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+preemptionPolicy: Never
+---
+kind: PriorityClass
+metadata: {name: usual}
+value: 10
+globalDefault: true
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("classes", "spec", "priority"),
+    [
+        pytest.param("", "{}", 0, id="no classes"),
+        pytest.param(CLASSES, "{priorityClassName: high}", 1000, id="named"),
+        pytest.param(CLASSES, "{}", 10, id="the global default"),
+        pytest.param(CLASSES, "{priority: 7}", 7, id="written"),
+        pytest.param("", "{priorityClassName: system-node-critical}", 2_000_001_000, id="system-node-critical"),
+        pytest.param("", "{priorityClassName: system-cluster-critical}", 2_000_000_000, id="system-cluster-critical"),
+    ],
+)
+def test_the_priority_of_a_pod_is_that_of_its_class(classes: str, spec: str, priority: int) -> None:
+    assert one(f"{classes}kind: Pod\nmetadata: {{name: a}}\nspec: {spec}").spec.priority == priority
+
+
+def test_the_class_says_whether_a_pod_preempts() -> None:
+    pod = one(f"{CLASSES}kind: Pod\nmetadata: {{name: a}}\nspec: {{priorityClassName: high}}")
+    assert pod.spec.preemption_policy == "Never"
+
+
+def test_every_cluster_has_the_system_priority_classes() -> None:
+    found = {obj.metadata.name: obj.value for _, obj in stored([]) if isinstance(obj, PriorityClass)}
+    assert found == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def test_on_the_hosts_network_every_port_is_a_host_port() -> None:
+    spec = "containers: [{name: c, ports: [{containerPort: 80}]}]"
+    assert one(f"kind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}").spec.containers[0].ports[0].host_port == 0
+    on_host = one(f"kind: Pod\nmetadata: {{name: a}}\nspec: {{hostNetwork: true, {spec}}}")
+    assert on_host.spec.containers[0].ports[0].host_port == 80
+
+
+def test_numbers_in_quotes_are_numbers() -> None:
+    group = one('kind: PodGroup\nmetadata: {name: g}\nspec: {minMember: "3"}')
+    assert isinstance(group, PodGroup)
+    assert group.spec.min_member == 3
+
+
+def test_owners_of_pods_are_read_as_far_as_they_matter() -> None:
+    owner = one("kind: ReplicaSet\nmetadata: {name: r, annotations: {a: b}}\nspec: {replicas: 3, template: {x: y}}")
+    assert isinstance(owner, Workload)
+    assert (owner.kind, owner.spec.replicas, owner.metadata.annotations) == ("ReplicaSet", 3, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: Pod\nmetadata: {name: a, labels: {x: 1}}", "Expected `str`, got `int` - at `$.metadata.labels[...]`"),
+        ("kind: Pod\nmetadata: {generateName: a-}", "metadata.name is missing"),
+        ("kind: Pod", "metadata.name is missing"),
+    ],
+)
+def test_what_an_api_server_would_refuse_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ManifestError) as error:
+        read(text)
+    assert said in str(error.value)
