@@ -1,0 +1,111 @@
+"""What victims free belongs to whom they were evicted for, until it is taken or the deadline passes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.sessions import NOW, gang, node, open_session, pod, pod_group, priority_class
+from volcano_py.actions import Allocate, Preempt
+from volcano_py.api.effects import Evict, ObjectRef, PodCondition
+from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.closing import Closing
+from volcano_py.framework.reservations import HELD_FOR
+from volcano_py.plugins import Gang, Predicates, Priority
+
+TIERS = [[Priority, (Gang, {"enablePreemptable": False}), Predicates]]
+URGENT = priority_class("urgent", 1000)
+
+
+def nominated(name: str, group: str, on: str, **fields: object) -> Pod:
+    made = pod(name, group=group, cpu="2", **fields)  # type: ignore[arg-type]
+    status = msgspec.structs.replace(made.status, nominated_node_name=on)
+    return msgspec.structs.replace(made, status=status)
+
+
+def full_node_and_a_claimant() -> list[ApiObject]:
+    return [
+        node("n1", cpu="2"),
+        *gang("low", pods=2, min_member=1, running_on=["n1", "n1"], cpu="1"),
+        *gang("high", pods=1, cpu="2", priority_class="urgent", priority=1000),
+        URGENT,
+    ]
+
+
+def test_the_pod_that_pods_were_evicted_for_is_told_its_node() -> None:
+    opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
+    Preempt(None).execute(opened.ssn)
+    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+    assert {effect.pod.name: effect.nominated_node for effect in told} == {"high-0": "n1"}
+
+
+def test_an_eviction_says_who_goes_for_whom_and_where() -> None:
+    opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
+    Preempt(None).execute(opened.ssn)
+    evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
+    assert sorted((effect.action, effect.message) for effect in evictions) == [
+        ("preempt", f"team/low-{n} (priority 0) makes room for team/high-0 (priority 1000) in queue default on node n1")
+        for n in (0, 1)
+    ]
+
+
+def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:
+    opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
+    Preempt(None).execute(opened.ssn)
+    closing = Closing(opened.ssn, "1")
+    closing.effects()
+    assert closing.look_again_at == NOW.timestamp() + HELD_FOR
+
+
+@pytest.mark.parametrize(("promised", "winner"), [("n1", "first-0"), ("", "later-0")])
+def test_a_later_job_of_higher_priority_does_not_get_what_was_freed_for_another(promised: str, winner: str) -> None:
+    opened = open_session(
+        node("n1", cpu="2"),
+        pod_group("first", age=60),
+        nominated("first-0", "first", promised, age=60),
+        *gang("later", cpu="2", priority_class="urgent", priority=1000),
+        URGENT,
+        tiers=TIERS,
+        actions=[Allocate],
+    )
+    Allocate(None).execute(opened.ssn)
+    assert opened.binds == {winner: "n1"}
+
+
+def test_nobody_more_is_evicted_while_the_first_victims_are_still_leaving() -> None:
+    opened = open_session(
+        node("n1", cpu="2"),
+        node("n2", cpu="2"),
+        pod_group("high", priority_class="urgent"),
+        nominated("high-0", "high", "n1", priority=1000),
+        *gang("low", pods=1, running_on=["n2"], cpu="2"),
+        pod_group("gone", phase="Running"),
+        pod("gone-0", group="gone", on="n1", cpu="2", deleting=True),
+        URGENT,
+        tiers=TIERS,
+        actions=[Preempt],
+    )
+    Preempt(None).execute(opened.ssn)
+    assert opened.evictions == []
+
+
+def test_a_promise_ends_at_its_deadline() -> None:
+    opened = open_session(node("n1"), pod_group("high"), nominated("high-0", "high", "n1"), tiers=TIERS)
+    row = int(opened.rows("high-0")[0])
+    assert opened.ssn.reservations.holds(row)
+    since = opened.ssn.ledger.tasks.nominated_since[row]
+    assert since == NOW.timestamp()
+    late = opened.state.snapshot(NOW.timestamp() + HELD_FOR)
+    assert late.ledger.tasks.nominated_since[row] == since
+
+
+def test_a_promise_on_its_way_to_the_api_server_holds_already() -> None:
+    opened = open_session(full_node_and_a_claimant(), tiers=TIERS)
+    ref = ObjectRef("Pod", "team", "high-0", "pod-team-high-0")
+    opened.state.assume_told(PodCondition(ref, "Unschedulable", "waits", Reason.WAITING_FOR_RELEASE, "n1"))
+    opened.state.upsert("Pod", pod("high-0", group="high", cpu="2", priority=1000))
+    row = int(opened.rows("high-0")[0])
+    info = opened.state.snapshot(NOW.timestamp()).tasks[row]
+    assert info is not None
+    assert info.nominated_node == "n1"

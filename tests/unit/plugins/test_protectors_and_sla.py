@@ -1,0 +1,124 @@
+"""pdb and cdp protect pods, sla lets jobs in that have waited long enough."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from tests.support.sessions import NAMESPACE, NOW, gang, node, open_session, pod, pod_group
+from volcano_py.api.objects import (
+    Condition,
+    LabelSelector,
+    ObjectMeta,
+    Pod,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    PodGroup,
+)
+from volcano_py.framework.votes import Vote
+from volcano_py.plugins import Cdp, Pdb, Sla
+
+
+def budget(allowed: int, *, disrupted: tuple[str, ...] = (), **labels: str) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(namespace=NAMESPACE, name="b", uid="b"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted)),
+    )
+
+
+def victims_under(*budgets: PodDisruptionBudget, evicted: tuple[str, ...] = (), labels: dict[str, str]) -> list[str]:
+    opened = open_session(
+        node("n1"),
+        *gang("web", pods=3, running_on=["n1"] * 3, labels=labels),
+        *gang("high"),
+        *budgets,
+        tiers=[[Pdb]],
+    )
+    opened.evict(*evicted)
+    return opened.victims("preemptable", "high-0", opened.running("web"))
+
+
+@pytest.mark.parametrize(("allowed", "count"), [(0, 0), (1, 1), (2, 2), (5, 3)])
+def test_as_many_pods_go_as_the_budget_allows(allowed: int, count: int) -> None:
+    assert len(victims_under(budget(allowed, app="web"), labels={"app": "web"})) == count
+
+
+def test_what_was_evicted_in_this_cycle_counts() -> None:
+    assert len(victims_under(budget(2, app="web"), evicted=("web-0",), labels={"app": "web"})) == 1
+
+
+def test_a_pod_whose_disruption_is_counted_already_needs_no_more_of_it() -> None:
+    assert victims_under(budget(0, app="web", disrupted=("web-1",)), labels={"app": "web"}) == ["web-1"]
+
+
+def test_budgets_of_others_and_those_without_a_condition_do_not_matter() -> None:
+    assert len(victims_under(budget(0, app="db"), labels={"app": "web"})) == 3
+    assert len(victims_under(budget(0), labels={"app": "web"})) == 3
+
+
+def test_pods_without_labels_are_never_given_up() -> None:
+    assert victims_under(labels={}) == []
+
+
+def scheduled(seconds_ago: float, *, label: str = "", annotation: str = "") -> Pod:
+    key = "volcano.sh/cooldown-time"
+    made = pod(
+        "low-0",
+        group="low",
+        on="n1",
+        labels={key: label} if label else {},
+        annotations={key: annotation} if annotation else {},
+    )
+    moment = NOW - timedelta(seconds=seconds_ago)
+    told = Condition(type="PodScheduled", status="True", last_transition_time=moment)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[told]))
+
+
+@pytest.mark.parametrize(
+    ("running", "is_victim"),
+    [
+        (scheduled(30, label="1m"), False),
+        (scheduled(61, label="1m"), True),
+        (scheduled(30, annotation="1m"), False),
+        (scheduled(30, label="10s", annotation="1m"), True),
+        (scheduled(30, label="soon"), True),
+        (scheduled(30), True),
+    ],
+)
+def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> None:
+    opened = open_session(node("n1"), pod_group("low", phase="Running"), running, *gang("high"), tiers=[[Cdp]])
+    assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
+
+
+def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
+    group = pod_group(name, phase="Pending")
+    annotations = {"sla-waiting-time": limit} if limit else {}
+    created = NOW - timedelta(seconds=seconds)
+    metadata = msgspec.structs.replace(group.metadata, annotations=annotations, creation_timestamp=created)
+    return msgspec.structs.replace(group, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("limit", "vote"), [("", Vote.ABSTAIN), ("2m", Vote.ABSTAIN), ("30s", Vote.PERMIT), ("nonsense", Vote.ABSTAIN)]
+)
+def test_a_job_past_its_limit_is_let_in(limit: str, vote: Vote) -> None:
+    opened = open_session(waiting("train", 60, limit), tiers=[[Sla]])
+    plugin, job = opened.plugin(Sla), opened.job("train")
+    assert plugin.job_enqueueable(job).vote is vote
+    assert plugin.job_pipelined(job).vote is vote
+
+
+def test_the_configured_limit_holds_for_jobs_without_their_own() -> None:
+    tiers = [[(Sla, {"arguments": {"sla-waiting-time": "45s"}})]]
+    opened = open_session(waiting("a", 60), waiting("b", 60, "2m"), tiers=tiers)
+    votes = [opened.plugin(Sla).job_enqueueable(opened.job(name)).vote for name in "ab"]
+    assert votes == [Vote.PERMIT, Vote.ABSTAIN]
+
+
+def test_the_job_whose_time_is_up_first_goes_first() -> None:
+    opened = open_session(waiting("old", 500), waiting("a", 60, "2m"), waiting("b", 10, "1m"), tiers=[[Sla]])
+    assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.job_key(opened.job(name))) == ["b", "a", "old"]
