@@ -108,7 +108,8 @@ class _Draft(Generic[M]):
                 return
             if plain(earlier.node) != plain(site.node):
                 # nobody can tell which of two spellings its author believes in
-                message = f"contradicts {at.path} at line {at.position.line}, another spelling of it; remove one"
+                other = at.path.removeprefix(f"{self.where.path}.")
+                message = f"contradicts {other} at line {at.position.line}; remove one"
                 self.problems.error(Code.CONFLICT, site.where, message)
                 return
             kept, lost = (earlier, site) if earlier.rank < site.rank else (site, earlier)

@@ -204,9 +204,7 @@ def test_two_spellings_that_contradict_each_other_are_refused(
     (problem,) = parse_plugin("resource-strategy-fit", text).problems
     assert problem.path == f"tiers[1].plugins[0].arguments.{path}"
     assert problem.code is Code.CONFLICT
-    start = f"contradicts tiers[1].plugins[0].arguments.{earlier} at line "
-    assert problem.message.startswith(start)
-    assert problem.message.endswith(", another spelling of it; remove one")
+    assert problem.message in (f"contradicts {earlier} at line {line}; remove one" for line in (9, 10))
 
 
 @pytest.mark.parametrize(

@@ -195,13 +195,13 @@ def test_one_file_may_say_the_same_in_several_spellings() -> None:
         pytest.param(
             {"enable": False},
             "sra.enable",
-            "contradicts sra.policy: retention, as it switches it off; remove one",
+            "false contradicts sra.policy: retention; remove one",
             id="switched off",
         ),
         pytest.param(
             {"enable": True, "policy": "proportional", "retention": {}},
             "sra.enable",
-            "contradicts sra.policy: proportional, as it switches retention on; remove one",
+            "true, which stands for retention, contradicts sra.policy: proportional; remove one",
             id="another policy",
         ),
     ],

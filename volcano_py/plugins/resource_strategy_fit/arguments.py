@@ -111,8 +111,8 @@ class ResourceStrategyFitArguments(Arguments):
     def _agrees_with_policy(cls, value: bool, info: ValidationInfo) -> bool:
         policy = info.data.get("policy")
         if policy is not None and value is not (policy is Policy.RETENTION):
-            meaning = "switches retention on" if value else "switches it off"
-            raise ValueError(f"contradicts sra.policy: {policy}, as it {meaning}; remove one")
+            meaning = "true, which stands for retention," if value else "false"
+            raise ValueError(f"{meaning} contradicts sra.policy: {policy}; remove one")
         return value
 
     @field_validator("proportional")
