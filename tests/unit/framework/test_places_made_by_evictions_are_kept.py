@@ -5,16 +5,19 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.sessions import NOW, gang, node, open_session, pod, pod_group, priority_class
-from volcano_py.actions import Allocate, Preempt
+from tests.support.sessions import NOW, PluginChoice, gang, node, open_session, pod, pod_group, priority_class
+from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.preempt import Preempt
 from volcano_py.api.effects import Evict, ObjectRef, PodCondition
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.closing import Closing
 from volcano_py.framework.reservations import HELD_FOR
-from volcano_py.plugins import Gang, Predicates, Priority
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.predicates.plugin import Predicates
+from volcano_py.plugins.priority import Priority
 
-TIERS = [[Priority, (Gang, {"enablePreemptable": False}), Predicates]]
+TIERS: list[list[PluginChoice]] = [[Priority, (Gang, {"enablePreemptable": False}), Predicates]]
 URGENT = priority_class("urgent", 1000)
 
 

@@ -19,7 +19,9 @@ from volcano_py.api.objects import (
     PodGroup,
 )
 from volcano_py.framework.votes import Vote
-from volcano_py.plugins import Cdp, Pdb, Sla
+from volcano_py.plugins.cdp import Cdp
+from volcano_py.plugins.pdb import Pdb
+from volcano_py.plugins.sla import Sla
 
 
 def budget(allowed: int, *, disrupted: tuple[str, ...] = (), **labels: str) -> PodDisruptionBudget:
