@@ -1,0 +1,62 @@
+"""Preemption on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from e2e.conftest import SimulatedNodes
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang, pod, pod_group
+
+PREEMPTING = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
+
+URGENT = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "e2e-urgent"},
+    "value": 1000,
+}
+
+
+async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority(
+    namespace: Namespace,
+    installed: Cluster,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """The victims go, the gang runs on their nodes, and everybody is told for whom and why."""
+    await installed.apply([URGENT])
+    await configure(PREEMPTING)
+    pool = await simulated_nodes(2, cpu="2")
+    await namespace.apply(gang("low", 2, cpu="2", node_selector=pool.selector))
+    await namespace.wait_phases(Running=2)
+
+    await namespace.apply(
+        pod_group("high", 2, priority_class="e2e-urgent"),
+        *(
+            pod(f"high-{n}", group="high", cpu="2", priority_class="e2e-urgent", node_selector=pool.selector)
+            for n in (0, 1)
+        ),
+    )
+
+    await namespace.wait_pod_group("high", "Running")
+    running = await namespace.wait_phases(Running=2)
+    assert {each.name for each in running} == {"high-0", "high-1"}
+    assert all(each.status.get("nominatedNodeName") in ("", None, each.node) for each in running)
+    told = await namespace.wait_event("Evict", "Pod/low-0")
+    assert "preempt" in told.message
+    assert f"{namespace.name}/low-0 (priority 0) makes room for {namespace.name}/high-" in told.message
