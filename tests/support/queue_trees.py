@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.support import sessions
-from tests.support.sessions import Objects, Opened, gang, node, open_session
+from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.objects import ApiObject, Queue
@@ -35,10 +35,14 @@ def root(**fields: Any) -> Queue:
 
 
 def opened(*objects: Objects, cpu: int = 128, level: int = 0, hierarchy: bool = True, **more: Any) -> Opened:
-    """A session over one node of `cpu` with the capacity plugin, `level` being its ancestorReclaimLevel."""
+    """A session over one node of `cpu` with the capacity plugin, `level` being its ancestorReclaimLevel.
+
+    Beside it stands gang, which protects nobody from reclaim here.
+    """
     entry: Mapping[str, Any] = {"enableHierarchy": hierarchy, "arguments": {"ancestorReclaimLevel": level}}
     size = node("n1", **{"cpu": str(cpu), "memory": "10Ti", "pods": "100000", **more})
-    return open_session(root(), size, *objects, tiers=[[Gang], [(Capacity, entry)]], actions=[Enqueue, Allocate])
+    tiers: list[list[PluginChoice]] = [[(Gang, {"enableReclaimable": False})], [(Capacity, entry)]]
+    return open_session(root(), size, *objects, tiers=tiers, actions=[Enqueue, Allocate])
 
 
 def jobs(name: str, queue: str, pods: int = 1, *, running: int | None = None, **fields: Any) -> list[ApiObject]:

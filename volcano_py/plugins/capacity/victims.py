@@ -146,8 +146,6 @@ class _Sweep:
         """[K] whether each candidate may go when this much of its queue, and of those above, has gone."""
         left = self._own.held - taken
         passing = self._exceeds(left, self._own) & self._keeps(left, self._own)
-        if self._claim.goes_beyond:
-            passing &= (~self._asks_but_pods | (left > self._own.deserved)).all(axis=1)
         for above, gone in zip(self._above, taken_above, strict=True):
             left = above.book.held - gone
             passing &= ~above.judged | self._exceeds(left, above.book)
@@ -155,11 +153,15 @@ class _Sweep:
         return passing
 
     def _exceeds(self, left: Amounts, book: _Book) -> Flags:
-        """[K] the queue holds more than it deserves of something that the candidate holds, or deserves none of it."""
+        """[K] the queue holds more than it deserves of something that the candidate holds, or deserves none of it.
+
+        Of everything that the candidate holds, if the claim goes beyond what its own queue deserves.
+        """
         common = self._asks & book.has_deserved
-        exceeding: Flags = np.any(common & (left > book.deserved), axis=1)
-        deserves_none: Flags = ~np.any(common, axis=1)
-        return exceeding | deserves_none
+        exceeding: Flags = np.any(common & (left > book.deserved), axis=1) | ~np.any(common, axis=1)
+        if self._claim.goes_beyond:
+            exceeding &= np.all(~self._asks_but_pods | (left > book.deserved), axis=1)
+        return exceeding
 
     def _keeps(self, left: Amounts, book: _Book) -> Flags:
         """[K] without the candidate the queue still holds all that it is guaranteed of what the candidate holds."""
