@@ -17,8 +17,8 @@ manifests as they are.
       queues: {team-a: {allocated: {cpu: "4"}}}         # these fields
 
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
-`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod) and
-`spec` (further fields of the pods' spec).
+`default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod),
+`annotations` of its pods and `spec` (further fields of the pods' spec). Keys that nobody knows are refused.
 """
 
 from __future__ import annotations
@@ -39,6 +39,25 @@ from volcano_py.simulation import Simulation
 
 Object = dict[str, Any]
 
+# A key that is misspelt would be an expectation that cannot fail.
+_HEADER = frozenset({"scenario", "nodes", "queues", "namespaces", "jobs", "conf", "cycles", "expect"})
+_EXPECT = frozenset({"binds", "bound", "evictions", "phases", "told", "queues"})
+_JOB = frozenset(
+    {
+        "name",
+        "namespace",
+        "queue",
+        "pods",
+        "min",
+        "min_resources",
+        "priority_class",
+        "request",
+        "running_on",
+        "spec",
+        "annotations",
+    }
+)
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -51,6 +70,10 @@ class Scenario:
     @classmethod
     def read(cls, path: Path) -> Scenario:
         first, *rest = read_text(path.read_text(encoding="utf-8"), path.name)
+        _check_keys(path.name, first.body, _HEADER)
+        _check_keys(path.name, first.body["expect"], _EXPECT)
+        for job in first.body.get("jobs", []):
+            _check_keys(path.name, job, _JOB)
         return cls(path, first.body, rest)
 
     def check(self) -> None:
@@ -76,6 +99,8 @@ class Scenario:
             for field, value in fields.items():
                 assert seen["queues"][queue][field] == value, f"{queue}.{field}: {seen['queues'][queue][field]}"
         assert simulation.state.drift() == 0
+        assert result.settled or "cycles" in self.header, f"not settled after {result.cycles} cycles"
+        assert not any(report.plugin_errors for report in result.reports)
 
     def _simulation(self) -> Simulation:
         registry = builtin_registry()
@@ -85,6 +110,11 @@ class Scenario:
         short = [*_nodes(self.header), *_queues(self.header), *_namespaces(self.header), *_jobs(self.header)]
         documents = [Document(self.path.name, number, body) for number, body in enumerate(short)]
         return Simulation(stored([*documents, *self.documents]), parsed.config, registry)
+
+
+def _check_keys(where: str, found: Object, known: frozenset[str]) -> None:
+    unknown = sorted(found.keys() - known)
+    assert not unknown, f"{where}: unknown keys {unknown}, known are {sorted(known)}"
 
 
 def _held(simulation: Simulation) -> Counter[str]:

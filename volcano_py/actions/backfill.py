@@ -22,7 +22,8 @@ class Backfill(Action):
             if job.is_pending:
                 continue
             light = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
-            if len(light) and ssn.job_valid(job) is None:
+            # A gang that lacks more than such tasks is not made whole by them.
+            if len(light) and ssn.job_valid(job) is None and ssn.job_ready(job):
                 by_queue.setdefault(job.queue.name, []).append((job, light))
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.job_key(work[0])):
