@@ -334,7 +334,7 @@ def test_two_queues_that_each_lack_what_the_other_has_too_much_of_do_not_take_th
 
 
 def test_nor_do_two_branches_by_whose_right_queues_take() -> None:
-    both = {"deserved": {"cpu": "0", GPU: "1"}}
+    both: dict[str, Any] = {"deserved": {"cpu": "0", GPU: "1"}}
     session = opened(
         queue("a", **both), queue("a1", "a"), queue("b", **both), queue("b1", "b"),
         jobs("in-a1", "a1", devices={GPU: "1"}), jobs("j", "b1", running=0, devices={GPU: "1"}), level=1,
