@@ -20,6 +20,7 @@ from volcano_py.framework.verdicts import PodVerdict, gang_message, job_verdict,
 from volcano_py.state.axis import canonical
 from volcano_py.state.infos import JobInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import NOWHERE, JobTable
+from volcano_py.state.queue_tree import lay
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from volcano_py.state.task_class import Refusal
@@ -245,6 +246,11 @@ class Closing:
         ssn = self._ssn
         rows = np.flatnonzero(ssn.ledger.jobs.known)
         sums = ssn.sum_by_queue(ssn.ledger.jobs.allocated[rows], rows)
+        tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
+        for name in reversed(tree.order[1:]):
+            # What the queues below hold counts, too, whichever plugin divides the cluster.
+            if (parent := tree.parents[name]) in sums:
+                sums[parent] += sums[name]
         for name, queue in ssn.queues.items():
             amounts = ssn.axis.amounts(sums[name])
             allocated = {resource: canonical(resource, units) for resource, units in amounts.items()}

@@ -14,7 +14,7 @@ from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
 from volcano_py.framework.statement import Statement
 from volcano_py.plugins.capacity import Capacity
-from volcano_py.plugins.capacity.tree import lay
+from volcano_py.state.queue_tree import lay
 from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.plugins.capacity.tree import QueueTree
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.axis import UNLIMITED, IntVector
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.queue_tree import QueueTree
 
 Amounts = NDArray[np.int64]
 

@@ -20,10 +20,10 @@ from volcano_py.plugins.capacity.limits import (
     limits_side_by_side,
     saturated,
 )
-from volcano_py.plugins.capacity.tree import QueueTree, lay
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.queue_tree import QueueTree, lay
 from volcano_py.state.status import TaskStatus
 
 CLUSTER: Final = ""

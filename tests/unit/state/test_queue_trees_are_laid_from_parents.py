@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.plugins.capacity.tree import lay
+from volcano_py.state.queue_tree import lay
 
 
 def faults(parents: dict[str, str]) -> dict[str, str]:
