@@ -21,15 +21,15 @@ from volcano_py.api.reasons import Reason
 from volcano_py.config.values import AtLeast
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.plugins.node_capacity import Floats
 from volcano_py.state.axis import CPU, MEMORY
+from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
-# More tasks than there can be, and more of a resource than any node has (with room for sums of both).
-_PLENTY: Final = np.int64(2**62)
-_MOST: Final = np.int64(2**61)
+# More tasks of a class, and more of a resource, than there can be.
+_PLENTY: Final = 2.0**62
 
-_SECONDARY: Final = slice(CPU, MEMORY + 1)
-_NAMES: Final = ("cpu", "memory")
+_SECONDARY: Final = (CPU, MEMORY)
 # Units of the resource axis in one core and in one gigabyte. Volcano multiplies milli-devices by the ratio and by 10^6.
 _CORE: Final = 1000
 _GIGABYTE: Final = 10**9
@@ -61,67 +61,92 @@ def kept_for(secondary: str, device: str) -> str:
     return f"node(s) kept {secondary} for idle {device}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Device:
+    """One kind of device in one cycle.
+
+    Amounts are floats: they are compared with whole units of the axis, which floats hold exactly up to 2^53.
+    """
+
+    position: int
+    """On the resource axis."""
+    has: NDArray[np.bool_]
+    """[N] which nodes have any."""
+    needs: tuple[float, float]
+    """Millicores and bytes for each idle one."""
+    refusals: tuple[int, int]
+    """What a node says that keeps cpu, or memory, for them."""
+
+    def spare(self, free: NDArray[np.int64], rows: Rows, resource: int) -> Floats:
+        """[K] what a node with `free` [K, R] has of the resource beyond what its idle devices need."""
+        needed = np.ceil(np.maximum(free[:, self.position], 0) * self.needs[resource])
+        return np.where(self.has[rows], free[:, resource] - needed, _PLENTY)
+
+
 class Reserve:
     """The rule for some devices in one cycle."""
 
     def __init__(self, ssn: Session, ratios: Mapping[str, Ratio]) -> None:
         """`ratios`: device → what to keep for each one that is idle. The first device in its order is the one told."""
         nodes = ssn.ledger.nodes
+        existing = nodes.allocatable[: nodes.size] * nodes.present[: nodes.size, None]
         listed = {name: position for name in ratios if (position := ssn.axis.index(name)) is not None}
         self._asked = np.array(list(listed.values()), dtype=np.intp)
-        existing = nodes.allocatable[: nodes.size] * nodes.present[: nodes.size, None]
-        devices = [name for name, position in listed.items() if existing[:, position].any()]
-        self._devices = np.array([listed[name] for name in devices], dtype=np.intp)
-        self._has: NDArray[np.bool_] = existing[:, self._devices] > 0
-        # A ratio is taken as it is written: 0.1 cores are 100 millicores, not what the binary fraction makes of them.
-        self._needs = np.array(
-            [(_exact(ratios[name].cpu, _CORE), _exact(ratios[name].memory, _GIGABYTE)) for name in devices]
-        )
-        self._kept = np.array(
-            [[ssn.refusal(Reason.NODES_REFUSE, kept_for(other, name)) for other in _NAMES] for name in devices],
-            dtype=np.int32,
-        )
-        self._full = np.array(
-            [ssn.refusal(Reason.NODES_REFUSE, insufficient_reason(other)) for other in _NAMES], dtype=np.int32
-        )
+        self._devices = [
+            _Device(
+                position=position,
+                has=existing[:, position] > 0,
+                needs=(_exact(ratios[name].cpu, _CORE), _exact(ratios[name].memory, _GIGABYTE)),
+                refusals=(_refusal(ssn, kept_for("cpu", name)), _refusal(ssn, kept_for("memory", name))),
+            )
+            for name, position in listed.items()
+            if existing[:, position].any()
+        ]
+        self._full = (_refusal(ssn, insufficient_reason("cpu")), _refusal(ssn, insufficient_reason("memory")))
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Whether the rule says anything about the class: it does not ask for a device, and there are some."""
-        return bool(len(self._devices)) and not task_class.request[self._asked].any()
+        return bool(self._devices) and not task_class.request[self._asked].any()
 
     def room(self, task_class: TaskClass, view: NodeView) -> Counts:
         """[K] how many tasks of the class (which the rule concerns) each node takes before it breaks the rule."""
-        free = view.free
-        spare = free[:, _SECONDARY] - self._needed(view, free).max(axis=1)
-        counts = np.where((spare < 0).any(axis=1), 0, _PLENTY)
-        for resource, request in enumerate(task_class.request[_SECONDARY].tolist()):
-            if request:
-                np.minimum(counts, spare[:, resource] // request, out=counts)
-        return np.maximum(counts, 0)
+        free, rows = view.free, view.rows
+        counts = np.full(len(rows), _PLENTY)
+        for device in self._devices:
+            for resource in _SECONDARY:
+                spare = device.spare(free, rows, resource)
+                request = int(task_class.request[resource])
+                # A task that asks for none of the resource may come in any number, unless too little is left already.
+                fit = np.floor(spare / request) if request else np.where(spare < 0, 0.0, _PLENTY)
+                np.minimum(counts, fit, out=counts)
+        whole: Counts = np.maximum(counts, 0.0).astype(np.int64)
+        return whole
 
     def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
         """Write into `codes` [K] the refusals of nodes that say yes so far and would break the rule."""
-        free, request = view.free, task_class.request[_SECONDARY]
-        needed = self._needed(view, free)
-        left = free[:, _SECONDARY] - request
-        # A node that would be too small even when empty is left to say so itself.
-        large_enough = np.all(view.allocatable[:, _SECONDARY] >= request, axis=1)
-        broken: NDArray[np.bool_] = (left[:, None] < needed) & large_enough[:, None, None]
-        nodes = np.flatnonzero(broken.any(axis=(1, 2)) & (codes == FITS))
-        if not len(nodes):
-            return
-        first = broken[nodes].reshape(len(nodes), -1).argmax(axis=1)
-        device, resource = np.divmod(first, len(_NAMES))
-        is_kept = needed[nodes, device, resource] > 0
-        codes[nodes] = np.where(is_kept, self._kept[device, resource], self._full[resource])
+        free, rows = view.free, view.rows
+        for device in self._devices:
+            for resource in _SECONDARY:
+                broken = device.spare(free, rows, resource) < task_class.request[resource]
+                if broken.any():
+                    broken &= (codes == FITS) & self._large_enough(task_class, view)
+                    is_kept = (free[:, device.position] > 0) & (device.needs[resource] > 0)
+                    codes[broken & is_kept] = device.refusals[resource]
+                    codes[broken & ~is_kept] = self._full[resource]
 
-    def _needed(self, view: NodeView, free: NDArray[np.int64]) -> NDArray[np.int64]:
-        """[K, D, 2] what the idle devices of each kind need; where there is no such device, nothing can break."""
-        amounts = np.ceil(np.maximum(free[:, self._devices], 0)[:, :, None] * self._needs)
-        needed: NDArray[np.int64] = np.minimum(amounts, float(_MOST)).astype(np.int64)
-        needed[~self._has[view.rows]] = -_MOST
-        return needed
+    @staticmethod
+    def _large_enough(task_class: TaskClass, view: NodeView) -> NDArray[np.bool_]:
+        """[K] A node that would be too small even when empty is left to say so itself."""
+        request = task_class.request
+        large: NDArray[np.bool_] = view.allocatable[:, CPU] >= request[CPU]
+        large &= view.allocatable[:, MEMORY] >= request[MEMORY]
+        return large
+
+
+def _refusal(ssn: Session, message: str) -> int:
+    return ssn.refusal(Reason.NODES_REFUSE, message)
 
 
 def _exact(ratio: float, units: int) -> float:
-    return float(min(Fraction(repr(ratio)) * units, Fraction(int(_MOST))))
+    """A ratio is taken as it is written: 0.1 cores are 100 millicores, not what the binary fraction makes of them."""
+    return float(min(Fraction(repr(ratio)) * units, Fraction(_PLENTY)))
