@@ -48,8 +48,8 @@ class Allocate(Action):
     A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A
     gang that cannot be completed gives everything back, unless it would be complete once what is being released is
     free: then it keeps its places for the cycle. A gang that was bound in part (a restart, a failed binding) goes
-    before everything else, because what it holds is of no use until it is whole; then come jobs for which pods were
-    evicted, so that nobody else gets what those leave.
+    before everything else, because what it holds is of no use until it is whole. Only jobs for which pods were evicted
+    go before it, so that nobody else gets what those leave, least of all whom they were evicted from.
     """
 
     name = "allocate"
@@ -100,8 +100,8 @@ class Allocate(Action):
 
     @staticmethod
     def _finish(ssn: Session, works: list[Work]) -> list[Work]:
-        """Gangs that are bound in part, then jobs that are promised places, have their turn at once; returns the work
-        that is left for the turns."""
+        """Jobs that are promised places, then gangs that are bound in part (among which are those that lost pods to the
+        former), have their turn at once; returns the work that is left for the turns."""
         left: list[Work] = []
         unfinished: list[Work] = []
         promised: list[Work] = []
@@ -112,8 +112,8 @@ class Allocate(Action):
                 (promised if work.job.row in ssn.reservations.jobs else left).append(work)
         for first in (unfinished, promised):
             first.sort(key=lambda work: ssn.job_key(work.job))
-        left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
         left.extend(work for work in promised if _keep_promises(ssn, work) and len(work.tasks))
+        left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
         return left
 
     @staticmethod
