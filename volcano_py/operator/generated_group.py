@@ -45,7 +45,7 @@ from volcano_py.api.objects import (
     ResourceRequirements,
     Workload,
 )
-from volcano_py.api.quantity import QuantityError, format_binary, format_decimal, parse_quantity, to_units
+from volcano_py.api.quantity import LARGEST, QuantityError, format_binary, format_decimal, parse_quantity, to_units
 from volcano_py.api.requests import RequestError, pod_requests
 
 NAME_PREFIX: Final = "podgroup-"
@@ -270,13 +270,18 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     """What `min_member` such pods count for in a ResourceQuota, under the names that a quota uses, and devices under
     their own name as well.
 
-    None, which means that nothing is checked before the pods themselves are, when the pod's amounts cannot be read.
+    None, which means that nothing is checked before the pods themselves are, when the pod's amounts cannot be read or
+    are beyond everything there is: the scheduler tells the pod so, for which it needs a group.
     """
     try:
         requests, limits = pod_requests(pod.spec), _limits(pod.spec)
     except RequestError as error:
         warnings.append(f"minResources of the pod's group left out: {error}")
         return None
+    for name, value in itertools.chain(requests.items(), limits.items()):
+        if value > LARGEST:
+            warnings.append(f"minResources of the pod's group left out: an impossible amount of {name} is asked for")
+            return None
     count = str(min_member)
     amounts: ResourceList = {"pods": count, "count/pods": count}
     for name, value in requests.items():

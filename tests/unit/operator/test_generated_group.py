@@ -230,6 +230,13 @@ def test_a_minimum_of_zero_promises_nothing() -> None:
     assert made.group.spec.min_resources == {"count/pods": "0", "pods": "0"}
 
 
+def test_impossible_amounts_leave_min_resources_out_and_are_told() -> None:
+    """The API server takes them for the pod, but its text of them would be too long for the PodGroup."""
+    made = plan(pod(containers=[asking(cpu="1e400000")]))
+    assert made.group.spec.min_resources is None
+    assert made.warnings == ("minResources of the pod's group left out: an impossible amount of cpu is asked for",)
+
+
 def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_told() -> None:
     made = plan(pod(containers=[asking(cpu="-1")]))
     assert made.group.spec.min_resources is None
