@@ -65,7 +65,7 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
             if len(places) < job["min"]:
                 for node in places:
                     free[node] += cpus
-                places: list[str] = []
+                places = []
         objects += _job(job, pods, cpus, places)
     return objects
 
