@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api.explain import Shortage, insufficient_reason, never_fits, never_fits_together, nodes_refuse
 from volcano_py.api.reasons import Reason
@@ -56,7 +57,7 @@ def _nodes_refuse(
     free = nodes.future_idle()[willing]
     shortages = []
     for dim in told:
-        emptiest = int(np.argmax(free[:, dim]))
+        emptiest = _most(ssn, willing, free[:, dim])
         name = ssn.snapshot.nodes[willing[emptiest]].name
         shortages.append(Shortage(ssn.axis.names[dim], int(request[dim]), int(free[emptiest, dim]), name))
     return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))
@@ -69,6 +70,12 @@ def _even_when_empty(ssn: Session, task_class: TaskClass, hopeful: Rows, short: 
     dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)
     if dim is None:
         return never_fits_together({names[dim]: int(request[dim]) for dim in short})
-    largest = int(np.argmax(allocatable[:, dim]))
+    largest = _most(ssn, hopeful, allocatable[:, dim])
     node = ssn.snapshot.nodes[hopeful[largest]].name
     return never_fits(names[dim], int(request[dim]), int(allocatable[largest, dim]), node=node)
+
+
+def _most(ssn: Session, rows: Rows, amounts: NDArray[np.int64]) -> int:
+    """Position of the node with the most; the first by name among equals, so that the sentence stays the same."""
+    equals = np.flatnonzero(amounts == amounts.max())
+    return int(equals[np.argmin(ssn.nodes.name_rank[rows[equals]])])

@@ -265,6 +265,13 @@ def test_a_full_cluster_is_told_with_what_is_free_at_best() -> None:
     )
 
 
+def test_of_equal_nodes_the_first_by_name_is_told_however_they_are_listed() -> None:
+    nodes = [node(name, cpu="8") for name in ("n3", "n1", "n2")]
+    assert "the largest node, n1, has 8 cpu" in misfit(open_session(nodes, gang("p", cpu="9")))[1]
+    busy = [pod(f"v{index}", cpu="5", on=f"n{index}") for index in (1, 2, 3)]
+    assert "the emptiest node, n1, has 3 cpu free" in misfit(open_session(nodes, busy, gang("p", cpu="4")))[1]
+
+
 def test_a_cluster_without_nodes_says_so() -> None:
     assert misfit(open_session(gang("p", cpu="4"))) == (
         Reason.NODES_REFUSE,
