@@ -14,6 +14,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "run": ("volcano_py.cli.run", "run", "Run the scheduler daemon."),
     "up": ("volcano_py.cli.up", "up", "Try everything on a local control plane."),
     "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
+    "queue": ("volcano_py.cli.queue", "queue", "Draw the tree of queues with what each holds and may have."),
     "config": ("volcano_py.cli.config", "config", "Check and explain a volcano-scheduler.conf."),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),

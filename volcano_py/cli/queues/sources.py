@@ -1,0 +1,95 @@
+"""Where the queues come from: manifests through a simulation, or a live cluster through one look at it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+
+from volcano_py.api.effects import Effect
+from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
+from volcano_py.cli.configuration import load_configuration
+from volcano_py.cli.manifests import read_documents
+from volcano_py.cli.queues.standing import Standing, standings
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import ApiError
+from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap
+from volcano_py.cluster.manifests import ManifestError, Stored, stored
+from volcano_py.config import (
+    SchedulerConfiguration,
+    default_configuration_text,
+    format_problems,
+    parse_configuration,
+)
+from volcano_py.framework.registry import Registry
+from volcano_py.operator.generated_group import GroupRules
+from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.simulation import Simulation
+from volcano_py.state.cluster_state import ClusterState
+
+
+def of_manifests(filenames: Iterable[Path], conf: Path | None, rules: GroupRules) -> list[Standing]:
+    """As they stand once the scheduler has placed what it can."""
+    registry = builtin_registry().with_installed()
+    configuration = load_configuration(conf, registry)
+    try:
+        items = stored(read_documents(filenames))
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+    # Logs of parts that are not told where to go would get between the output's lines.
+    with redirect_stdout(sys.stderr):
+        result = Simulation(items, configuration, registry, rules=rules).run()
+    return standings(result.reports[-1].queues, configuration)
+
+
+async def of_cluster(
+    kubeconfig: Path | None, context: str | None, conf: Path | None, namespace: str, rules: GroupRules
+) -> list[Standing]:
+    """As they stand now: the scheduler's own books, opened over what the API server lists. Nothing is written."""
+    registry = builtin_registry().with_installed()
+    async with await KubernetesClient.connect(kubeconfig, context) as client:
+        if conf is not None:
+            configuration = load_configuration(conf, registry)
+        else:
+            configuration = await _configuration_of(client, namespace, registry)
+        items: list[Stored] = []
+        for kind in (NODE, QUEUE, POD_GROUP, POD):
+            items.extend((kind.name, obj) for obj in await client.list(kind.path, kind.type))
+    state = ClusterState(scheduler_names=rules.scheduler_names, default_queue=rules.default_queue)
+    with redirect_stdout(sys.stderr):
+        for name, obj in items:
+            state.upsert(name, obj)
+        report = Scheduler(registry, _carry_out_nothing).run_cycle(
+            state.snapshot(time.time()), configuration, decide=False
+        )
+    return standings(report.queues, configuration)
+
+
+async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
+    """That of the scheduler's ConfigMap; the built-in one, with a word, when it is not to be had."""
+    source = f"ConfigMap {namespace}/{CONFIG_MAP}"
+    try:
+        found = await client.read(f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}", ConfigMap)
+        text = found.data.get(CONFIG_KEY)
+        why = f"{source} has no {CONFIG_KEY}"
+    except ApiError as error:
+        text, why = None, f"{source} cannot be read: {error}"
+    if text is not None:
+        parsed = parse_configuration(text, registry.catalogue(), source=source)
+        if parsed.config is not None:
+            return parsed.config
+        why = f"the configuration is invalid:\n{format_problems(parsed.errors, text, source=source)}"
+    click.echo(
+        f"{why}\nThe queues are shown by the built-in configuration; name another with --scheduler-conf.", err=True
+    )
+    built_in = parse_configuration(default_configuration_text(), registry.catalogue()).config
+    assert built_in is not None, "the built-in configuration is valid"
+    return built_in
+
+
+def _carry_out_nothing(effects: Sequence[Effect]) -> None:
+    """Looking changes nothing."""

@@ -1,0 +1,113 @@
+"""How the queues of one cycle stand, in the order in which a tree of them is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.api.report import Amounts, QueueReport
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.state.axis import canonical
+from volcano_py.state.queue_tree import QueueTree, lay
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One queue.
+
+    Attributes:
+        parent: the queue above; "" for root, and for a queue without a place in the tree.
+        depth: how many queues are above it.
+        problem: why it has no place in the tree, if so.
+    """
+
+    report: QueueReport
+    parent: str = ""
+    depth: int = 0
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.report.name
+
+    @property
+    def pending(self) -> Amounts:
+        """What is asked for and not held."""
+        held, wanted = self.report.allocated, self.report.request
+        return {name: units - held.get(name, 0) for name, units in wanted.items() if units > held.get(name, 0)}
+
+    def as_json(self) -> dict[str, Any]:
+        """Amounts are Kubernetes quantities."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "parent": self.parent,
+            "depth": self.depth,
+            "state": self.report.state,
+            "weight": self.report.weight,
+            "share": self.report.share,
+        }
+        for key, amounts in _AMOUNTS.items():
+            found[key] = {name: canonical(name, units) for name, units in amounts(self).items()}
+        found["podGroups"] = dict(self.report.pod_groups)
+        if self.problem:
+            found["problem"] = self.problem
+        return found
+
+
+_AMOUNTS: Final[Mapping[str, Callable[[Standing], Amounts]]] = {
+    "allocated": lambda standing: standing.report.allocated,
+    "pending": lambda standing: standing.pending,
+    "inqueue": lambda standing: standing.report.inqueue,
+    "guarantee": lambda standing: standing.report.guarantee,
+    "deserved": lambda standing: standing.report.deserved,
+    "capability": lambda standing: standing.report.capability,
+    "realCapability": lambda standing: standing.report.real_capability,
+}
+
+
+def standings(reports: Mapping[str, QueueReport], configuration: SchedulerConfiguration) -> list[Standing]:
+    """Root, then each queue below the one above it, by name; queues without a place in the tree come last.
+
+    `reports` are those of a cycle with this configuration.
+    """
+    tree = lay({name: report.parent for name, report in reports.items()})
+    known = {ROOT_QUEUE: QueueReport(ROOT_QUEUE), **reports}
+    if not _adds_up(configuration):
+        known = _added_up(known, tree)
+    placed = [Standing(known[name], tree.parents.get(name, ""), depth) for name, depth in _walk(tree)]
+    outside = (Standing(known[name], problem=tree.faults[name].problem(name)) for name in sorted(tree.faults))
+    return [*placed, *outside]
+
+
+def _walk(tree: QueueTree) -> Iterator[tuple[str, int]]:
+    """Each queue after the one above it and before its next sibling, with its depth."""
+    waiting = [(ROOT_QUEUE, 0)]
+    while waiting:
+        name, depth = waiting.pop()
+        yield name, depth
+        waiting.extend((child, depth + 1) for child in reversed(tree.children.get(name, ())))
+
+
+def _adds_up(configuration: SchedulerConfiguration) -> bool:
+    """Whether what a queue holds counts for the queues above it in the reports already."""
+    return any(entry.name == "capacity" and entry.flags.hierarchy for entry in configuration.plugins())
+
+
+def _added_up(reports: dict[str, QueueReport], tree: QueueTree) -> dict[str, QueueReport]:
+    """With what queues hold and ask for added to all queues above them."""
+    for name in reversed(tree.order[1:]):
+        parent, child = reports[tree.parents[name]], reports[name]
+        reports[parent.name] = replace(
+            parent,
+            allocated=_sum(parent.allocated, child.allocated),
+            # Nothing but what is held is said of the requests of queues that no plugin looks at.
+            request=_sum(parent.request or parent.allocated, child.request or child.allocated),
+            inqueue=_sum(parent.inqueue, child.inqueue),
+        )
+    return reports
+
+
+def _sum(amounts: Amounts, more: Amounts) -> Amounts:
+    return {name: amounts.get(name, 0) + more.get(name, 0) for name in {**amounts, **more}}
