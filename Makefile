@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports unit e2e e2e-kind bench clean
+.PHONY: help run test test-fast lint types imports unit e2e e2e-kind soak bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that 
 
 e2e-kind: $(INSTALLED_DEV) ## Build the image and run the end-to-end tests on a kind cluster (needs docker and kind)
 	PYTHON=$(CURDIR)/$(BIN)/python e2e/kind/run.sh $(ARGS)
+
+soak: $(INSTALLED_DEV) ## Inject 1,000 faults and watch the memory through ten minutes of churn (half an hour)
+	$(BIN)/python -m pytest e2e/faults --soak $(ARGS)
 
 bench: $(INSTALLED) ## Measure (ARGS: see volcano-py bench --help)
 	@$(BIN)/volcano-py bench $(ARGS)

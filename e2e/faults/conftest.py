@@ -20,14 +20,27 @@ from volcano_py.local.ports import LOOPBACK
 
 Table = dict[str, Counter[tuple[str, str]]]
 _TABLES = pytest.StashKey[Table]()
+_FIGURES = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--soak` is known when this directory is named on the command line."""
     parser.addoption(
-        "--soak", action="store_true", help="fault suite: 1,000 faults and ten minutes of churn, with a look at memory"
+        "--soak",
+        action="store_true",
+        help="fault suite: 1,000 faults, and ten minutes of churn under the eye on memory",
     )
     parser.addoption("--fault-seed", type=int, default=1, help="fault suite: seed of faults, churn and crashes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes many minutes is run by hand."""
+    if getattr(config.option, "soak", False):
+        return
+    by_hand = [item for item in items if item.get_closest_marker("soak")]
+    if by_hand:
+        config.hook.pytest_deselected(items=by_hand)
+        items[:] = [item for item in items if item not in by_hand]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -38,6 +51,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section(f"{injected.total()} faults in {test}", sep="-")
         for (group, fault), count in sorted(injected.items()):
             terminalreporter.write_line(f"{count:6d}  {group:14s} {fault}")
+    for figure in config.stash.get(_FIGURES, []):
+        terminalreporter.write_line(figure)
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,13 @@ async def installed(cluster: Cluster) -> AsyncIterator[Cluster]:
     async with deployment_at_rest(cluster):
         await install(cluster)
         yield cluster
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Print a line after all tests."""
+    figures = request.config.stash.setdefault(_FIGURES, [])
+    return lambda line: figures.append(f"{request.node.name}: {line}")
 
 
 @pytest.fixture

@@ -40,8 +40,16 @@ class MemoryLog:
 
     def growth_per_minute(self, *, after: float) -> float:
         """Bytes a minute by the line that fits best, leaving out the first `after` seconds (warming up)."""
-        start = self.samples[0][0] + after
-        kept = [(moment, size) for moment, size in self.samples if moment >= start]
+        kept = self._from(after)
         moments, sizes = np.array(kept, dtype=np.float64).T
         slope, _ = np.polyfit(moments - moments[0], sizes, 1)
         return float(slope * 60)
+
+    def warm(self, *, after: float) -> tuple[int, int]:
+        """Bytes after so many seconds, and at the end."""
+        kept = self._from(after)
+        return kept[0][1], kept[-1][1]
+
+    def _from(self, after: float) -> list[tuple[float, int]]:
+        start = self.samples[0][0] + after
+        return [(moment, size) for moment, size in self.samples if moment >= start]

@@ -1,0 +1,63 @@
+"""Ten minutes of churn and faults: the daemon must not need more memory at their end than when it was warm."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.conftest import Scale
+from e2e.faults.keeper import in_background
+from e2e.faults.memory import MemoryLog
+from e2e.faults.plans import Seeded
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import queue
+
+SECONDS = 600.0
+WARM_AFTER = 180.0
+"""Until all code has been run, all caches are in use, and the population has reached its size."""
+MOST_GROWTH = 512 * 1024
+"""Bytes a minute. Kubernetes lets the daemon live for weeks: 512 KiB a minute would be 5 GB in one."""
+
+MIB = 1024**2
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(SECONDS + 300)
+async def test_memory_does_not_grow_with_what_has_happened(
+    scale: Scale,
+    cluster: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    create_queues: Callable[..., Awaitable[None]],
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    tell: Callable[[str], None],
+) -> None:
+    """One process from the beginning to the end, without a Lease that it could lose."""
+    pool = await simulated_nodes(6, cpu=str(NODE_CPUS))
+    queues = (f"{namespace.name}-red", f"{namespace.name}-blue")
+    await create_queues(*map(queue, queues))
+    daemon = await start_daemon("--leader-elect=false", "--resync-period=60s", server=proxy.url)
+    memory, churn = MemoryLog(lambda: daemon.process.pid), Churn(namespace, pool, queues, scale.seed)
+    async with AsyncExitStack() as stack:
+        await in_background(stack, memory.run())
+        await in_background(stack, churn.run())
+        proxy.plan = Seeded(scale.seed)
+        await asyncio.sleep(SECONDS)
+
+    growth = memory.growth_per_minute(after=WARM_AFTER)
+    first, last = memory.warm(after=WARM_AFTER)
+    tell(
+        f"{proxy.faults} faults and {churn.changes} changes in {SECONDS / 60:g} minutes; resident memory "
+        f"{first / MIB:.1f} MiB after {WARM_AFTER / 60:g} minutes, {last / MIB:.1f} MiB at the end: "
+        f"{growth / 1024:+.0f} KiB a minute"
+    )
+    assert daemon.process.running
+    assert growth < MOST_GROWTH
