@@ -31,7 +31,8 @@ tiers:
     "fairness alone": """
 actions: "enqueue, allocate, preempt"
 tiers:
-- plugins: [{name: priority, enablePreemptable: false}, {name: drf}, {name: predicates}, {name: binpack}]
+- plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: drf}, {name: predicates}, {name: binpack}]
 """,
 }
 
