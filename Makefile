@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports unit e2e e2e-kind soak bench clean
+.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,10 @@ unit: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest tests --numprocesses=auto $(ARGS)
 
 e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that cluster instead of our own control plane)
-	$(BIN)/python -m pytest e2e $(ARGS)
+	$(BIN)/python -m pytest e2e --ignore=e2e/faults $(ARGS)
+
+faults: $(INSTALLED_DEV) ## Inject faults between the daemon and the API server, and look what is lost
+	$(BIN)/python -m pytest e2e/faults $(ARGS)
 
 e2e-kind: $(INSTALLED_DEV) ## Build the image and run the end-to-end tests on a kind cluster (needs docker and kind)
 	PYTHON=$(CURDIR)/$(BIN)/python e2e/kind/run.sh $(ARGS)
