@@ -82,6 +82,7 @@ def tree(
     if output == "table":
         from volcano_py.cli.queues.drawing import drawing
 
-        console().print(drawing(found))
+        out = console()
+        out.print(drawing(found, out.width))
     else:
         print_data({"queues": [standing.as_json() for standing in found]}, output)

@@ -80,16 +80,16 @@ def shown(files: Path, **more: Any) -> dict[str, dict[str, Any]]:
 def test_the_tree_with_a_line_for_each_resource_and_bars(files: Path) -> None:
     """a1 holds 8 of the 10 cpus that it may have, 6 of them beyond what it deserves."""
     lines = run(files).stdout.splitlines()
-    columns = [[line[:18].rstrip(), *line[18:].split()] for line in lines[:8]]
+    columns = [[line[:17].rstrip(), *line[17:].split()] for line in lines[:8]]
     assert columns == [
-        ["Queue", "Weight", "Share", "Resource", "Allocated", "Pending", "Guarantee", "Deserved", "Capability"],
-        ["root", "1", "0.50", "cpu", "████████░░░░░░░░", "8", "4", "4", "16", "16"],
-        ["", "memory", "█░░░░░░░░░░░░░░░", "2Gi", "1Gi", "-", "-", "64Gi"],
-        ["", "example.com/chip", "░░░░░░░░░░░░░░░░", "0", "-", "-", "-", "4"],
-        ["├── a", "1", "1.00", "cpu", "█████████████░░░", "8", "4", "-", "8", "10"],
-        ["│", "memory", "█░░░░░░░░░░░░░░░", "2Gi", "1Gi", "-", "-", "64Gi"],
-        ["│", "example.com/chip", "░░░░░░░░░░░░░░░░", "0", "-", "-", "-", "4"],
-        ["│   ├── a1", "1", "4.00", "cpu", "███▓▓▓▓▓▓▓▓▓▓░░░", "8", "4", "-", "2", "10"],
+        ["Queue", "Weight", "Share", "Allocated", "Pending", "Guarantee", "Deserved", "Capability"],
+        ["root", "1", "0.50", "cpu", "██████████░░░░░░░░░░", "8", "4", "4", "16", "16"],
+        ["", "memory", "█░░░░░░░░░░░░░░░░░░░", "2Gi", "1Gi", "-", "-", "64Gi"],
+        ["", "example.com/chip", "░░░░░░░░░░░░░░░░░░░░", "0", "-", "-", "-", "4"],
+        ["├── a", "1", "1.00", "cpu", "████████████████░░░░", "8", "4", "-", "8", "10"],
+        ["│", "memory", "█░░░░░░░░░░░░░░░░░░░", "2Gi", "1Gi", "-", "-", "64Gi"],
+        ["│", "example.com/chip", "░░░░░░░░░░░░░░░░░░░░", "0", "-", "-", "-", "4"],
+        ["│   ├── a1", "1", "4.00", "cpu", "████▓▓▓▓▓▓▓▓▓▓▓▓░░░░", "8", "4", "-", "2", "10"],
     ]
     assert len({len(line) for line in lines[:8]}) == 1, "the columns are one below the other"
     assert lines[-1] == "█ allocated  ▓ beyond deserved  ░ left of what the queue may have"
@@ -97,6 +97,20 @@ def test_the_tree_with_a_line_for_each_resource_and_bars(files: Path) -> None:
         "root", "a", "a1", "a2", "b", "default", "lost",
     ]  # fmt: skip
     assert any(line.startswith("│   └── a2 Closed ") for line in lines)
+
+
+def test_weights_and_guarantees_that_tell_nothing_are_left_out_and_bars_fit_the_console() -> None:
+    parsed = parse_configuration(CAPACITY, builtin_registry().catalogue()).config
+    assert parsed is not None
+    report = QueueReport("a", allocated={"cpu": 3000}, deserved={"cpu": 2000}, real_capability={"cpu": 4000})
+    found = standings({"a": report}, parsed)
+    for width, bar in ((69, "████▓▓░░"), (100, "██████████▓▓▓▓▓░░░░░"), (10, "███▓░░")):
+        console = Console(file=StringIO(), width=200)
+        console.print(drawing(found, width))
+        assert isinstance(console.file, StringIO)
+        lines = console.file.getvalue().splitlines()
+        assert lines[0].split() == ["Queue", "Share", "Allocated", "Pending", "Deserved", "Capability"]
+        assert lines[2].split() == ["└──", "a", "0.00", "cpu", bar, "3", "-", "2", "-"]
 
 
 def test_json_has_every_queue_below_the_one_above_it(files: Path) -> None:
@@ -222,7 +236,7 @@ def test_a_chain_of_queues_may_be_long() -> None:
     assert [each.depth for each in found] == list(range(1501))
     assert found[0].report == QueueReport("root"), "made up, as nobody has told of it"
     console = Console(file=StringIO(), width=1_000)
-    console.print(drawing(found[:200]))
+    console.print(drawing(found[:200], console.width))
     assert isinstance(console.file, StringIO)
     assert "└── q198 " in console.file.getvalue()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -10,52 +11,101 @@ from rich.text import Text
 from rich.tree import Tree
 
 from volcano_py.api.explain import numbers
+from volcano_py.api.report import Amounts
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.queues.standing import Standing
 
-_BAR: Final = 16  # characters
+_SHORTEST_BAR, _LONGEST_BAR = 6, 20  # characters
 _GUIDE: Final = 4  # characters that a level is indented by
 _FIRST: Final = ("cpu", "memory")
 _MOST_RESOURCES: Final = 6
 _GAP: Final = "  "
 _WITHIN, _BEYOND, _FREE = "█", "▓", "░"
 _LEGEND: Final = f"{_WITHIN} allocated  {_BEYOND} beyond deserved  {_FREE} left of what the queue may have"
-_HEADINGS: Final = ("Weight", "Share", "Resource", "", "Allocated", "Pending", "Guarantee", "Deserved", "Capability")
-_LEFT: Final = frozenset({"Resource", ""})
+_OUTSIDE: Final = "Without a place in the tree, so that their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
-Cell = tuple[str, str]
-"""Text and style."""
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One resource of one queue; an amount of None is not set."""
+
+    resource: str
+    weight: int
+    share: float
+    held: int
+    pending: int
+    guarantee: int
+    deserved: int | None
+    capability: int | None
+    limit: int | None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Held, pending, guarantee, deserved and capability; `-` for what is not set."""
+        pending = self.pending or None
+        amounts = (self.held, pending, self.guarantee or None, self.deserved, self.capability)
+        told = numbers(self.resource, *(units or 0 for units in amounts))
+        return tuple("-" if units is None else text for text, units in zip(told, amounts, strict=True))
 
 
-def drawing(standings: Sequence[Standing]) -> RenderableType:
-    """Headings, the tree, the queues that have no place in it, and what the bars mean."""
-    resources = _resources(standings)
-    lines = [_lines(standing, resources) for standing in standings]
-    widths = [max(len(cell[0]) for column in lines for cell in _column(column, at)) for at in range(len(_HEADINGS))]
-    widths = [max(width, len(heading)) for width, heading in zip(widths, _HEADINGS, strict=True)]
-    name_width = max(len(_title(standing).plain) + _GUIDE * standing.depth for standing in standings)
-    head = Text("Queue".ljust(name_width), "dim")
-    head.append(_row([(heading, "dim") for heading in _HEADINGS], widths))
-    drawn: list[RenderableType] = [head]
-    open_nodes: list[Tree] = []
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    cells: tuple[tuple[Text, ...], ...]
+    """Of each queue, one for each of its lines."""
+    is_text: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(len(self.heading), *(len(cell) for queue in self.cells for cell in queue))
+
+    def cell(self, queue: int, line: int) -> Text:
+        return self._padded(self.cells[queue][line])
+
+    def head(self) -> Text:
+        return self._padded(Text(self.heading, "dim"))
+
+    def _padded(self, text: Text) -> Text:
+        padded, room = text.copy(), self.width - len(text)
+        padded.pad_right(room) if self.is_text else padded.pad_left(room)
+        return padded
+
+
+def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
+    """Headings, the tree, the queues that have no place in it, and what the bars mean, in so many characters."""
+    lines = [_lines(standing, _resources(standings)) for standing in standings]
+    titles = [_title(standing) for standing in standings]
+    title_width = max(len(title) + _GUIDE * each.depth for title, each in zip(titles, standings, strict=True))
+    columns = _columns(lines)
+    taken = title_width + sum(len(_GAP) + column.width for column in columns)
+    bar = max(_SHORTEST_BAR, min(width - taken - len(_GAP), _LONGEST_BAR))
+    at = next(at for at, column in enumerate(columns) if column.heading == "Allocated")
+    columns.insert(at, _Column("", tuple(tuple(_bar(line, bar) for line in queue) for queue in lines), is_text=True))
+    drawn: list[RenderableType] = [_joined(Text("Queue".ljust(title_width), "dim"), [each.head() for each in columns])]
+    branch: list[Tree] = []
     outside = next((standing for standing in standings if standing.problem), None)
-    for standing, rows in zip(standings, lines, strict=True):
-        label = _label(standing, rows, widths, name_width - _GUIDE * standing.depth)
+    for number, standing in enumerate(standings):
+        room = title_width - _GUIDE * standing.depth
+        label = _label(
+            titles[number], room, [[each.cell(number, line) for each in columns] for line in range(len(lines[number]))]
+        )
+        if standing.problem:
+            label.append(f"\n  {plain(standing.problem)}", "red")
         if standing is outside:
-            drawn.append(Text("Without a place in the tree, so that their jobs wait:", "red"))
+            drawn.append(Text(_OUTSIDE, "red"))
         if standing.depth == 0:
-            open_nodes = [Tree(label, guide_style="dim")]
-            drawn.append(open_nodes[0])
+            branch = [Tree(label, guide_style="dim")]
+            drawn.append(branch[0])
         else:
-            del open_nodes[standing.depth :]
-            open_nodes.append(open_nodes[-1].add(label))
+            del branch[standing.depth :]
+            branch.append(branch[-1].add(label))
     return Group(*drawn, Text(_LEGEND, "dim"))
 
 
 def _resources(standings: Sequence[Standing]) -> list[str]:
-    """cpu, memory and devices that somebody holds, wants or is entitled to; places for pods are no queue's business."""
-    found: set[str] = set(_FIRST)
+    """cpu, and what somebody holds, wants or is entitled to; places for pods are no queue's business."""
+    found: set[str] = {"cpu"}
     for standing in standings:
         report = standing.report
         for amounts in (report.allocated, report.request, report.deserved, report.guarantee):
@@ -64,17 +114,67 @@ def _resources(standings: Sequence[Standing]) -> list[str]:
     return ordered[:_MOST_RESOURCES]
 
 
-def _label(standing: Standing, rows: list[list[Cell]], widths: list[int], width: int) -> Text:
-    """The queue's name beside its first line, room beside the others, and its problem below."""
-    label = Text(no_wrap=True, overflow="ignore")
-    for number, row in enumerate(rows):
-        title = _title(standing) if number == 0 else Text()
-        title.pad_right(width - len(title.plain))
-        label.append(title if number == 0 else Text("\n").append(title))
-        label.append(_row(row, widths))
-    if standing.problem:
-        label.append(f"\n  {plain(standing.problem)}", "red")
-    return label
+def _lines(standing: Standing, resources: Sequence[str]) -> list[_Line]:
+    report = standing.report
+
+    def units(amounts: Amounts, resource: str) -> int:
+        return amounts.get(resource, 0)
+
+    return [
+        _Line(
+            resource=resource,
+            weight=report.weight,
+            share=report.share,
+            held=units(report.allocated, resource),
+            pending=units(standing.pending, resource),
+            guarantee=units(report.guarantee, resource),
+            deserved=report.deserved.get(resource),
+            capability=report.capability.get(resource),
+            limit=report.real_capability.get(resource, report.capability.get(resource)),
+        )
+        for resource in resources
+    ]
+
+
+def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
+    """All but the bars. Weights and guarantees are left out where there is nothing to tell."""
+    every = [line for queue in lines for line in queue]
+    columns = []
+    if any(line.weight != 1 for line in every):
+        columns.append(_Column("Weight", tuple(_once(Text(str(queue[0].weight)), queue) for queue in lines)))
+    shares = (Text(f"{queue[0].share:.2f}", "yellow" if queue[0].share > 1 else "") for queue in lines)
+    columns.append(_Column("Share", tuple(_once(share, queue) for share, queue in zip(shares, lines, strict=True))))
+    columns.append(
+        _Column("", tuple(tuple(Text(line.resource, "dim") for line in queue) for queue in lines), is_text=True)
+    )
+    for at, heading in enumerate(("Allocated", "Pending", "Guarantee", "Deserved", "Capability")):
+        if heading != "Guarantee" or any(line.guarantee for line in every):
+            columns.append(_Column(heading, tuple(tuple(_amount(line.texts[at]) for line in queue) for queue in lines)))
+    return columns
+
+
+def _once(text: Text, lines: Sequence[_Line]) -> tuple[Text, ...]:
+    """In the first line of a queue only."""
+    return (text, *(Text() for _ in lines[1:]))
+
+
+def _amount(text: str) -> Text:
+    return Text(text, "dim" if text in ("0", "-") else "")
+
+
+def _bar(line: _Line, width: int) -> Text:
+    """How much of what the queue may have it holds, and how much of that is beyond what it deserves."""
+    scale = max(line.limit or 0, line.held, line.deserved or 0)
+    if not line.held or not scale:
+        return Text(_FREE * width, "dim")
+    filled = max(round(width * line.held / scale), 1)
+    within = filled
+    if line.deserved is not None and line.held > line.deserved:
+        within = min(filled - 1, round(width * line.deserved / scale))
+    is_over = line.limit is not None and line.held > line.limit
+    bar = Text(_WITHIN * within, "red" if is_over else "green")
+    bar.append(_BEYOND * (filled - within), "red" if is_over else "yellow")
+    return bar.append(_FREE * (width - filled), "dim")
 
 
 def _title(standing: Standing) -> Text:
@@ -83,57 +183,18 @@ def _title(standing: Standing) -> Text:
     return title if state == "Open" else title.append(f" {plain(state)}", _STATES.get(state, "red"))
 
 
-def _lines(standing: Standing, resources: Sequence[str]) -> list[list[Cell]]:
-    """The cells of each resource's line; weight and share are in the first."""
-    report = standing.report
-    lines = []
-    for number, resource in enumerate(resources):
-        held, pending, guarantee, deserved, capability = (
-            amounts.get(resource)
-            for amounts in (
-                report.allocated, standing.pending, report.guarantee, report.deserved, report.capability,
-            )
-        )  # fmt: skip
-        limit = report.real_capability.get(resource, capability)
-        texts = numbers(resource, *(units or 0 for units in (held, pending, guarantee, deserved, capability)))
-        shown = [
-            text if units or number == 0 else "-"
-            for number, (text, units) in enumerate(
-                zip(texts, (held, pending, guarantee, deserved, capability), strict=True)
-            )
-        ]
-        lines.append(
-            [
-                (str(report.weight) if number == 0 else "", ""),
-                (f"{report.share:.2f}" if number == 0 else "", "yellow" if report.share > 1 else ""),
-                (resource, "dim"),
-                _bar(held or 0, deserved, limit),
-                *((text, "dim" if text in ("0", "-") else "") for text in shown),
-            ]
-        )
-    return lines
+def _label(title: Text, room: int, lines: Sequence[Sequence[Text]]) -> Text:
+    """The queue's name beside its first line, and as much room beside the others."""
+    label = Text(no_wrap=True, overflow="ellipsis")
+    for number, cells in enumerate(lines):
+        beside = title.copy() if number == 0 else Text()
+        beside.pad_right(room - len(beside))
+        label.append(Text("\n" if number else "").append(_joined(beside, cells)))
+    return label
 
 
-def _bar(held: int, deserved: int | None, limit: int | None) -> Cell:
-    """How much of what the queue may have it holds, and how much of that is beyond what it deserves."""
-    scale = max(limit or 0, held, deserved or 0)
-    if not scale:
-        return _FREE * _BAR, "dim"
-    filled = max(round(_BAR * held / scale), 1 if held else 0)
-    within = filled if deserved is None else min(filled, round(_BAR * deserved / scale))
-    if deserved is not None and held <= deserved:
-        within = filled
-    style = "red" if limit is not None and held > limit else "yellow" if within < filled else "green"
-    return _WITHIN * within + _BEYOND * (filled - within) + _FREE * (_BAR - filled), style
-
-
-def _row(cells: Sequence[Cell], widths: Sequence[int]) -> Text:
-    row = Text()
-    for (text, style), width, heading in zip(cells, widths, _HEADINGS, strict=True):
-        row.append(_GAP)
-        row.append(text.ljust(width) if heading in _LEFT else text.rjust(width), style)
+def _joined(first: Text, cells: Sequence[Text]) -> Text:
+    row = Text(no_wrap=True, overflow="ellipsis").append(first)
+    for cell in cells:
+        row.append(_GAP).append(cell)
     return row
-
-
-def _column(lines: list[list[Cell]], at: int) -> list[Cell]:
-    return [line[at] for line in lines]
