@@ -65,8 +65,8 @@ class _Request:
 class QueueController:
     """A `Sink` for `KINDS`; `run` does the work.
 
-    Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write is tried again
-    before the queue gets a Warning event instead; negative means for ever.
+    Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
+    tried again before the queue gets a Warning event instead; negative means for ever.
     """
 
     def __init__(
@@ -290,7 +290,9 @@ class QueueController:
     def _failed(self, name: str, error: Exception, failures: int) -> bool:
         if not isinstance(error, RequestError):
             log.error("queue cannot be looked at", queue=name, exc_info=error)
-        if self._max_requeues < 0 or failures <= self._max_requeues:
+        # A server that is away is no reason to give up: nothing else would bring the queue back to our attention.
+        is_away = isinstance(error, RequestError) and error.transient
+        if is_away or self._max_requeues < 0 or failures <= self._max_requeues:
             return True
         log.warning("queue cannot be written", queue=name, failures=failures, error=str(error))
         request = self._requests.pop(name, None)

@@ -361,10 +361,20 @@ async def test_a_write_that_keeps_failing_is_given_up_with_a_warning(cluster: Cl
     assert cluster.state("team") == "Open"
 
 
+async def test_a_server_that_is_away_for_long_is_waited_for(cluster: Cluster) -> None:
+    """Nothing else would bring the queue to the controller's attention again."""
+    cluster.queue("team")
+    cluster.api.refuse("PATCH", "team", *[api_error("PATCH", QUEUES, 503, b"")] * 40)
+    async with cluster.running() as controller:
+        controller.request("team", CLOSE, "Command ns/c")
+        await controller.idle()
+    assert cluster.state("team") == "Closed"
+
+
 async def test_with_a_negative_number_it_is_never_given_up(api: Any, events: list[Event]) -> None:
     cluster = Cluster(api, events, max_requeues=-1)
     cluster.queue("team")
-    api.refuse("PATCH", "team", *[api_error("PATCH", QUEUES, 500, b"")] * 40)
+    api.refuse("PATCH", "team", *[api_error("PATCH", QUEUES, 403, b"")] * 40)
     async with cluster.running() as controller:
         controller.request("team", CLOSE, "Command ns/c")
         await controller.idle()
