@@ -71,7 +71,7 @@ def a_group(name: str, minimum: int, queue: str = "default", *, age: int = 0, ph
 
 @dataclass(frozen=True)
 class Job:
-    """A PodGroup and its pods; all pods are alike."""
+    """A PodGroup and its pods, which are alike but for the last `light` ones, which ask for nothing."""
 
     name: str
     pods: int
@@ -81,15 +81,17 @@ class Job:
     zone: str
     age: int
     priority: int
+    light: int = 0
 
     def objects(self) -> list[ApiObject]:
         return [
             a_group(self.name, self.minimum, self.queue, age=self.age),
-            *[
-                a_pod(f"{self.name}-{index}", self.name, self.cpu, age=self.age, zone=self.zone, priority=self.priority)
-                for index in range(self.pods)
-            ],
+            *[self._pod(index, 0 if index >= self.pods - self.light else self.cpu) for index in range(self.pods)],
         ]
+
+    def _pod(self, index: int, cpu: int) -> Pod:
+        name = f"{self.name}-{index}"
+        return a_pod(name, self.name, cpu, age=self.age, zone=self.zone, priority=self.priority)
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def clusters(draw: st.DrawFn, most_jobs: int = 6) -> Cluster:
                 zone=draw(st.sampled_from(["", "", "a", "b"])),
                 age=draw(st.integers(0, 2)),
                 priority=draw(st.integers(0, 1)),
+                light=draw(st.sampled_from([0, 0, 0, 1, 2])),
             )
         )
     running = tuple(

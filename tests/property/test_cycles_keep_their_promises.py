@@ -121,19 +121,18 @@ def test_nobody_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
         if pod.spec.node_name:
             free[pod.spec.node_name][0] -= milli(pod)
             free[pod.spec.node_name][1] -= 1
-    labels = {node.metadata.name: node.metadata.labels["zone"] for node in cluster.nodes}
-    tainted = {node.metadata.name for node in cluster.nodes if node.spec.taints}
-    waiting = {name.partition("/")[2] for name in result.unschedulable}
-    for job in cluster.jobs:
-        if job.minimum > 1 or job.pods < job.minimum:
-            continue
-        if any(name.startswith(f"{job.name}-") for name in waiting):
+    nodes = {node.metadata.name: node for node in cluster.nodes if not node.spec.taints}
+    single = {job.name for job in cluster.jobs if job.minimum <= 1 <= job.pods}
+    for pod in simulation.cluster.objects("Pod", Pod):
+        if pod.metadata.key in result.unschedulable and pod.metadata.name.partition("-")[0] in single:
             roomy = [
                 name
-                for name, (cpu, pods) in free.items()
-                if cpu >= 1000 * job.cpu and pods > 0 and name not in tainted and job.zone in ("", labels[name])
+                for name, node in nodes.items()
+                if free[name][0] >= milli(pod)
+                and free[name][1] > 0
+                and pod.spec.node_selector.items() <= node.metadata.labels.items()
             ]
-            assert not roomy, f"{job.name} waits while {roomy} have room"
+            assert not roomy, f"{pod.metadata.name} waits while {roomy} have room"
 
 
 def image(result: SimulationResult) -> dict[str, Any]:
