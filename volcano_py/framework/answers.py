@@ -13,7 +13,7 @@ from volcano_py.framework.votes import Room, reject
 from volcano_py.state.task_class import Refusal
 
 PLUGIN_ERROR_CODE: Final = 1
-"""Id of the refusal «a plugin failed»; the session registers it first."""
+"""Code of the refusal «a plugin failed», see refusals.py."""
 
 
 class _NoKey:

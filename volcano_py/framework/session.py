@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from volcano_py.api.effects import Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.answers import PLUGIN_ERROR_CODE
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement, Task
 from volcano_py.framework.placement import Placer
+from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.reservations import Reservations
 from volcano_py.framework.statement import Statement
@@ -72,9 +72,7 @@ class Session:
         """Task row → node row on which pods were evicted for it in this cycle."""
         self.reservations = Reservations(self)
         self._paths: dict[str, tuple[str, ...]] | None = None
-        self._refusals: list[Refusal | None] = [None]
-        self._resolvable: list[bool] = [True]
-        self._refusal_ids: dict[tuple[Refusal, bool], int] = {}
+        self._refusals = Refusals()
         self._statements: list[Statement] = []
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
@@ -83,8 +81,6 @@ class Session:
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
         self.dispatch = Dispatch(configuration, registry)
-        failed = self.refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log", resolvable=False)
-        assert failed == PLUGIN_ERROR_CODE
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
         self.open_seconds = self.dispatch.life("on_session_open", self)
         self.placer = Placer(self, tie_rank)
@@ -197,26 +193,15 @@ class Session:
 
     def refusal(self, reason: Reason, message: str, *, resolvable: bool = True) -> int:
         """The id of a refusal, for arrays of codes. Not `resolvable`: the node says no whoever is evicted from it."""
-        refusal = Refusal(reason, message)
-        found = self._refusal_ids.get((refusal, resolvable))
-        if found is None:
-            found = self._refusal_ids[refusal, resolvable] = len(self._refusals)
-            self._refusals.append(refusal)
-            self._resolvable.append(resolvable)
-        return found
+        return self._refusals.code(Refusal(reason, message), resolvable=resolvable)
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the node says yes, or might once pods are evicted from it."""
-        known = (codes >= 0) & (codes < len(self._resolvable))
-        return np.array(self._resolvable, dtype=np.bool_)[np.where(known, codes, PLUGIN_ERROR_CODE)]
+        return self._refusals.resolvable(codes)
 
     def refusal_of(self, code: int) -> Refusal:
         """The refusal of a code; one that nobody has registered is a plugin's mistake."""
-        known = self._refusals[code] if 0 <= code < len(self._refusals) else None
-        if known is None:
-            known = self._refusals[PLUGIN_ERROR_CODE]
-            assert known is not None, "registered when the session opened"
-        return known
+        return self._refusals.of(code)
 
     def note(self, job: Job, refusal: Refusal) -> None:
         """Remember why the job was passed over; what must be mended first is kept."""

@@ -1,0 +1,42 @@
+"""Refusals as small integers, so that an answer for thousands of nodes is an array of codes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.answers import PLUGIN_ERROR_CODE
+from volcano_py.framework.views import Codes
+from volcano_py.state.task_class import Refusal
+
+_PLUGIN_ERROR: Final = Refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log")
+
+
+class Refusals:
+    """The refusals of one session by code. 0 is none; a code that nobody registered is a plugin's mistake."""
+
+    def __init__(self) -> None:
+        self._known: list[Refusal] = [_PLUGIN_ERROR] * (PLUGIN_ERROR_CODE + 1)
+        self._resolvable: list[bool] = [True, False]
+        self._codes: dict[tuple[Refusal, bool], int] = {(_PLUGIN_ERROR, False): PLUGIN_ERROR_CODE}
+
+    def code(self, refusal: Refusal, *, resolvable: bool) -> int:
+        """The code of a refusal, made at its first mention."""
+        found = self._codes.get((refusal, resolvable))
+        if found is None:
+            found = self._codes[refusal, resolvable] = len(self._known)
+            self._known.append(refusal)
+            self._resolvable.append(resolvable)
+        return found
+
+    def of(self, code: int) -> Refusal:
+        """The refusal of a code other than 0."""
+        return self._known[code] if 0 < code < len(self._known) else _PLUGIN_ERROR
+
+    def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
+        """[K] where the node says yes, or might once pods are evicted from it."""
+        known = (codes >= 0) & (codes < len(self._resolvable))
+        return np.array(self._resolvable, dtype=np.bool_)[np.where(known, codes, PLUGIN_ERROR_CODE)]
