@@ -9,10 +9,12 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from e2e.harness.waiting import eventually
 from volcano_py.local.client import APIClient
 from volcano_py.local.controlplane import ControlPlane
 
@@ -83,9 +85,11 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
             said += line
         async with APIClient(kubeconfig) as client:
             nodes = (await client.get("/api/v1/nodes"))["items"]
-            queues = (await client.get("/apis/scheduling.volcano.sh/v1beta1/queues"))["items"]
-        assert len(nodes) == 1
-        assert {"default", "root"} <= {queue["metadata"]["name"] for queue in queues}
+            assert len(nodes) == 1
+            # The daemon makes them as soon as it leads, which nobody waits for who brings nothing to schedule.
+            await eventually(
+                "the queues default and root", partial(_has_queues, client, {"default", "root"}), seconds=30
+            )
         assert control_plane.server.encode() not in kubeconfig.read_bytes()
         process.send_signal(signal.SIGINT)
         rest, _ = await process.communicate()
@@ -111,6 +115,11 @@ async def test_a_daemon_that_dies_ends_it_with_the_end_of_its_log(tmp_path: Path
     assert re.search(r"Error: volcano-py stopped unexpectedly; it was ended by SIGKILL", said), said
     assert re.search(r"end of volcano-py's log ---\n(.*\n)*\d\d:\d\d:\d\d info leading ", said), said
     assert left_running(tmp_path) == []
+
+
+async def _has_queues(client: APIClient, names: set[str]) -> None:
+    queues = (await client.get("/apis/scheduling.volcano.sh/v1beta1/queues"))["items"]
+    assert names <= {queue["metadata"]["name"] for queue in queues}
 
 
 def _daemon(directory: Path) -> int:
