@@ -52,10 +52,13 @@ class Scheduler:
     `seed` makes the random order among equal nodes; None takes the first by name, as simulations do.
     """
 
-    def __init__(self, registry: Registry, emit: Emit, *, seed: int | None = None) -> None:
+    def __init__(
+        self, registry: Registry, emit: Emit, *, seed: int | None = None, report_job_shares: bool = False
+    ) -> None:
         self.registry = registry
         self._emit = emit
         self._seed = seed
+        self._report_job_shares = report_job_shares
         self._node_index: NodeIndex | None = None
         self._cycles = 0
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
@@ -107,6 +110,8 @@ class Scheduler:
             actions=action_seconds,
             plugins_open=ssn.open_seconds,
             plugins_close=close_seconds,
+            predicate_seconds=tuple(ssn.placer.stages.predicate),
+            scoring_seconds=tuple(ssn.placer.stages.scoring),
             nodes=int(ssn.ledger.nodes.present.sum()),
             tasks=int((tasks.status != TaskStatus.FREE).sum()),
             jobs=int(ssn.ledger.jobs.known.sum()),
@@ -114,6 +119,8 @@ class Scheduler:
             evictions=tally.evictions,
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
+            namespaces=_told_by_all(ssn, "describe_namespaces"),
+            job_shares=_told_by_all(ssn, "describe_jobs") if self._report_job_shares else {},
             pending=self._pending,
             unschedulable_tasks=sum(job.pending for job in self._pending),
             plugin_errors=dict(ssn.dispatch.failures.counts),
@@ -146,6 +153,14 @@ class Scheduler:
 def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
     """[N] a random rank for each node, the same for the same seed."""
     return np.random.default_rng(seed).permutation(size)
+
+
+def _told_by_all(ssn: Session, question: str) -> dict[str, Any]:
+    """What the plugins answer together; the first to name something is believed."""
+    told: dict[str, Any] = {}
+    for plugin in reversed(ssn.dispatch.plugins):
+        told |= ssn.dispatch.guard(plugin, question, getattr(plugin, question), otherwise={})
+    return told
 
 
 def _pipelined(ssn: Session) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from volcano_py.api.reasons import Reason
 
@@ -33,6 +34,19 @@ class QueueReport:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceShare:
+    """What a namespace holds of the cluster."""
+
+    share: float
+    """The largest part it holds of any resource."""
+    weight: float = 1.0
+
+    @property
+    def weighted(self) -> float:
+        return self.share / self.weight if self.weight > 0 else inf
+
+
+@dataclass(frozen=True, slots=True)
 class PendingJob:
     """A PodGroup that does not run, and the one reason told for it."""
 
@@ -57,6 +71,10 @@ class CycleReport:
     actions: Mapping[str, float] = field(default_factory=dict)
     plugins_open: Mapping[str, float] = field(default_factory=dict)
     plugins_close: Mapping[str, float] = field(default_factory=dict)
+    predicate_seconds: tuple[float, ...] = ()
+    """Of each look of a class of pods at all nodes: what the predicates took."""
+    scoring_seconds: tuple[float, ...] = ()
+    """The same for the scores."""
     nodes: int = 0
     tasks: int = 0
     jobs: int = 0
@@ -64,6 +82,9 @@ class CycleReport:
     evictions: int = 0
     pipelined: int = 0
     queues: Mapping[str, QueueReport] = field(default_factory=dict)
+    namespaces: Mapping[str, NamespaceShare] = field(default_factory=dict)
+    job_shares: Mapping[str, float] = field(default_factory=dict)
+    """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
     plugin_errors: Mapping[str, int] = field(default_factory=dict)

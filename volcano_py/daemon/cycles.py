@@ -71,6 +71,7 @@ class CycleLoop:
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         rhythm: Rhythm | None = None,
         seed: int | None = None,
+        report_job_shares: bool = False,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._state = state
@@ -80,7 +81,12 @@ class CycleLoop:
         self._on_report, self._on_binds = on_report, on_binds
         self._rhythm = rhythm or Rhythm()
         self._clock = clock
-        self._scheduler = Scheduler(registry, self._emit, seed=seed if seed is not None else time.time_ns() % 2**32)
+        self._scheduler = Scheduler(
+            registry,
+            self._emit,
+            seed=seed if seed is not None else time.time_ns() % 2**32,
+            report_job_shares=report_job_shares,
+        )
         self._wanted = _Wanted()
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -114,6 +114,7 @@ class Daemon:
             on_binds=self._binds_sent,
             rhythm=Rhythm(period=options.schedule_period),
             seed=options.seed,
+            report_job_shares=options.per_job_metrics,
         )
         self._make_controllers()
         self._informers = self._make_informers()

@@ -7,6 +7,7 @@ thousand jobs that fit nowhere cost little more than one. Many tasks at a time a
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -42,6 +43,14 @@ class Choice:
     """[K] K may be 0: no node fits."""
     pipelined: bool = False
     """The nodes have room only once what is being released is free."""
+
+
+@dataclass(slots=True)
+class StageSeconds:
+    """Seconds that each look of a class of tasks at all nodes took; rows looked at again are not in it."""
+
+    predicate: list[float] = field(default_factory=list)
+    scoring: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -81,6 +90,7 @@ class Placer:
         self._best = ssn.dispatch.calls("best_node")
         self._promised = bool(self._nodes.pipelined.any())
         self._all_rows: Rows = np.arange(self._nodes.size)
+        self.stages = StageSeconds()
 
     def touch(self, nodes: Rows) -> None:
         """What is on these nodes has changed."""
@@ -166,14 +176,20 @@ class Placer:
     def _evaluate(self, task_class: TaskClass) -> _ClassState:
         rows = self._all_rows
         reach = _widest(self._predicates, "predicate_reach", task_class, Reach.STATIC)
+        started = time.perf_counter()
+        codes = self._codes(task_class, rows)
+        judged = time.perf_counter()
+        scores = self._score(task_class, NodeView(self._nodes, rows))
+        self.stages.predicate.append(judged - started)
+        self.stages.scoring.append(time.perf_counter() - judged)
         state = _ClassState(
             task_class=task_class,
             predicate_reach=reach,
             batch_reach=_widest(self._batch_scores, "batch_node_order_reach", task_class, Reach.FEASIBLE_SET),
             dims=task_class.requested,
-            codes=self._codes(task_class, rows),
+            codes=codes,
             room=np.zeros(len(rows), dtype=np.int64),
-            scores=self._score(task_class, NodeView(self._nodes, rows)),
+            scores=scores,
             position=len(self._log),
             bounds=self._bounds(task_class, reach),
         )

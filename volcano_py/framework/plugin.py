@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
 from volcano_py.framework.job import Job, Placement, Task
@@ -77,6 +78,14 @@ class Plugin:
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """Queue name → fields of `api.report.QueueReport` that this plugin works out. Asked at the end of a cycle."""
+        return {}
+
+    def describe_namespaces(self) -> Mapping[str, NamespaceShare]:
+        """Namespace → what it holds. Asked at the end of a cycle."""
+        return {}
+
+    def describe_jobs(self) -> Mapping[str, float]:
+        """PodGroup (namespace/name) → its share. Asked at the end of a cycle where series per job are wanted."""
         return {}
 
     # -- order -----------------------------------------------------------------------------------------------------

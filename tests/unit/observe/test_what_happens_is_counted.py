@@ -8,8 +8,8 @@ from math import inf
 import pytest
 
 from tests.unit.observe.scraping import value
-from volcano_py.api.report import CycleReport
-from volcano_py.observe.metrics import Metrics, NamespaceShare, Outcome, Reload, SchedulingStage, TaskStage
+from volcano_py.api.report import CycleReport, NamespaceShare
+from volcano_py.observe.metrics import Metrics, Outcome, Reload, SchedulingStage, TaskStage
 from volcano_py.observe.metrics.jobs import MOST_JOBS, PerJob
 
 Report = Callable[..., CycleReport]
@@ -24,6 +24,8 @@ def test_a_cycle_is_told_in_milliseconds_and_in_seconds(metrics: Metrics, report
             actions={"allocate": 0.2},
             plugins_open={"drf": 0.01},
             plugins_close={"gang": 0.003},
+            predicate_seconds=(0.001, 0.002),
+            scoring_seconds=(0.004,),
         )
     )
     assert value(metrics, "e2e_scheduling_latency_milliseconds_sum") == 250
@@ -36,6 +38,8 @@ def test_a_cycle_is_told_in_milliseconds_and_in_seconds(metrics: Metrics, report
     opened = {"plugin": "drf", "OnSession": "OnSessionOpen"}
     assert value(metrics, "plugin_scheduling_latency_milliseconds_sum", **opened) == 10
     assert value(metrics, "plugin_duration_seconds_sum", plugin="gang", point="OnSessionClose") == 0.003
+    assert value(metrics, "scheduling_stage_duration_milliseconds_sum", stage="Predicate") == 3
+    assert value(metrics, "scheduling_stage_duration_seconds_count", stage="Scoring") == 1
 
 
 def test_cycles_add_up(metrics: Metrics, report: Report) -> None:
@@ -142,9 +146,10 @@ def test_stages_and_a_clock_that_lies_behind(metrics: Metrics) -> None:
     assert value(metrics, "controller_job_to_pod_creation_latency_milliseconds_sum") == 500
 
 
-def test_namespace_shares_are_replaced_as_a_whole(metrics: Metrics) -> None:
-    metrics.observe_shares({"ml": NamespaceShare(0.5, 2), "gone": NamespaceShare(0.1)})
-    metrics.observe_shares({"ml": NamespaceShare(0.6, 2), "zero": NamespaceShare(0.1, 0)}, {("ml", "a"): 0.3})
+def test_namespace_shares_are_replaced_as_a_whole(metrics: Metrics, report: Report) -> None:
+    metrics.observe_cycle(report(namespaces={"ml": NamespaceShare(0.5, 2), "gone": NamespaceShare(0.1)}))
+    shares = {"ml": NamespaceShare(0.6, 2), "zero": NamespaceShare(0.1, 0)}
+    metrics.observe_cycle(report(namespaces=shares, job_shares={"ml/a": 0.3}))
     assert value(metrics, "namespace_share", namespace_name="ml") == 0.6
     assert value(metrics, "namespace_weight", namespace_name="ml") == 2
     assert value(metrics, "namespace_weighted_share", namespace_name="ml") == 0.3
@@ -164,15 +169,15 @@ def test_a_job_is_measured_when_its_gang_is_whole_and_named_only_when_asked_for(
     assert b"job_namespace" not in metrics.render()[0]
 
 
-def test_per_job_gauges_as_volcano_has_them_until_the_job_is_gone() -> None:
-    now = iter([100.0, 150.0, 175.0])
+def test_per_job_gauges_as_volcano_has_them_until_the_job_is_gone(report: Report) -> None:
+    now = iter([100.0, 150.0, 175.0, 200.0])
     metrics = Metrics(per_job=True, clock=lambda: next(now))
     job = {"job_name": "a", "queue": "q", "job_namespace": "ml"}
     metrics.job_started("ml", "a", "q")
     metrics.job_started("ml", "a", "q")
     metrics.job_placed("ml", "a", "q", created=75.0, is_complete=True)
     metrics.job_retried("ml", "a")
-    metrics.observe_shares({}, {("ml", "a"): 0.3})
+    metrics.observe_cycle(report(job_shares={"ml/a": 0.3}))
     assert value(metrics, "e2e_job_scheduling_start_time", **job) == 100
     assert value(metrics, "e2e_job_scheduling_last_time", **job) == 175
     assert value(metrics, "e2e_job_scheduling_duration", **job) == 100_000

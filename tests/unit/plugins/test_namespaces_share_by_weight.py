@@ -10,6 +10,7 @@ import pytest
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.actions.allocate import Allocate
 from volcano_py.api.objects import ObjectMeta, ResourceQuota, ResourceQuotaSpec
+from volcano_py.api.report import NamespaceShare
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 
@@ -173,3 +174,19 @@ def test_a_pod_that_its_namespace_decides_about_does_not_count_for_its_job() -> 
         node("n1", cpu="10"), job("ns1", "a", 6), job("ns1", "c", 2), job("ns2", "b", 2, more=1), tiers=[[ON]]
     )
     assert len(session.victims("preemptable", "ns2/b-2", session.running("ns1/a"))) == 5
+
+
+def test_what_a_namespace_holds_in_all_queues_is_told_with_its_weight_and_each_job_its_own() -> None:
+    session = open_session(
+        node("n1", cpu="10"),
+        queue("a"),
+        weights({"ns1": 2}),
+        job("ns1", "one", 2, queue="a"),
+        job("ns1", "two", 3),
+        job("ns2", "three", 1),
+        tiers=[[Drf]],
+    )
+    drf = session.plugin(Drf)
+    assert drf.describe_namespaces() == {"ns1": NamespaceShare(0.5, 2), "ns2": NamespaceShare(0.1, 1)}
+    assert drf.describe_namespaces()["ns1"].weighted == 0.25
+    assert drf.describe_jobs() == {"ns1/one": 0.2, "ns1/two": 0.3, "ns2/three": 0.1}

@@ -6,7 +6,6 @@ Each module holds the definitions of one concern and what feeds them; `Metrics` 
 from volcano_py.observe.metrics.daemon import Reload
 from volcano_py.observe.metrics.definition import Definition, Kind
 from volcano_py.observe.metrics.effects import Outcome
-from volcano_py.observe.metrics.jobs import NamespaceShare
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
 from volcano_py.observe.metrics.metrics import CATALOGUE, Metrics, Section
 
@@ -15,7 +14,6 @@ __all__ = [
     "Definition",
     "Kind",
     "Metrics",
-    "NamespaceShare",
     "Outcome",
     "Reload",
     "SchedulingStage",

@@ -10,11 +10,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Final
 
 from prometheus_client.core import Metric
 
+from volcano_py.api.report import NamespaceShare
 from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
 
 MOST_JOBS: Final = 10_000
@@ -62,16 +62,6 @@ JobKey = tuple[str, str]
 """Namespace and name of a PodGroup."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceShare:
-    share: float
-    weight: float = 1.0
-
-    @property
-    def weighted(self) -> float:
-        return self.share / self.weight if self.weight > 0 else inf
-
-
 @dataclass(slots=True)
 class _Job:
     queue: str = ""
@@ -87,10 +77,10 @@ class Shares:
     def __init__(self, *, per_job: bool) -> None:
         self._per_job = per_job
         self._namespaces: Mapping[str, NamespaceShare] = {}
-        self._jobs: Mapping[JobKey, float] = {}
+        self._jobs: Mapping[str, float] = {}
 
-    def publish(self, namespaces: Mapping[str, NamespaceShare], jobs: Mapping[JobKey, float]) -> None:
-        """The mappings are kept, not copied: hand over ones that nobody changes."""
+    def publish(self, namespaces: Mapping[str, NamespaceShare], jobs: Mapping[str, float]) -> None:
+        """By namespace, and by namespace/name of the PodGroup. Kept, not copied: hand over what nobody changes."""
         self._namespaces = namespaces
         self._jobs = jobs if self._per_job else {}
 
@@ -107,8 +97,8 @@ class Shares:
         if not self._per_job:
             return [share, weight, weighted]
         jobs = _JOB_SHARE.family()
-        for (job_namespace, job_name), value in sorted(self._jobs.items()):
-            jobs.add(value, job_namespace, job_name)
+        for job, value in sorted(self._jobs.items()):
+            jobs.add(value, *job.split("/", 1))
         return [share, weight, weighted, jobs]
 
 

@@ -140,6 +140,10 @@ class Latencies:
             self._plugin.observe(seconds, plugin, "OnSessionOpen")
         for plugin, seconds in report.plugins_close.items():
             self._plugin.observe(seconds, plugin, "OnSessionClose")
+        for seconds in report.predicate_seconds:
+            self.stage_took(SchedulingStage.PREDICATE, seconds)
+        for seconds in report.scoring_seconds:
+            self.stage_took(SchedulingStage.SCORING, seconds)
 
     def task_reached(self, stage: TaskStage, seconds: float) -> None:
         """A pod has come to `stage`, `seconds` after its creation."""

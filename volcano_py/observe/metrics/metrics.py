@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,6 @@ from volcano_py.api.report import CycleReport
 from volcano_py.observe.build import build_info
 from volcano_py.observe.metrics import daemon, effects, intake, jobs, latency, queues
 from volcano_py.observe.metrics.definition import Definition
-from volcano_py.observe.metrics.jobs import JobKey, NamespaceShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,7 @@ class Metrics:
         )
         self.daemon.cycle_completed(report.plugin_errors)
         self._last_report.publish(report)
-
-    def observe_shares(
-        self, namespaces: Mapping[str, NamespaceShare], jobs_: Mapping[JobKey, float] | None = None
-    ) -> None:
-        """Fair shares after a cycle, by namespace and by (namespace, name) of the PodGroup."""
-        self._shares.publish(namespaces, jobs_ or {})
+        self._shares.publish(report.namespaces, report.job_shares)
 
     def set_leader(self, is_leader: bool) -> None:
         """A replica that does not lead shows no queues: its last report would be shown as today's."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.report import NamespaceShare
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
-from volcano_py.plugins.shares import sums_by_group
+from volcano_py.plugins.shares import dominant_share, sums_by_group
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 
@@ -55,3 +56,16 @@ class NamespaceShares:
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative."""
         self.held[self.of_job[job.row]] += amount
+
+
+def shares_of_namespaces(ssn: Session, jobs: JobShares) -> dict[str, NamespaceShare]:
+    """Namespace → what its jobs hold in all queues together."""
+    rows = ssn.job_rows()
+    numbers, places = np.unique(ssn.ledger.jobs.namespace[rows], return_inverse=True)
+    held = sums_by_group(places.reshape(-1), jobs.held[rows], len(numbers))
+    names = [ssn.snapshot.namespaces[number] for number in numbers.tolist()]
+    weights = ssn.snapshot.namespace_weights
+    shares = dominant_share(held, jobs.total).tolist()
+    return {
+        name: NamespaceShare(share, float(weights.get(name, 1))) for name, share in zip(names, shares, strict=True)
+    }

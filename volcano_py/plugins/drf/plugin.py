@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from volcano_py.api.explain import invalid_queue, queue_closed
 from volcano_py.api.reasons import Reason
+from volcano_py.api.report import NamespaceShare
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
-from volcano_py.plugins.drf.namespaces import NamespaceShares
+from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
 from volcano_py.plugins.drf.preemption import by_jobs, by_namespaces_and_jobs
 from volcano_py.plugins.drf.queue_shares import QueueShares
 from volcano_py.state.axis import IntVector
@@ -51,6 +52,7 @@ class Drf(Plugin):
     )
 
     def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
         self._jobs = JobShares(ssn)
@@ -61,6 +63,15 @@ class Drf(Plugin):
         if self._queues is None:
             return {}
         return {name: {"share": self._queues.share(name)} for name in self._queues.layout.paths}
+
+    def describe_namespaces(self) -> Mapping[str, NamespaceShare]:
+        return shares_of_namespaces(self._ssn, self._jobs)
+
+    def describe_jobs(self) -> Mapping[str, float]:
+        rows = self._ssn.job_rows()
+        infos = (self._ssn.snapshot.jobs[row] for row in rows.tolist())
+        shares = self._jobs.shares[rows].tolist()
+        return {info.key: share for info, share in zip(infos, shares, strict=True) if info is not None}
 
     # -- order -----------------------------------------------------------------------------------------------------
 
