@@ -34,8 +34,8 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 
 
 @click.command(epilog=EPILOG)
-@click.option("--nodes", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--pods", type=click.IntRange(min=1), default=5000, show_default=True)
+@click.option("--nodes", type=click.IntRange(min=1), default=1000, show_default=True, help="Nodes of the cluster.")
+@click.option("--pods", type=click.IntRange(min=1), default=5000, show_default=True, help="Pods to be bound.")
 @click.option("--gang", type=click.IntRange(min=1), default=100, show_default=True, help="Pods in a gang.")
 @click.option(
     "--mode",

@@ -21,7 +21,7 @@ def config() -> None:
     epilog="\b\nExamples:\n  volcano-py config check volcano-scheduler.conf\n  volcano-py config check -o json cm.yaml"
 )
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--strict", is_flag=True, help="Take warnings as errors, as the daemon does with --strict.")
+@click.option("--strict", is_flag=True, help="Take unknown keys, and values that had to be converted, as errors.")
 @output_option()
 def check(file: Path, strict: bool, output: str) -> None:
     """Say what is wrong in FILE (a bare configuration or a ConfigMap), where, and how to mend it. Exits 1 on errors."""

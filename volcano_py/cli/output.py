@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -23,8 +24,9 @@ def output_option(default: str = "table") -> Callable[[Callable[..., Any]], Call
 
 
 def console() -> Console:
-    """For tables; colours only on a terminal. A file or pipe has no width of its own and gets a wide one."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    """For tables; colours only on a terminal. A file or pipe has no width of its own: $COLUMNS, or else a wide one."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH
+    return Console(file=sys.stdout, highlight=False, width=width)
 
 
 def print_data(data: Any, output: str) -> None:

@@ -48,6 +48,10 @@ WITHOUT_EFFECT: Final = (
 )
 
 
+VOLCANOS_CONTROLLERS: Final = {"queue-controller": "queue", "pg-controller": "podgroup"}
+"""Names in Volcano's controller-manager → ours."""
+
+
 def _flag(name: str, default: bool, text: str) -> Callable[[F], F]:
     """A Go-style boolean: `--name`, `--name=true`, `--name=false`."""
     return click.option(
@@ -76,6 +80,13 @@ def _without_effect(command: F) -> F:
     "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the watched ConfigMap."
 )
 @click.option("--config-map", default="volcano-scheduler-configmap", show_default=True, help="Its name.")
+@click.option(
+    "--node-selector",
+    "node_selectors",
+    multiple=True,
+    metavar="KEY:VALUE",
+    help="Only nodes with this label, or another one given (repeatable). [default: all nodes]",
+)
 @_flag("strict", False, "Take unknown keys as errors, and refuse to start with an invalid file.")
 @_flag("use-default-on-invalid", False, "Schedule by the built-in configuration while there is no valid one.")
 @_flag("disable-default-scheduler-config", False, "Volcano's name of --strict's refusal to start.")
@@ -98,21 +109,47 @@ def _without_effect(command: F) -> F:
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
 )
 @click.option("--healthz-address", help="A further address for health, as Volcano's.")
-@click.option("--kube-api-qps", type=float, default=2000.0, show_default=True)
-@click.option("--kube-api-burst", type=int, default=2000, show_default=True)
-@click.option("--binds-in-flight", type=click.IntRange(1, 1000), default=64, show_default=True)
+@click.option(
+    "--kube-api-qps", type=float, default=2000.0, show_default=True, help="Requests to the API server per second."
+)
+@click.option("--kube-api-burst", type=int, default=2000, show_default=True, help="That many at once beyond it.")
+@click.option(
+    "--binds-in-flight",
+    type=click.IntRange(1, 1000),
+    default=64,
+    show_default=True,
+    help="Bindings that wait for the API server's answer at a time.",
+)
 @click.option(
     "--controllers",
     default=",".join(CONTROLLERS),
     show_default=True,
-    help="Which of our controllers run; -NAME leaves one out, 'none' all.",
+    help="Which of our controllers run; -NAME leaves one out, 'none' all. Volcano's names are understood.",
 )
 @_flag("inherit-owner-annotations", True, "Generated PodGroups inherit their owner's volcano.sh/ annotations.")
 @_flag("per-job-metrics", False, "Volcano's gauges with a series for each job (unbounded).")
 @_flag("leader-elect", True, "Decide only while holding the Lease.")
-@click.option("--leader-elect-lease-duration", type=DURATION, default="15s", show_default=True)
-@click.option("--leader-elect-renew-deadline", type=DURATION, default="10s", show_default=True)
-@click.option("--leader-elect-retry-period", type=DURATION, default="2s", show_default=True)
+@click.option(
+    "--leader-elect-lease-duration",
+    type=DURATION,
+    default="15s",
+    show_default=True,
+    help="Others take over when the leader has not been heard of for so long.",
+)
+@click.option(
+    "--leader-elect-renew-deadline",
+    type=DURATION,
+    default="10s",
+    show_default=True,
+    help="The leader gives up when it could not renew the Lease for so long.",
+)
+@click.option(
+    "--leader-elect-retry-period",
+    type=DURATION,
+    default="2s",
+    show_default=True,
+    help="Pause between two attempts at the Lease.",
+)
 @click.option(
     "--leader-elect-resource-namespace",
     "--lock-object-namespace",
@@ -154,6 +191,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         schedule_period=flags["schedule_period"],
         resync_period=flags["resync_period"],
         default_queue=flags["default_queue"],
+        node_selector=tuple(_label(text) for text in flags["node_selectors"]),
         listen_addresses=tuple(dict.fromkeys(listen)),
         qps=flags["kube_api_qps"],
         burst=flags["kube_api_burst"],
@@ -175,7 +213,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
 
 def _controllers(text: str) -> frozenset[str]:
     """`queue,podgroup` names those that run; `-queue` alone means all but that one; `none` means none."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = [_our_name(name.strip()) for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name.removeprefix("-") not in {*CONTROLLERS, "none", "all", "*"}]
     if unknown:
         raise click.BadParameter(f"unknown controller {unknown[0]!r}; there are {', '.join(CONTROLLERS)}")
@@ -186,6 +224,21 @@ def _controllers(text: str) -> frozenset[str]:
     if not wanted or wanted & {"all", "*"}:
         wanted = set(CONTROLLERS)
     return frozenset(wanted - without)
+
+
+def _our_name(name: str) -> str:
+    """What a controller is called here that may have been given by its name in Volcano's controller-manager."""
+    sign, bare = ("-", name[1:]) if name.startswith("-") else ("", name)
+    bare = VOLCANOS_CONTROLLERS.get(bare, bare)
+    return sign + bare
+
+
+def _label(text: str) -> tuple[str, str]:
+    """`key:value`, as Volcano reads it, or `key=value`, as kubectl writes it."""
+    key, found, value = text.partition(":") if ":" in text else text.partition("=")
+    if not found or not key.strip():
+        raise click.BadParameter(f"{text!r} is not a label; write KEY:VALUE", param_hint="--node-selector")
+    return key.strip(), value.strip()
 
 
 def _run(options: DaemonOptions) -> None:

@@ -42,7 +42,14 @@ A cycle is one second of virtual time. Between cycles bound pods run and evicted
 )
 @click.option("--cycles", type=click.IntRange(min=0), help="Run exactly so many cycles.")
 @click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
-@click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    default=("volcano",),
+    show_default=True,
+    help="Whose pods are scheduled (repeatable).",
+)
 @click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
 @output_option()
 def simulate(

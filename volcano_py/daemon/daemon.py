@@ -29,6 +29,7 @@ from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
+from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.build import build_info
@@ -175,7 +176,8 @@ class Daemon:
     def _make_informers(self) -> Informers:
         options = self._options
         watched = [*_STATE_KINDS, kinds.config_map(options.config_namespace, options.config_map)]
-        sinks: list[Sink] = [self._state, _OnlyConfigMaps(self._configuration), self._job_metrics]
+        state = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
+        sinks: list[Sink] = [state, _OnlyConfigMaps(self._configuration), self._job_metrics]
         if self._pod_groups is not None:
             sinks.append(self._pod_groups)
             watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)

@@ -39,6 +39,8 @@ class DaemonOptions:
     schedule_period: float = 1.0
     resync_period: float = 3600.0
     default_queue: str = names.DEFAULT_QUEUE
+    node_selector: tuple[tuple[str, str], ...] = ()
+    """Labels of the nodes that are ours, any of them; none means all nodes."""
     listen_addresses: tuple[str, ...] = (":8080",)
     qps: float = 2000.0
     burst: int = 2000

@@ -1,0 +1,83 @@
+"""What the flags of `volcano-py run` come to, and what is said of those that make no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import volcano_py.cli.run as cli
+from volcano_py.daemon.options import CONTROLLERS, DaemonOptions
+
+ALL = frozenset(CONTROLLERS)
+
+
+def options(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> DaemonOptions:
+    """The options with which the daemon would have been started."""
+    started: list[DaemonOptions] = []
+    monkeypatch.setattr(cli, "_run", started.append)
+    result = CliRunner().invoke(cli.run, arguments)
+    assert result.exit_code == 0, result.output
+    return started[0]
+
+
+def refusal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    monkeypatch.setattr(cli, "_run", lambda _options: pytest.fail("it started"))
+    result = CliRunner().invoke(cli.run, arguments)
+    assert result.exit_code == 2
+    return " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("queue,podgroup", {"queue", "podgroup"}),
+        ("-queue", ALL - {"queue"}),
+        ("*,-podgroup", ALL - {"podgroup"}),
+        ("none", set()),
+        # as Volcano's controller-manager calls them
+        ("queue-controller, pg-controller", {"queue", "podgroup"}),
+        ("*,-pg-controller", ALL - {"podgroup"}),
+    ],
+)
+def test_controllers_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch, text: str, wanted: set[str]) -> None:
+    assert options(monkeypatch, f"--controllers={text}").controllers == wanted
+
+
+def test_an_unknown_controller_is_named_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = refusal(monkeypatch, "--controllers=queues")
+    assert "unknown controller 'queues'; there are queue, podgroup" in said
+
+
+def test_node_selectors_are_read_with_a_colon_or_an_equals_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = options(monkeypatch, "--node-selector=pool:batch", "--node-selector=example.com/pool=gpu")
+    assert found.node_selector == (("pool", "batch"), ("example.com/pool", "gpu"))
+
+
+def test_a_node_selector_without_a_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "'pool' is not a label; write KEY:VALUE" in refusal(monkeypatch, "--node-selector=pool")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["--leader-elect=false"], "election.enabled", False),
+        (["--lock-object-namespace=batch"], "election.namespace", "batch"),
+        (["--disable-default-scheduler-config"], "strict", True),
+        (["--schedule-period=500ms"], "schedule_period", 0.5),
+        (["--healthz-address=:11251"], "listen_addresses", (":8080", ":11251")),
+        (["--scheduler-name=a", "--scheduler-name=b"], "scheduler_names", ("a", "b")),
+    ],
+)
+def test_flags_of_volcano_mean_what_they_mean_there(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], field: str, value: Any
+) -> None:
+    found: Any = options(monkeypatch, *arguments)
+    for part in field.split("."):
+        found = getattr(found, part)
+    assert found == value
+
+
+def test_flags_without_effect_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert options(monkeypatch, "--percentage-nodes-to-find=50", "--enable-healthz") == DaemonOptions()
