@@ -1,0 +1,238 @@
+"""`batch.volcano.sh/v1alpha1`, kind `Job`, as far as the controller reads it. Pod templates stay as they are (`dict`).
+
+Defaults here are those of the CRD; what admission would have filled in besides is filled in by `defaults`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
+
+BATCH_API: Final = "batch.volcano.sh/v1alpha1"
+JOB_KIND: Final = "Job"
+
+
+class JobPhase(StrEnum):
+    """`status.state.phase`; the empty one is that of a Job nobody has looked at yet."""
+
+    NEW = ""
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    ABORTING = "Aborting"
+    ABORTED = "Aborted"
+    COMPLETING = "Completing"
+    COMPLETED = "Completed"
+    TERMINATING = "Terminating"
+    TERMINATED = "Terminated"
+    FAILED = "Failed"
+
+
+FINISHED: Final = frozenset({JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED})
+"""Phases that a Job never leaves; only its `ttlSecondsAfterFinished` counts from there."""
+
+
+class JobEvent(StrEnum):
+    """What a policy may react to."""
+
+    ANY = "*"
+    POD_FAILED = "PodFailed"
+    POD_EVICTED = "PodEvicted"
+    POD_PENDING = "PodPending"
+    UNKNOWN = "Unknown"
+    TASK_COMPLETED = "TaskCompleted"
+    TASK_FAILED = "TaskFailed"
+    JOB_UPDATED = "JobUpdated"
+
+
+class JobAction(StrEnum):
+    """What a policy or a Command may ask for."""
+
+    ABORT = "AbortJob"
+    RESTART_JOB = "RestartJob"
+    RESTART_TASK = "RestartTask"
+    RESTART_POD = "RestartPod"
+    RESTART_PARTITION = "RestartPartition"
+    TERMINATE = "TerminateJob"
+    COMPLETE = "CompleteJob"
+    RESUME = "ResumeJob"
+    SYNC = "SyncJob"
+
+
+class JobMeta(ObjectMeta, frozen=True):
+    """Metadata with the generation, which grows with every change of the spec."""
+
+    generation: int = 0
+
+
+class Policy(ApiObject, frozen=True):
+    """`event`/`events` or `exitCode`, and the action; `timeout` is a duration such as `10m`."""
+
+    event: str = ""
+    events: list[str] = []
+    exit_code: int | None = None
+    action: str = ""
+    timeout: str = ""
+
+    @property
+    def all_events(self) -> frozenset[str]:
+        """`event` and `events` together."""
+        return frozenset(filter(None, (self.event, *self.events)))
+
+
+class VolumeSpec(ApiObject, frozen=True):
+    """A volume of all pods: a claim that exists, or one that is made with the job."""
+
+    mount_path: str = ""
+    volume_claim_name: str = ""
+    volume_claim: dict[str, Any] | None = None
+
+
+class DependsOn(ApiObject, frozen=True):
+    """The tasks that must have started before this one: `any` of them, or `all`."""
+
+    name: list[str] = []
+    iteration: str = ""
+
+
+class PartitionPolicy(ApiObject, frozen=True):
+    """A task's pods in groups of equal size."""
+
+    total_partitions: int = 0
+    partition_size: int = 0
+    min_partitions: int = 0
+    network_topology: dict[str, Any] | None = None
+
+
+class Task(ApiObject, frozen=True):
+    """Equal pods: `replicas` of `template`. `min_available` None means all of them, `max_retry` -1 no limit."""
+
+    name: str = ""
+    replicas: int = 0
+    min_available: int | None = None
+    template: dict[str, Any] = {}
+    policies: list[Policy] = []
+    topology_policy: str = ""
+    max_retry: int = 3
+    depends_on: DependsOn | None = None
+    partition_policy: PartitionPolicy | None = None
+
+    @property
+    def minimum(self) -> int:
+        """How many of its pods must run together."""
+        return self.replicas if self.min_available is None else self.min_available
+
+
+class JobSpec(ApiObject, frozen=True):
+    scheduler_name: str = ""
+    min_available: int = 0
+    queue: str = ""
+    max_retry: int = 3
+    ttl_seconds_after_finished: int | None = None
+    priority_class_name: str = ""
+    min_success: int | None = None
+    running_estimate: str = ""
+    plugins: dict[str, list[str] | None] = {}
+    policies: list[Policy] = []
+    volumes: list[VolumeSpec] = []
+    network_topology: dict[str, Any] | None = None
+    tasks: list[Task] = []
+
+
+class JobState(ApiObject, frozen=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class TaskState(ApiObject, frozen=True):
+    """Pods of one task by their phase."""
+
+    phase: dict[str, int] = {}
+
+
+class JobCondition(ApiObject, frozen=True):
+    """`status` is a phase of the Job, the time when it got there last."""
+
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class JobStatus(ApiObject, frozen=True):
+    state: JobState = JobState()
+    min_available: int = 0
+    task_status_count: dict[str, TaskState] = {}
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    unknown: int = 0
+    version: int = 0
+    retry_count: int = 0
+    running_duration: str = ""
+    controlled_resources: dict[str, str] = {}
+    conditions: list[JobCondition] = []
+
+    @property
+    def phase(self) -> JobPhase:
+        """The phase; one that is unknown counts as none yet."""
+        try:
+            return JobPhase(self.state.phase)
+        except ValueError:
+            return JobPhase.NEW
+
+
+class Job(ApiObject, frozen=True):
+    """A Volcano Job."""
+
+    metadata: JobMeta
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+    def task(self, name: str) -> Task | None:
+        """The task of this name."""
+        return next((task for task in self.spec.tasks if task.name == name), None)
+
+    @property
+    def replicas(self) -> int:
+        """Pods of all tasks."""
+        return sum(task.replicas for task in self.spec.tasks)
+
+    @property
+    def owner_reference(self) -> dict[str, Any]:
+        """For what the job makes: the garbage collector takes it along.
+
+        `blockOwnerDeletion` makes a foreground deletion wait for the pods; setting it takes the right to update
+        `jobs/finalizers`.
+        """
+        return {
+            "apiVersion": BATCH_API,
+            "kind": JOB_KIND,
+            "name": self.metadata.name,
+            "uid": self.metadata.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    def owns(self, metadata: ObjectMeta) -> bool:
+        """Whether an object is this very job's, not a namesake's."""
+        owner = metadata.controller
+        return owner is not None and owner.uid == self.metadata.uid
+
+
+def is_volcano_job(reference: OwnerReference) -> bool:
+    """Whether a reference is to a Job of ours, not to one of `batch/v1`."""
+    return reference.kind == JOB_KIND and reference.api_version.partition("/")[0] == "batch.volcano.sh"
+
+
+def job_as_json(job: Job) -> dict[str, Any]:
+    """The job as the API has it."""
+    body: dict[str, Any] = msgspec.to_builtins(job)
+    return {"apiVersion": BATCH_API, "kind": JOB_KIND, **body}

@@ -1,0 +1,51 @@
+"""The names under which the pods of a Job find each other: `<hostname>.<subdomain>`, resolved by the headless Service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from volcano_py.jobs.model import Job, Task
+
+_LONGEST_LABEL: Final = 63  # characters, as of a volume's name
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One pod's name in DNS, within its namespace."""
+
+    name: str
+    subdomain: str
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.subdomain}"
+
+
+def hosts_of(job: Job, task: Task) -> list[Host]:
+    """The hosts of a task, by index.
+
+    A task whose template sets a hostname has just that one, however many replicas it asks for.
+    """
+    hostname, subdomain = names_own_host(task)
+    subdomain = subdomain or job.metadata.name
+    if hostname:
+        return [Host(hostname, subdomain)] if task.replicas else []
+    return [Host(f"{job.metadata.name}-{task.name}-{index}", subdomain) for index in range(task.replicas)]
+
+
+def first_host(job: Job, task: Task) -> Host:
+    """The host of the task's first pod, whether or not there is to be one."""
+    hostname, subdomain = names_own_host(task)
+    return Host(hostname or f"{job.metadata.name}-{task.name}-0", subdomain or job.metadata.name)
+
+
+def names_own_host(task: Task) -> tuple[str, str]:
+    """Hostname and subdomain that the task's template sets itself; "" where it does not."""
+    spec = task.template.get("spec") or {}
+    return spec.get("hostname") or "", spec.get("subdomain") or ""
+
+
+def volume_name(job: Job, suffix: str) -> str:
+    """`<job>-<suffix>`, or a plain name where a volume cannot be called so: a job's name may be longer, and have dots."""
+    name = f"{job.metadata.name}-{suffix}"
+    return name if len(name) <= _LONGEST_LABEL and "." not in name else f"volcano-{suffix}"

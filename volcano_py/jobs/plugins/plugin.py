@@ -1,0 +1,65 @@
+"""What a job plugin is: it changes the pods of a Job as they are made, and names objects that are to exist beside them.
+
+A package adds its own through the entry point group `volcano_py.job_plugins`; the entry's name is the key in the Job's
+`spec.plugins`, its value the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.jobs.model import Job, Task
+
+
+class PluginArgumentError(ValueError):
+    """An argument in `spec.plugins` that cannot be read; the text names the plugin, the argument and what is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptObject:
+    """An object that is to exist as long as the Job does, in its namespace, owned by it.
+
+    `make` gives the whole manifest (apiVersion, kind, metadata.name, content); namespace and owner are filled in by the
+    controller. It is called only when the object is missing or has to be compared, so it may draw keys.
+    `follows_job`: the object is brought up to what `make` says when it differs (hosts change with replicas). Otherwise
+    it is made once and then left alone.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    make: Callable[[], JsonObject]
+    follows_job: bool = False
+
+
+class JobPlugin:
+    """Base class. One instance serves one Job; it is made anew whenever it is needed, so it keeps nothing.
+
+    `requires` names plugins that come along unless the Job lists them itself (with no arguments).
+    """
+
+    name: ClassVar[str]
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
+        """`arguments` are those of the Job's `spec.plugins`, such as `--port=22`.
+
+        Raises:
+            PluginArgumentError: an argument is unknown or cannot be read.
+        """
+        self.arguments = tuple(arguments)
+
+    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+        """Change the pod, in place, before it is made. `index` is its number within the task, from 0.
+
+        The pod has its name, labels, annotations, owner and volumes already. The outcome must depend on the arguments
+        of this call alone: a pod that is made again is to be the same.
+        """
+
+    def objects(self, job: Job) -> Sequence[KeptObject]:
+        """What has to exist before the first pod is made."""
+        del job
+        return ()

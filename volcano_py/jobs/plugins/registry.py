@@ -1,0 +1,72 @@
+"""Which job plugins there are: ours, and those that other packages install."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Final
+
+import structlog
+
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError
+
+ENTRY_POINTS: Final = "volcano_py.job_plugins"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlugins:
+    """Plugin classes by the name that Jobs use."""
+
+    classes: Mapping[str, type[JobPlugin]]
+
+    @classmethod
+    def of(cls, plugins: Iterable[type[JobPlugin]]) -> JobPlugins:
+        return cls(MappingProxyType({plugin.name: plugin for plugin in plugins}))
+
+    def with_installed(self) -> JobPlugins:
+        """These and everything installed through entry points; ours cannot be replaced, broken ones are logged."""
+        found = dict(self.classes)
+        for entry in entry_points(group=ENTRY_POINTS):
+            if entry.name in found:
+                log.error("job plugin ignored: the name is taken", plugin=entry.name, entry_point=entry.value)
+                continue
+            try:
+                # Importing it runs the other package's code, which may raise anything.
+                loaded = entry.load()
+            except Exception:
+                log.exception("job plugin ignored: it cannot be imported", plugin=entry.name, entry_point=entry.value)
+                continue
+            if not (isinstance(loaded, type) and issubclass(loaded, JobPlugin)):
+                log.error("job plugin ignored: it is no JobPlugin", plugin=entry.name, entry_point=entry.value)
+                continue
+            found[entry.name] = loaded
+        return JobPlugins(MappingProxyType(found))
+
+    def for_job(self, job: Job) -> Sequence[JobPlugin]:
+        """The plugins of the job, those that others require before those that require them.
+
+        Raises:
+            PluginArgumentError: a plugin is unknown, or cannot read its arguments.
+        """
+        wanted = job.spec.plugins
+        made: dict[str, JobPlugin] = {}
+
+        def add(name: str, asked_by: str) -> None:
+            if name in made:
+                return
+            plugin = self.classes.get(name)
+            if plugin is None:
+                known = ", ".join(sorted(self.classes)) or "none"
+                raise PluginArgumentError(f"{asked_by}: there is no job plugin {name!r} (known: {known})")
+            for required in plugin.requires:
+                add(required, f"job plugin {name}")
+            made[name] = plugin(wanted.get(name) or ())
+
+        for name in wanted:
+            add(name, "spec.plugins")
+        return tuple(made.values())
