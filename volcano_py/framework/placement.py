@@ -128,6 +128,10 @@ class Placer:
         """[N] the first refusal of each node, whatever room it has."""
         return self._state(task_class).codes
 
+    def feasible(self, task_class: TaskClass) -> Rows:
+        """[K] the nodes that would take a task of the class now."""
+        return np.flatnonzero(self._state(task_class).room)
+
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
         return bool(self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] == FITS)
