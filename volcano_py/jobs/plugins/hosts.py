@@ -1,4 +1,4 @@
-"""The names under which the pods of a Job find each other: `<hostname>.<subdomain>`, resolved by the headless Service."""
+"""The names under which the pods of a Job find each other: `<hostname>.<subdomain>`, served by the headless Service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.names import pod_name
 
 _LONGEST_LABEL: Final = 63  # characters, as of a volume's name
 
@@ -30,13 +31,13 @@ def hosts_of(job: Job, task: Task) -> list[Host]:
     subdomain = subdomain or job.metadata.name
     if hostname:
         return [Host(hostname, subdomain)] if task.replicas else []
-    return [Host(f"{job.metadata.name}-{task.name}-{index}", subdomain) for index in range(task.replicas)]
+    return [Host(pod_name(job.metadata.name, task.name, index), subdomain) for index in range(task.replicas)]
 
 
 def first_host(job: Job, task: Task) -> Host:
     """The host of the task's first pod, whether or not there is to be one."""
     hostname, subdomain = names_own_host(task)
-    return Host(hostname or f"{job.metadata.name}-{task.name}-0", subdomain or job.metadata.name)
+    return Host(hostname or pod_name(job.metadata.name, task.name, 0), subdomain or job.metadata.name)
 
 
 def names_own_host(task: Task) -> tuple[str, str]:
@@ -46,6 +47,6 @@ def names_own_host(task: Task) -> tuple[str, str]:
 
 
 def volume_name(job: Job, suffix: str) -> str:
-    """`<job>-<suffix>`, or a plain name where a volume cannot be called so: a job's name may be longer, and have dots."""
+    """`<job>-<suffix>`, or a plain name where no volume can be called so: a job's name may be longer, and have dots."""
     name = f"{job.metadata.name}-{suffix}"
     return name if len(name) <= _LONGEST_LABEL and "." not in name else f"volcano-{suffix}"

@@ -1,4 +1,4 @@
-"""`pytorch`: what `torch.distributed` reads from the environment: the master's address, the rank, the number of ranks."""
+"""`pytorch`: what `torch.distributed` reads from the environment: the master's address, rank and number of ranks."""
 
 from __future__ import annotations
 

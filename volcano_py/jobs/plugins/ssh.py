@@ -12,7 +12,7 @@ from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
@@ -169,6 +169,6 @@ def _read_private(content: bytes) -> serialization.SSHPrivateKeyTypes:
     if b"OPENSSH PRIVATE KEY" in content:
         return serialization.load_ssh_private_key(content, password=None)
     key = serialization.load_pem_private_key(content, password=None)
-    if not isinstance(key, serialization.SSHPrivateKeyTypes):
+    if not isinstance(key, rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey):
         raise TypeError("ssh has no such keys")
     return key

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import VOLCANO_PREFIX
 from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.names import JOB_NAME, JOB_NAMESPACE
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, volume_name
 from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject
@@ -82,10 +82,7 @@ def hosts_config_map(job: Job) -> str:
 
 def pods_of(job: Job) -> dict[str, str]:
     """Labels that the Job's pods have, and no others in the namespace."""
-    return {
-        f"{VOLCANO_PREFIX}job-name": job.metadata.name,
-        f"{VOLCANO_PREFIX}job-namespace": job.metadata.namespace,
-    }
+    return {JOB_NAME: job.metadata.name, JOB_NAMESPACE: job.metadata.namespace}
 
 
 def _key(task: Task) -> str:

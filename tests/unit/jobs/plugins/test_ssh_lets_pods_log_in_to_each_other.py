@@ -1,0 +1,158 @@
+"""`ssh`: the Secret with keys and client configuration, and where it is mounted."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tests.unit.jobs.plugins.working import job_of, kept, pod_of
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plugins import PluginArgumentError
+from volcano_py.jobs.plugins.ssh import SshPlugin
+
+KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PRIVATE = KEY.private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+).decode()
+PUBLIC = KEY.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+
+
+def secret(plugin: SshPlugin, job: Job | None = None) -> dict[str, str]:
+    """The files in the Secret."""
+    data = kept(job or job_of(worker=1), plugin)["Secret"]["data"]
+    return {name: base64.b64decode(content).decode() for name, content in data.items()}
+
+
+def test_a_job_gets_an_rsa_key_of_2048_bits() -> None:
+    files = secret(SshPlugin())
+    assert set(files) == {"id_rsa", "id_rsa.pub", "authorized_keys", "config"}
+    key = serialization.load_pem_private_key(files["id_rsa"].encode(), password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    assert key.key_size == 2048
+    assert files["id_rsa"].startswith("-----BEGIN RSA PRIVATE KEY-----")
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    assert files["id_rsa.pub"] == files["authorized_keys"] == public.decode() + "\n"
+
+
+def test_no_two_jobs_have_the_same_key() -> None:
+    plugin = SshPlugin(["--ssh-key-type=ed25519"])
+    assert secret(plugin)["id_rsa"] != secret(plugin)["id_rsa"]
+
+
+def test_keys_can_be_of_the_newer_kind() -> None:
+    files = secret(SshPlugin(["--ssh-key-type=ed25519"]))
+    assert files["authorized_keys"].startswith("ssh-ed25519 ")
+    key = serialization.load_ssh_private_key(files["id_rsa"].encode(), password=None)
+    assert isinstance(key, ed25519.Ed25519PrivateKey)
+
+
+def test_a_given_pair_is_used_as_it_is() -> None:
+    files = secret(SshPlugin([f"--ssh-private-key={PRIVATE}", f"--ssh-public-key={PUBLIC} me@home"]))
+    assert files["id_rsa"] == PRIVATE
+    assert files["id_rsa.pub"] == files["authorized_keys"] == f"{PUBLIC} me@home\n"
+
+
+def test_the_public_key_follows_from_the_private_one() -> None:
+    assert secret(SshPlugin([f"--ssh-private-key={PRIVATE}"]))["authorized_keys"] == f"{PUBLIC}\n"
+
+
+def test_line_breaks_written_as_two_characters_are_read() -> None:
+    written = PRIVATE.strip().replace("\n", "\\n")
+    assert secret(SshPlugin([f"--ssh-private-key={written}"]))["id_rsa"] == PRIVATE
+
+
+def pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, password: bytes = b"") -> str:
+    encryption = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, encryption
+    ).decode()
+
+
+def test_keys_in_the_older_format_are_read_too() -> None:
+    files = secret(SshPlugin([f"--ssh-private-key={pem(ec.generate_private_key(ec.SECP256R1()))}"]))
+    assert files["authorized_keys"].startswith("ecdsa-sha2-nistp256 ")
+
+
+OTHER = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([f"--ssh-public-key={PUBLIC}"], "--ssh-public-key is given without --ssh-private-key"),
+        (["--ssh-private-key=hunter2"], "--ssh-private-key cannot be read as a private key"),
+        (
+            [f"--ssh-private-key={pem(ec.generate_private_key(ec.SECP256R1()), b'secret')}"],
+            "private key without a password",
+        ),
+        ([f"--ssh-private-key={PRIVATE}", "--ssh-public-key=ssh-ed25519 AAAA"], "does not belong to"),
+        (["--ssh-key-type=dsa"], "--ssh-key-type is 'dsa'; known are rsa, ed25519"),
+        (["--ssh-key-file-path=.ssh"], "give an absolute path"),
+        (["--ssh-key-file-path=/a:b"], "give an absolute path"),
+        (["--ssh-port=0"], "--ssh-port is '0'"),
+    ],
+)
+def test_what_cannot_work_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(PluginArgumentError, match=message):
+        SshPlugin(arguments)
+
+
+def test_messages_do_not_show_keys() -> None:
+    with pytest.raises(PluginArgumentError) as raised:
+        SshPlugin(["--ssh-private-key=hunter2"])
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_files_are_mounted_for_root_alone() -> None:
+    pod = pod_of(job_of(worker=1), SshPlugin(), task="worker")
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["name"] == volume["secret"]["secretName"] == "train-ssh"
+    assert volume["secret"]["defaultMode"] == 0o600
+    assert [item["path"] for item in volume["secret"]["items"]] == [
+        ".ssh/id_rsa", ".ssh/id_rsa.pub", ".ssh/authorized_keys", ".ssh/config",
+    ]  # fmt: skip
+    for container in (*pod["spec"]["containers"], *pod["spec"]["initContainers"]):
+        assert container["volumeMounts"] == [{"name": "train-ssh", "mountPath": "/root/.ssh", "subPath": ".ssh"}]
+
+
+def test_another_user_can_read_them_in_its_own_folder() -> None:
+    pod = pod_of(job_of(worker=1), SshPlugin(["--ssh-key-file-path=/home/me/.ssh"]), task="worker")
+    assert pod["spec"]["volumes"][0]["secret"]["defaultMode"] == 0o644
+    assert pod["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] == "/home/me/.ssh"
+
+
+def test_the_configuration_lists_every_host() -> None:
+    lines = secret(SshPlugin(["--ssh-port=2026"]), job_of(boss=1, worker=2))["config"].splitlines()
+    assert lines[:2] == ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
+    assert lines[2:11] == [
+        "Host train-boss-0", "  HostName train-boss-0.train", "  Port 2026",
+        "Host train-worker-0", "  HostName train-worker-0.train", "  Port 2026",
+        "Host train-worker-1", "  HostName train-worker-1.train", "  Port 2026",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "port"),
+    [
+        ("train-worker-0", "train-worker-0.train", "2026"),
+        ("train-worker-7", "train-worker-7.train", "2026"),  # came when the job was scaled up
+        ("train-worker-0.train", "train-worker-0.train", "2026"),  # as MPI_HOST has it
+        ("head", "head.office", "2026"),
+        ("example.org", "example.org", "22"),
+    ],
+)
+def test_ssh_itself_understands_the_configuration(tmp_path: Path, host: str, address: str, port: str) -> None:
+    path = tmp_path / "config"
+    job = job_of(boss=1, worker=1, templates={"boss": {"hostname": "head", "subdomain": "office"}})
+    path.write_text(secret(SshPlugin(["--ssh-port=2026"]), job)["config"])
+    try:
+        answer = subprocess.run(["ssh", "-G", "-F", path, host], check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no ssh on this machine")
+    told = dict(line.split(" ", 1) for line in answer.stdout.splitlines() if " " in line)
+    assert (told["hostname"], told["port"]) == (address, port)
