@@ -204,12 +204,22 @@ class Condition(ApiObject, frozen=True):
     transition_id: str = msgspec.field(default="", name="transitionID")
 
 
+class Terminated(ApiObject, frozen=True):
+    exit_code: int = 0
+
+
+class ContainerState(ApiObject, frozen=True):
+    terminated: Terminated | None = None
+
+
 class ContainerStatus(ApiObject, frozen=True):
-    """Only what in-place resize needs: what the node has granted and what it runs with."""
+    """What in-place resize needs (what the node has granted and what it runs with), and what policies of Jobs ask."""
 
     name: str = ""
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
 
 
 class PodStatus(ApiObject, frozen=True):

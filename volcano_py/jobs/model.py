@@ -38,7 +38,7 @@ FINISHED: Final = frozenset({JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMI
 
 
 class JobEvent(StrEnum):
-    """What a policy may react to."""
+    """What a policy may react to; and `CommandIssued`, which is no policy's business."""
 
     ANY = "*"
     POD_FAILED = "PodFailed"
@@ -48,6 +48,7 @@ class JobEvent(StrEnum):
     TASK_COMPLETED = "TaskCompleted"
     TASK_FAILED = "TaskFailed"
     JOB_UPDATED = "JobUpdated"
+    COMMAND_ISSUED = "CommandIssued"
 
 
 class JobAction(StrEnum):

@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 import msgspec
@@ -33,20 +32,18 @@ from volcano_py.api.names import (
     VOLCANO_PREFIX,
 )
 from volcano_py.api.objects import (
-    Container,
     ObjectMeta,
     OwnerReference,
     Pod,
     PodGroup,
     PodGroupSpec,
     PodGroupStatus,
-    PodSpec,
     ResourceList,
-    ResourceRequirements,
     Workload,
 )
-from volcano_py.api.quantity import LARGEST, QuantityError, format_binary, format_decimal, parse_quantity, to_units
-from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity
+from volcano_py.api.quota_usage import pod_limits, quota_usage
+from volcano_py.api.requests import Amounts, RequestError, pod_requests
 
 NAME_PREFIX: Final = "podgroup-"
 
@@ -274,7 +271,7 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     are beyond everything there is: the scheduler tells the pod so, for which it needs a group.
     """
     try:
-        requests, limits = pod_requests(pod.spec), _limits(pod.spec)
+        requests, limits = pod_requests(pod.spec), pod_limits(pod.spec)
     except RequestError as error:
         warnings.append(f"minResources of the pod's group left out: {error}")
         return None
@@ -282,53 +279,8 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
         if value > LARGEST:
             warnings.append(f"minResources of the pod's group left out: an impossible amount of {name} is asked for")
             return None
-    count = str(min_member)
-    amounts: ResourceList = {"pods": count, "count/pods": count}
-    for name, value in requests.items():
-        amounts[name] = amounts[f"requests.{name}"] = _quantity(name, value, min_member)
-    for name in ("cpu", "memory", "ephemeral-storage"):
-        if name in limits:
-            amounts[f"limits.{name}"] = _quantity(name, limits[name], min_member)
-    return dict(sorted(amounts.items()))
+    return quota_usage(min_member, _times(requests, min_member), _times(limits, min_member))
 
 
-def _limits(spec: PodSpec) -> dict[str, Fraction]:
-    """Limits of the whole pod: put together as requests are, except that overhead raises only a limit that is there.
-
-    Raises:
-        RequestError: a limit is malformed or negative.
-    """
-    if not spec.resources and not any(container.resources.limits for container in _containers(spec)):
-        return {}
-    limits = pod_requests(
-        PodSpec(
-            containers=[_asking_its_limits(container) for container in spec.containers],
-            init_containers=[_asking_its_limits(container) for container in spec.init_containers],
-            resources=None if spec.resources is None else ResourceRequirements(requests=spec.resources.limits),
-        )
-    )
-    if spec.overhead:
-        for name, value in pod_requests(PodSpec(overhead=spec.overhead)).items():
-            if name in limits:
-                limits[name] += value
-    return limits
-
-
-def _containers(spec: PodSpec) -> Iterable[Container]:
-    return itertools.chain(spec.containers, spec.init_containers)
-
-
-def _asking_its_limits(container: Container) -> Container:
-    limits = ResourceRequirements(requests=container.resources.limits)
-    return msgspec.structs.replace(container, resources=limits)
-
-
-def _quantity(name: str, value: Fraction, times: int) -> str:
-    """Canonical text of the multiple, rounded up: cpu in millicores, bytes in binary, the rest as plain counts."""
-    if times != 1:
-        value *= times
-    if name == "cpu":
-        return format_decimal(to_units(value, scale=1000), exponent=-3)
-    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
-        return format_binary(to_units(value))
-    return format_decimal(to_units(value))
+def _times(amounts: Amounts, count: int) -> Amounts:
+    return {name: value * count for name, value in amounts.items()}

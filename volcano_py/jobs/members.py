@@ -1,0 +1,162 @@
+"""The pods of a Job as its state machine sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from volcano_py.api.objects import Pod
+from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION
+
+DONE: Final = frozenset({"Succeeded", "Failed"})
+"""Pod phases that are final."""
+_PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One pod. `version` and `retry` are those of the job when the pod was made."""
+
+    pod: Pod
+    task: str
+    index: int
+    version: int
+    retry: int
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+    @property
+    def phase(self) -> str:
+        """Pending, Running, Succeeded, Failed or Unknown."""
+        phase = self.pod.status.phase or "Pending"
+        return phase if phase in _PHASES else "Unknown"
+
+    @property
+    def done(self) -> bool:
+        return self.phase in DONE
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is being deleted."""
+        return self.pod.metadata.deletion_timestamp is not None
+
+    @property
+    def ready(self) -> bool:
+        """Running and ready, or finished with success: what other tasks wait for."""
+        if self.phase == "Succeeded":
+            return True
+        conditions = self.pod.status.conditions
+        return self.phase == "Running" and any(c.type == "Ready" and c.status == "True" for c in conditions)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the first container of the spec, once it has ended."""
+        containers, statuses = self.pod.spec.containers, self.pod.status.container_statuses
+        first = containers[0].name if containers else ""
+        found = next((status for status in statuses if status.name == first), statuses[0] if statuses else None)
+        return found.state.terminated.exit_code if found is not None and found.state.terminated is not None else None
+
+    @property
+    def restarts(self) -> int:
+        """How often its containers were started again."""
+        return sum(status.restart_count for status in self.pod.status.container_statuses)
+
+    @property
+    def changed(self) -> float:
+        """When it got into its phase, as well as its conditions tell; seconds since the epoch."""
+        times = [c.last_transition_time.timestamp() for c in self.pod.status.conditions if c.last_transition_time]
+        return max(times, default=self.pod.metadata.created)
+
+
+@dataclass(frozen=True)
+class Members:
+    """All pods of a job that it made itself, by what they are to it.
+
+    `current`: of the job's version, within the replicas, not being deleted. `surplus`: beyond the replicas. `outdated`:
+    of an earlier version. `leaving`: being deleted, whatever they were.
+    """
+
+    job: Job
+    current: Mapping[str, Mapping[int, Member]] = field(repr=False)
+    surplus: Sequence[Member]
+    outdated: Sequence[Member]
+    leaving: Sequence[Member]
+
+    @classmethod
+    def of(cls, job: Job, pods: Iterable[Pod]) -> Members:
+        """Pods are told by their names, which nobody can change; those with other names are none of the job's."""
+        prefixes = {f"{job.metadata.name}-{task.name}": task for task in job.spec.tasks}
+        current: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
+        surplus: list[Member] = []
+        outdated: list[Member] = []
+        leaving: list[Member] = []
+        for pod in pods:
+            member = _member(pod, prefixes)
+            if member is None:
+                continue
+            if member.deleted:
+                leaving.append(member)
+            elif member.version < job.status.version:
+                outdated.append(member)
+            elif member.index >= prefixes[f"{job.metadata.name}-{member.task}"].replicas:
+                surplus.append(member)
+            else:
+                current[member.task][member.index] = member
+        return cls(job, current, surplus, outdated, leaving)
+
+    @property
+    def all_current(self) -> Iterable[Member]:
+        for members in self.current.values():
+            yield from members.values()
+
+    @property
+    def alive(self) -> list[Member]:
+        """Neither finished nor being deleted, of whatever version."""
+        groups = (self.all_current, self.surplus, self.outdated)
+        return [member for group in groups for member in group if not member.done]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names that are taken."""
+        groups = (self.all_current, self.surplus, self.outdated, self.leaving)
+        return frozenset(member.name for group in groups for member in group)
+
+    @cached_property
+    def phases(self) -> Counter[str]:
+        """Current pods by phase."""
+        return Counter(member.phase for member in self.all_current)
+
+    def phases_of(self, task: str) -> Counter[str]:
+        """Current pods of one task by phase."""
+        return Counter(member.phase for member in self.current[task].values())
+
+    def missing(self, task: Task) -> list[int]:
+        """Indices without a current pod."""
+        have = self.current[task.name]
+        return [index for index in range(task.replicas) if index not in have]
+
+    @property
+    def on_their_way_out(self) -> int:
+        """Pods that are being deleted or will be."""
+        return len(self.leaving) + len(self.outdated)
+
+
+def _member(pod: Pod, prefixes: Mapping[str, Task]) -> Member | None:
+    prefix, _, number = pod.metadata.name.rpartition("-")
+    task = prefixes.get(prefix)
+    if task is None or not (number.isascii() and number.isdigit()) or (number[0] == "0" and number != "0"):
+        return None
+    annotations = pod.metadata.annotations
+    version, retry = _number(annotations.get(JOB_VERSION)), _number(annotations.get(JOB_RETRY_COUNT))
+    return Member(pod, task.name, int(number), version, retry)
+
+
+def _number(text: str | None) -> int:
+    """What the pod's annotation says; 0 for one that somebody has spoilt."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 10 else 0

@@ -1,0 +1,137 @@
+"""The state machine of a Job: from its phase, an action and how its pods stand, the next phase. Pure tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from volcano_py.jobs.members import Members
+from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
+from volcano_py.jobs.policies import TARGETED
+
+_STOPPING: Final = {
+    JobAction.ABORT: JobPhase.ABORTING,
+    JobAction.TERMINATE: JobPhase.TERMINATING,
+    JobAction.COMPLETE: JobPhase.COMPLETING,
+}
+_STOPPED: Final = {
+    JobPhase.ABORTING: JobPhase.ABORTED,
+    JobPhase.TERMINATING: JobPhase.TERMINATED,
+    JobPhase.COMPLETING: JobPhase.COMPLETED,
+}
+
+ACTIVE: Final = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
+"""Phases in which pods are made."""
+
+WITHOUT_GROUP: Final = FINISHED | {
+    JobPhase.ABORTING,
+    JobPhase.ABORTED,
+    JobPhase.TERMINATING,
+    JobPhase.COMPLETING,
+}
+"""Phases in which nothing is to be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The job goes into `phase`.
+
+    `retries`: it counts as one more try. `anew`: every pod goes, and a new version of all comes after. `targeted`: only
+    the part that the action is about goes. `why` tells people.
+    """
+
+    phase: JobPhase
+    why: str = ""
+    retries: bool = False
+    anew: bool = False
+    targeted: bool = False
+
+
+def asked_for(job: Job, action: JobAction) -> Step | None:
+    """Where a Command or a policy takes the job; None when the action means nothing in its phase."""
+    phase = job.status.phase
+    if phase in ACTIVE:
+        if action in _STOPPING:
+            return Step(_STOPPING[action])
+        if action is JobAction.RESTART_JOB:
+            return _restart(job)
+        if action in TARGETED:
+            return Step(JobPhase.RESTARTING, retries=True, targeted=True)
+    if phase in (JobPhase.ABORTING, JobPhase.ABORTED) and action is JobAction.RESUME:
+        return _restart(job)
+    return None
+
+
+def _restart(job: Job) -> Step:
+    """At its last try what has finished is kept, so that its owner can see why it failed."""
+    last = job.status.retry_count >= job.spec.max_retry - 1
+    return Step(JobPhase.RESTARTING, retries=True, anew=not last)
+
+
+def by_itself(job: Job, members: Members) -> Step | None:
+    """Where the job goes as its pods stand, when nobody asks for anything."""
+    phase = job.status.phase
+    if phase is JobPhase.NEW:
+        return Step(JobPhase.PENDING)
+    if phase is JobPhase.PENDING:
+        return _pending(job, members)
+    if phase is JobPhase.RUNNING:
+        return _running(job, members)
+    if phase is JobPhase.RESTARTING:
+        return _restarting(job, members)
+    if phase in _STOPPED and not members.alive and not members.leaving:
+        return Step(_STOPPED[phase])
+    return None
+
+
+def _pending(job: Job, members: Members) -> Step | None:
+    phases = members.phases
+    started = phases["Running"] + phases["Succeeded"] + phases["Failed"]
+    if job.spec.min_available <= started:
+        return Step(JobPhase.RUNNING)
+    return None
+
+
+def _running(job: Job, members: Members) -> Step | None:
+    phases, total = members.phases, job.replicas
+    succeeded, failed = phases["Succeeded"], phases["Failed"]
+    if total == 0:
+        return None
+    enough = job.spec.min_success
+    if enough is not None and succeeded >= enough:
+        return Step(JobPhase.COMPLETED, f"{succeeded} pods have succeeded, minSuccess is {enough}")
+    if succeeded + failed == total:
+        return _all_done(job, members, succeeded)
+    if phases["Pending"] > total - job.spec.min_available:
+        return Step(JobPhase.PENDING, f"{phases['Pending']} pods wait, so that fewer than minAvailable can run")
+    return None
+
+
+def _all_done(job: Job, members: Members, succeeded: int) -> Step:
+    spec = job.spec
+    if spec.min_available >= sum(task.minimum for task in spec.tasks):
+        for task in spec.tasks:
+            count = members.phases_of(task.name)["Succeeded"]
+            if count < task.minimum:
+                why = f"{count} pods of task {task.name} have succeeded, its minAvailable is {task.minimum}"
+                return Step(JobPhase.FAILED, why)
+    if spec.min_success is not None:
+        return Step(JobPhase.FAILED, f"{succeeded} pods have succeeded, minSuccess is {spec.min_success}")
+    if succeeded >= spec.min_available:
+        return Step(JobPhase.COMPLETED)
+    return Step(JobPhase.FAILED, f"{succeeded} pods have succeeded, minAvailable is {spec.min_available}")
+
+
+def _restarting(job: Job, members: Members) -> Step | None:
+    status, spec = job.status, job.spec
+    if status.retry_count >= spec.max_retry:
+        return Step(JobPhase.FAILED, f"it was to be restarted for the {_ordinal(status.retry_count)} time (maxRetry)")
+    if job.replicas - members.on_their_way_out >= spec.min_available:
+        return Step(JobPhase.PENDING)
+    return None
+
+
+def _ordinal(number: int) -> str:
+    if 10 <= number % 100 <= 20:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

@@ -1,0 +1,288 @@
+"""`plan`: given a Job and everything it made as seen now, what is to be done next. The one place that decides.
+
+It is asked again after every step, until there is nothing left to do. A change of phase is a plan of its own: it is
+written before anything is done about it, so that whoever comes after a crash goes on from there. Nothing else is
+remembered; what has been done already is seen in the world and not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.jobs import names
+from volcano_py.jobs.actions import (
+    Action,
+    CreateGroup,
+    CreatePods,
+    DeleteGroup,
+    DeleteJob,
+    DeletePods,
+    Prepare,
+    Tell,
+    UpdateGroup,
+    WriteStatus,
+)
+from volcano_py.jobs.group import group_changes, group_of, is_outdated
+from volcano_py.jobs.members import Member, Members
+from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
+from volcano_py.jobs.names import pod_name
+from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself
+from volcano_py.jobs.plugins.plugin import JobPlugin
+from volcano_py.jobs.pods import claim_of, may_start, pod_of
+from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
+from volcano_py.jobs.status import TARGET, counted, is_target, recorded, stepped, target_of
+
+_NOT_ADMITTED: Final = frozenset({"", "Pending"})
+"""Phases of a PodGroup in which its pods need not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A Job, with its defaults filled in, and what there is of it.
+
+    `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
+    `namespace`: annotations of the job's namespace. `prepared`: plugins' objects and claims are known to exist.
+    `problem`: why nothing can be made for the job as it is written, or "". `request`: the action of a Command.
+    `lost`: pods somebody else deleted while a policy waits for them to come back; `updated`: the spec was edited.
+    """
+
+    job: Job
+    pods: Sequence[Pod] = ()
+    group: PodGroup | None = None
+    now: float = 0.0
+    plugins: Sequence[JobPlugin] = ()
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    namespace: Mapping[str, str] = field(default_factory=dict)
+    prepared: bool = True
+    problem: str = ""
+    request: JobAction | None = None
+    lost: Sequence[Lost] = ()
+    updated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
+
+    `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being
+    made, or "". `lost`: losses that are not settled yet. `broken`: pods that could not be made.
+    """
+
+    actions: tuple[Action, ...] = ()
+    told: tuple[Tell, ...] = ()
+    look_again_at: float = 0.0
+    waiting: str = ""
+    lost: tuple[Lost, ...] = ()
+    broken: str = ""
+
+
+def plan(world: World) -> Plan:
+    """What is to be done next."""
+    job = world.job
+    if job.metadata.deletion_timestamp is not None:
+        return Plan()  # the garbage collector takes everything along
+    members = Members.of(job, world.pods)
+    if job.status.phase in FINISHED and (due := _expiry(job)) is not None and due <= world.now:
+        return Plan((DeleteJob(),))
+    verdicts, later, lost = _verdicts(world, members)
+    stepping = _step(world, members, verdicts)
+    if stepping is not None:
+        return stepping
+    actions, waiting, broken = _clearing(world, members, verdicts), "", ""
+    if job.status.phase in ACTIVE:
+        made, waiting, broken = _making(world, members)
+        actions += made
+    status = counted(job, members, world.problem if job.status.phase in ACTIVE else "")
+    if status != job.status:
+        actions.append(WriteStatus(status, decides=False))
+    if job.status.phase in FINISHED:
+        later = _expiry(job) or 0.0
+    return Plan(tuple(actions), look_again_at=later, waiting=waiting, lost=lost, broken=broken)
+
+
+def _expiry(job: Job) -> float | None:
+    """When a finished job is to be deleted."""
+    ttl, ended = job.spec.ttl_seconds_after_finished, job.status.state.last_transition_time
+    return None if ttl is None or ended is None else ended.timestamp() + ttl
+
+
+# -- what happened ---------------------------------------------------------------------------------------------------
+
+
+def _verdicts(world: World, members: Members) -> tuple[Sequence[Verdict], float, tuple[Lost, ...]]:
+    """What is asked for, by a Command or by the policies, when to look again, and what remains lost."""
+    job, phase = world.job, world.job.status.phase
+    if world.request is not None:
+        return (Verdict(world.request, Occurrence(JobEvent.COMMAND_ISSUED)),), 0.0, tuple(world.lost)
+    if phase is JobPhase.RESTARTING:
+        # What fails while a part is restarted is restarted along with it, and does not count as another try.
+        judgement = judge(job, members, now=world.now)
+        return [verdict for verdict in judgement.verdicts if verdict.action in TARGETED], 0.0, ()
+    if phase not in ACTIVE:
+        return (), 0.0, ()
+    lost = _losses(world, members)
+    group_phase = world.group.status.phase if world.group is not None else ""
+    judgement = judge(job, members, now=world.now, group_phase=group_phase, lost=lost, updated=world.updated)
+    return judgement.verdicts, judgement.look_again_at, lost
+
+
+def _losses(world: World, members: Members) -> tuple[Lost, ...]:
+    """Pods that somebody else deleted: those that the status counts and that are not there any more, and those of
+    before that have not come back to run."""
+    lost = {
+        (loss.task, loss.index): loss
+        for loss in world.lost
+        if (back := members.current.get(loss.task, {}).get(loss.index)) is None or back.phase == "Pending"
+    }
+    before = recorded(world.job.status)
+    for task in world.job.spec.tasks:
+        missing = members.missing(task)
+        gone = min(before.get(task.name, 0), task.replicas) - (task.replicas - len(missing))
+        # Which ones they were is not recorded; pods are made from the first on.
+        for index in missing[: max(0, gone)]:
+            lost.setdefault((task.name, index), Lost(task.name, index, world.now))
+    return tuple(lost.values())
+
+
+# -- the next phase --------------------------------------------------------------------------------------------------
+
+
+def _step(world: World, members: Members, verdicts: Sequence[Verdict]) -> Plan | None:
+    job = world.job
+    for verdict in verdicts:
+        step = asked_for(job, verdict.action)
+        if step is not None and (not step.targeted or target_of(job, verdict)):
+            return _asked_step(world, members, verdict, verdicts, step)
+    if job.status.phase is JobPhase.RESTARTING and (_targets(job, members, verdicts) or _outdated(job, members)):
+        return None  # first they are deleted
+    step = by_itself(job, members)
+    if step is None:
+        return None
+    return Plan((WriteStatus(stepped(job, members, step, world.now), decides=True),))
+
+
+def _asked_step(world: World, members: Members, verdict: Verdict, verdicts: Sequence[Verdict], step: Step) -> Plan:
+    job = world.job
+    why = "asked for by a Command" if world.request is not None else f"a policy asks for it on {verdict.cause}"
+    # Pods that fail together are restarted together: one try, not one each.
+    parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
+    status = stepped(
+        job,
+        members,
+        replace(step, why=why),
+        world.now,
+        verdict.action.value,
+        " ".join(dict.fromkeys(filter(None, parts))),
+    )
+    told = Tell("Normal", names.EXECUTE_ACTION, f"{verdict.action}: {why}")
+    return Plan((WriteStatus(status, decides=True),), (told,))
+
+
+def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
+    """Pods that a targeted restart has still to delete: of the parts it is about, made before it was decided."""
+    parts = job.status.controlled_resources.get(TARGET, "")
+    begun = {
+        member.name
+        for member in (members.all_current if parts else ())
+        if member.retry < job.status.retry_count and is_target(parts, job, member)
+    }
+    more = " ".join(target_of(job, verdict) for verdict in verdicts if verdict.action in TARGETED)
+    return [member for member in members.all_current if member.name in begun or (more and is_target(more, job, member))]
+
+
+def _outdated(job: Job, members: Members) -> Sequence[Member]:
+    """Pods of an earlier version; in phases that keep what has finished, those that have not."""
+    if job.status.phase in WITHOUT_GROUP:
+        return [member for member in members.outdated if not member.done]
+    return members.outdated
+
+
+# -- what the phase asks for -----------------------------------------------------------------------------------------
+
+
+def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> list[Action]:
+    """Deletions of what is not to be there in the job's phase."""
+    job, group, phase = world.job, world.group, world.job.status.phase
+    if phase in WITHOUT_GROUP:
+        actions = _deletion(members.alive, f"the job is {phase}")
+        return actions + (_group_deletion(group) if group is not None else [])
+    actions = _deletion(_outdated(job, members), "the job is restarted")
+    if phase is JobPhase.RESTARTING:
+        actions += _deletion(_targets(job, members, verdicts), "a part of the job is restarted")
+    actions += _deletion(members.surplus, "the task has fewer replicas")
+    if group is not None and is_outdated(job, group):
+        actions += _group_deletion(group)
+    return actions
+
+
+def _making(world: World, members: Members) -> tuple[list[Action], str, str]:
+    """What is to be made in a phase that makes something; what is waited for; and which pod could not be made."""
+    job, group = world.job, world.group
+    if world.problem:
+        return [], world.problem, ""
+    if not world.prepared:
+        return [_preparation(world)], "", ""
+    wanted = group_of(job, world.priorities, world.namespace)
+    if group is None:
+        return [CreateGroup(wanted)], "", ""
+    if group.metadata.deletion_timestamp is not None or is_outdated(job, group):
+        return [], "the PodGroup is being deleted; another one is made when it is gone", ""
+    actions: list[Action] = []
+    if changes := group_changes(group, wanted):
+        actions.append(UpdateGroup(group.metadata.name, group.metadata.uid, changes))
+    if group.status.phase in _NOT_ADMITTED:
+        waiting = f"pods are made when PodGroup {group.metadata.name} is admitted to queue {group.spec.queue}"
+        return actions, waiting if any(members.missing(task) for task in job.spec.tasks) else "", ""
+    bodies, broken = _missing_pods(world, members)
+    if bodies:
+        actions.append(CreatePods(tuple(bodies)))
+    return actions, "", broken
+
+
+def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:
+    """Pods to be made, and what went wrong with those that cannot be."""
+    job, taken = world.job, members.names
+    bodies: list[JsonObject] = []
+    broken = ""
+    for task in job.spec.tasks:
+        missing = members.missing(task)
+        if not missing or not may_start(job, task, members):
+            continue
+        for index in missing:
+            name = pod_name(job.metadata.name, task.name, index)
+            if name in taken:
+                continue  # its predecessor is not gone yet
+            try:
+                bodies.append(pod_of(job, task, index, world.plugins, world.namespace))
+            except Exception as error:
+                # A plugin, or a template that is none: it concerns this pod alone.
+                broken = broken or f"pod {name} cannot be made: {type(error).__name__}: {error}"
+    return bodies, broken
+
+
+def _preparation(world: World) -> Prepare:
+    job = world.job
+    return Prepare(
+        objects=tuple(kept for plugin in world.plugins for kept in plugin.objects(job)),
+        claims=tuple(
+            claim_of(job, number, volume)
+            for number, volume in enumerate(job.spec.volumes)
+            if volume.volume_claim is not None and not volume.volume_claim_name
+        ),
+        awaited_claims=tuple(volume.volume_claim_name for volume in job.spec.volumes if volume.volume_claim_name),
+    )
+
+
+def _deletion(members: Iterable[Member], why: str) -> list[Action]:
+    pods = tuple((member.name, member.pod.metadata.uid) for member in members)
+    return [DeletePods(pods, why)] if pods else []
+
+
+def _group_deletion(group: PodGroup) -> list[Action]:
+    if group.metadata.deletion_timestamp is not None:
+        return []
+    return [DeleteGroup(group.metadata.name, group.metadata.uid)]

@@ -1,0 +1,157 @@
+"""What has happened to a Job, and what its policies say is to be done about it.
+
+Nothing here remembers: an event is read off the world as it is (a failed pod *is* the event PodFailed until it is
+gone), so that one which came while nobody looked is not lost, and a restart of the controller repeats none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from volcano_py.config.go_values import parse_duration
+from volcano_py.jobs.members import Member, Members
+from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
+from volcano_py.jobs.names import pod_name
+
+_ACTIONS: Final = frozenset(JobAction) - {JobAction.SYNC}
+# What `*` stands for. Waiting is an event only for a policy that names it, with a timeout; an edit of the job is what
+# its owner wants, no mishap.
+_NOT_ANY: Final = frozenset({JobEvent.POD_PENDING, JobEvent.JOB_UPDATED})
+
+TARGETED: Final = frozenset({JobAction.RESTART_TASK, JobAction.RESTART_POD, JobAction.RESTART_PARTITION})
+"""Actions that restart a part of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """An event: of a pod (`index` within `task`), a task, or ("") the whole job. `since`: seconds since the epoch."""
+
+    event: JobEvent
+    task: str = ""
+    index: int | None = None
+    pod: str = ""
+    exit_code: int | None = None
+    since: float = 0.0
+
+    def __str__(self) -> str:
+        where = f" of pod {self.pod}" if self.pod else f" of task {self.task}" if self.task else ""
+        code = f", exit code {self.exit_code}" if self.exit_code is not None else ""
+        return f"{self.event}{where}{code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`action` is to be carried out because of `cause`."""
+
+    action: JobAction
+    cause: Occurrence
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What policies ask for now, what is worse first; and when they will ask for more if nothing changes (0: never)."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    look_again_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A pod that was there and was deleted by somebody else; `at` in seconds since the epoch."""
+
+    task: str
+    index: int
+    at: float
+
+
+def judge(
+    job: Job,
+    members: Members,
+    *,
+    now: float,
+    group_phase: str = "",
+    lost: Sequence[Lost] = (),
+    updated: bool = False,
+) -> Judgement:
+    """What the policies say to everything that has happened.
+
+    `lost`: pods known to have been deleted whose loss is not settled yet; `updated`: the spec has been edited.
+    """
+    later = 0.0
+    verdicts = []
+    for occurrence in _occurrences(job, members, group_phase, lost, updated, now):
+        policy = policy_for(job, occurrence)
+        if policy is None:
+            continue
+        due = occurrence.since + _timeout(policy)
+        if due <= now:
+            verdicts.append(Verdict(JobAction(policy.action), occurrence))
+        else:
+            later = min(later or due, due)
+    return Judgement(tuple(verdicts), later)
+
+
+def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
+    """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
+    task = job.task(occurrence.task)
+    of_task: Sequence[Policy] = task.policies if task is not None else ()
+    for policy in (*of_task, *job.spec.policies):
+        if policy.action in _ACTIONS and _matches(policy, occurrence):
+            return policy
+    return None
+
+
+def _matches(policy: Policy, occurrence: Occurrence) -> bool:
+    if occurrence.event is JobEvent.POD_PENDING and not _timeout(policy):
+        return False
+    events = policy.all_events
+    if occurrence.event in events or (JobEvent.ANY in events and occurrence.event not in _NOT_ANY):
+        return True
+    return bool(policy.exit_code) and policy.exit_code == occurrence.exit_code
+
+
+def _timeout(policy: Policy) -> float:
+    """Seconds; a timeout that cannot be read is none."""
+    try:
+        return max(0.0, parse_duration(policy.timeout).total_seconds()) if policy.timeout else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _occurrences(
+    job: Job, members: Members, group_phase: str, lost: Sequence[Lost], updated: bool, now: float
+) -> Iterator[Occurrence]:
+    """Everything that has happened and is not settled, what is worse first."""
+    for task in job.spec.tasks:
+        yield from _failed(task, members.current[task.name])
+    for task in job.spec.tasks:
+        yield from _task_events(task, members.current[task.name])
+    if group_phase == "Unknown":
+        yield Occurrence(JobEvent.UNKNOWN)
+    for loss in lost:
+        name = pod_name(job.metadata.name, loss.task, loss.index)
+        yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at)
+    if updated:
+        yield Occurrence(JobEvent.JOB_UPDATED)
+    for task in job.spec.tasks:
+        for member in members.current[task.name].values():
+            if member.phase == "Pending":
+                created = member.pod.metadata.created or now
+                yield Occurrence(JobEvent.POD_PENDING, task.name, member.index, member.name, None, created)
+
+
+def _failed(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+    for index, member in sorted(members.items()):
+        if member.phase == "Failed":
+            code = member.exit_code
+            yield Occurrence(JobEvent.POD_FAILED, task.name, index, member.name, code, member.changed)
+
+
+def _task_events(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+    if task.replicas and sum(member.phase == "Succeeded" for member in members.values()) == task.replicas:
+        yield Occurrence(JobEvent.TASK_COMPLETED, task.name, since=max(m.changed for m in members.values()))
+    living = [member for member in members.values() if member.phase in ("Pending", "Running")]
+    if task.max_retry > 0 and living and sum(member.restarts for member in members.values()) >= task.max_retry:
+        yield Occurrence(JobEvent.TASK_FAILED, task.name, since=max(member.changed for member in living))

@@ -1,0 +1,146 @@
+"""The status of a Job: what its pods come to, and the history of its phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.config.go_values import format_duration
+from volcano_py.jobs.members import Member, Members
+from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
+from volcano_py.jobs.phases import Step
+from volcano_py.jobs.pods import claim_name, partition_of
+from volcano_py.jobs.policies import Verdict
+
+TARGET: Final = "restarting"
+"""Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a
+restart that was begun."""
+INVALID: Final = "InvalidJob"
+"""`state.reason` of a job for which nothing can be made as it is written."""
+
+_LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
+
+
+def counted(job: Job, members: Members, problem: str = "") -> JobStatus:
+    """The status with everything that is counted brought up to date; `problem` is what is wrong with the job."""
+    phases, state = members.phases, job.status.state
+    if problem:
+        state = msgspec.structs.replace(state, reason=INVALID, message=problem[:_LONGEST_MESSAGE])
+    elif state.reason == INVALID:
+        state = msgspec.structs.replace(state, reason="", message="")
+    return msgspec.structs.replace(
+        job.status,
+        state=state,
+        min_available=job.spec.min_available,
+        task_status_count={
+            task.name: TaskState(phase=dict(sorted(members.phases_of(task.name).items())))
+            for task in job.spec.tasks
+            if members.current[task.name]
+        },
+        pending=phases["Pending"],
+        running=phases["Running"],
+        succeeded=phases["Succeeded"],
+        failed=phases["Failed"],
+        unknown=phases["Unknown"],
+        terminating=members.on_their_way_out,
+        controlled_resources=_controlled(job),
+    )
+
+
+def stepped(job: Job, members: Members, step: Step, now: float, reason: str = "", target: str = "") -> JobStatus:
+    """The status after a step. `reason` is the action that was asked for; `target` the part that is restarted."""
+    status = counted(job, members)
+    moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
+    state = JobState(
+        phase=step.phase.value, reason=reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
+    )
+    others = [condition for condition in status.conditions if condition.status != step.phase]
+    controlled = {key: value for key, value in status.controlled_resources.items() if key != TARGET}
+    if target:
+        controlled[TARGET] = target
+    status = msgspec.structs.replace(
+        status,
+        state=state,
+        conditions=[*others, JobCondition(status=step.phase.value, last_transition_time=moment)],
+        version=status.version + step.anew,
+        retry_count=status.retry_count + step.retries,
+        controlled_resources=controlled,
+    )
+    if step.anew:
+        # None of the pods there are belongs to the new version.
+        status = msgspec.structs.replace(
+            status,
+            task_status_count={}, pending=0, running=0, succeeded=0, failed=0, unknown=0,
+            terminating=len(members.names),
+        )  # fmt: skip
+    if step.phase in FINISHED:
+        status = msgspec.structs.replace(status, running_duration=_duration(job, moment))
+    return status
+
+
+def target_of(job: Job, verdict: Verdict) -> str:
+    """What a targeted restart is about: `pod/<task>/<index>`, `partition/<task>/<number>`, `task/<task>/`; "" when its
+    cause says of no part that it was concerned."""
+    cause, action = verdict.cause, verdict.action
+    task = job.task(cause.task)
+    if task is None:
+        return ""
+    if cause.index is not None:
+        partition = partition_of(task, cause.index)
+        if action is JobAction.RESTART_PARTITION and partition is not None:
+            return f"partition/{task.name}/{partition}"
+        if action is JobAction.RESTART_POD:
+            return f"pod/{task.name}/{cause.index}"
+    return f"task/{task.name}/"
+
+
+def is_target(targets: str, job: Job, member: Member) -> bool:
+    """Whether the pod is of one of these parts (as `target_of` has them, separated by spaces)."""
+    task = job.task(member.task)
+    partition = partition_of(task, member.index) if task is not None else None
+    own = {f"pod/{member.task}/{member.index}", f"partition/{member.task}/{partition}", f"task/{member.task}/"}
+    return not own.isdisjoint(targets.split())
+
+
+def recorded(status: JobStatus) -> Mapping[str, int]:
+    """Pods of each task that the status counts."""
+    return {name: sum(state.phase.values()) for name, state in status.task_status_count.items()}
+
+
+def status_changes(written: JobStatus, wanted: JobStatus) -> JsonObject:
+    """Merge patch from one status to another; empty when they are the same."""
+    return _difference(msgspec.to_builtins(written), msgspec.to_builtins(wanted))
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
+    changes: JsonObject = dict.fromkeys(before.keys() - after.keys())
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            if inner := _difference(old, value):
+                changes[key] = inner
+        elif old != value:
+            changes[key] = value
+    return changes
+
+
+def _controlled(job: Job) -> dict[str, str]:
+    """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own."""
+    kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
+    plugins = {f"plugin-{name}": name for name in job.spec.plugins}
+    claims = [volume.volume_claim_name or claim_name(job, number) for number, volume in enumerate(job.spec.volumes)]
+    return {**plugins, **{f"volume-pvc-{name}": name for name in claims}, **kept}
+
+
+def _duration(job: Job, end: datetime) -> str:
+    """How long the job has been running, in Go's spelling; from when it ran last."""
+    times = [
+        condition.last_transition_time
+        for condition in job.status.conditions
+        if condition.status == JobPhase.RUNNING and condition.last_transition_time is not None
+    ]
+    return format_duration(max(end - times[-1], timedelta())) if times else ""
