@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.gates import Gate, shut
 from volcano_py.framework.votes import Room, reject
 from volcano_py.state.task_class import Refusal
 
@@ -64,6 +65,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "pre_predicate": lambda plugin, _task_class: _refusal(plugin),
     "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
     "predicate_room": lambda _plugin, _task_class, _view: None,
+    "domain_gate": lambda _plugin, _task_class, view: shut(len(view), PLUGIN_ERROR_CODE),
     "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
     "batch_node_order": lambda _plugin, _task_class, _view: None,
     "best_node": lambda _plugin, _task_class, _view, _scores: None,
@@ -115,6 +117,16 @@ def _mask_or_none(answer: Any, asked: Any) -> None:
             raise NonsenseError(f"the answer is {answer.dtype}, expected true or false for each candidate")
 
 
+def _gate_or_none(answer: Any, asked: Any) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, Gate):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Gate or None")
+    _integers(answer.groups, asked)
+    if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < len(answer.codes):
+        raise NonsenseError("there is a group number without a code")
+
+
 def _position_or_none(answer: Any, asked: Any) -> None:
     if answer is not None and not (isinstance(answer, int | np.integer) and 0 <= answer < len(asked)):
         raise NonsenseError(f"the answer is {answer!r}, expected a position among the {len(asked)} nodes")
@@ -125,6 +137,7 @@ CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
     "task_order": _array,
     "predicate": _integers,
     "predicate_room": _integers_or_none,
+    "domain_gate": _gate_or_none,
     "node_order": _scores,
     "batch_node_order": _scores_or_none,
     "best_node": _position_or_none,

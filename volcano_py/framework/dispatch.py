@@ -19,7 +19,12 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 # Points that a switch gates under the name of another.
-_FLAG_LIKE: Final = {"queue_paths": "queue_order", "branch_order": "queue_order", "predicate_room": "predicate"}
+_FLAG_LIKE: Final = {
+    "queue_paths": "queue_order",
+    "branch_order": "queue_order",
+    "predicate_room": "predicate",
+    "domain_gate": "predicate",
+}
 # Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.
 _KEEPS_BOOKS: Final = frozenset({"on_allocate", "on_deallocate", "job_enqueued"})
 

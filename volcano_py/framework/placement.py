@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.fit import explain_misfit
+from volcano_py.framework.gates import Gate, Gates, best_per_group, replay_gated
 from volcano_py.framework.job import FitError
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.sweep import Ladder, Plan, best_first, replay
@@ -67,11 +68,21 @@ class _ClassState:
     position: int
     bounds: list[Call] | None
     """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
+    gates: Gates | None
+    """What shuts groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
     plan: Plan = field(default_factory=Plan)
     full_at: int = -1
     """The position as of which no node has room, nor will have once what is being released is free."""
     misfit: tuple[int, FitError] | None = None
     """Why no node takes the class, as of a position."""
+
+    def open(self, room: Counts) -> Counts:
+        """[N] the room of nodes that no gate shuts."""
+        return room if self.gates is None else np.where(self.gates.codes == FITS, room, 0)
+
+    def refusals(self) -> Codes:
+        """[N] `codes`, then what gates say."""
+        return self.codes if self.gates is None else self.gates.refuse(self.codes)
 
 
 class Placer:
@@ -85,6 +96,7 @@ class Placer:
         self._log: list[int] = []
         self._predicates = ssn.dispatch.calls("predicate")
         self._predicate_rooms = ssn.dispatch.calls("predicate_room")
+        self._gates = ssn.dispatch.calls("domain_gate")
         self._scores = ssn.dispatch.calls("node_order")
         self._batch_scores = ssn.dispatch.calls("batch_node_order")
         self._best = ssn.dispatch.calls("best_node")
@@ -105,7 +117,7 @@ class Placer:
         state = self._state(task_class)
         if state.full_at == len(self._log):
             return Choice(_NOTHING)
-        candidates = np.flatnonzero(state.room)
+        candidates = np.flatnonzero(state.open(state.room))
         if not len(candidates):
             return self._choose_future(state)
         if state.bounds is None:
@@ -118,6 +130,8 @@ class Placer:
         """The one node given (nominated earlier), if it fits."""
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
+        if state.refusals()[node] != FITS:
+            return Choice(_NOTHING)
         if state.room[node] > 0:
             return Choice(rows)
         if self._room(state, rows, self._future_idle(rows))[0] > 0:
@@ -126,15 +140,19 @@ class Placer:
 
     def codes(self, task_class: TaskClass) -> Codes:
         """[N] the first refusal of each node, whatever room it has."""
-        return self._state(task_class).codes
+        return self._state(task_class).refusals()
 
     def feasible(self, task_class: TaskClass) -> Rows:
         """[K] the nodes that would take a task of the class now."""
-        return np.flatnonzero(self._state(task_class).room)
+        state = self._state(task_class)
+        return np.flatnonzero(state.open(state.room))
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
-        return bool(self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] == FITS)
+        if self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
+            return False
+        gates = self._gates_of(task_class)
+        return gates is None or bool(gates.codes[node] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
         """The nodes `rows` by score, best first, whatever room they have."""
@@ -150,7 +168,7 @@ class Placer:
         """Why no node takes the class, with the number of nodes per reason."""
         state = self._state(task_class)
         if state.misfit is None or state.misfit[0] != len(self._log):
-            state.misfit = (len(self._log), explain_misfit(self._ssn, task_class, state.codes))
+            state.misfit = (len(self._log), explain_misfit(self._ssn, task_class, state.refusals()))
         return state.misfit[1]
 
     # -- the kept evaluation ---------------------------------------------------------------------------------------
@@ -169,12 +187,15 @@ class Placer:
         if state.predicate_reach is Reach.DOMAIN or len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
             fresh = self._evaluate(task_class)
             state.codes, state.room, state.scores, state.bounds = fresh.codes, fresh.room, fresh.scores, fresh.bounds
+            state.gates = fresh.gates
             return state
         rows = np.unique(np.array(dirty, dtype=np.intp))
         if state.predicate_reach is Reach.ROW:
             state.codes[rows] = self._codes(task_class, rows)
         state.room[rows] = self._room_now(state, rows)
         state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
+        if state.gates is not None:
+            state.gates = self._gates_of(task_class)
         return state
 
     def _evaluate(self, task_class: TaskClass) -> _ClassState:
@@ -196,9 +217,14 @@ class Placer:
             scores=scores,
             position=len(self._log),
             bounds=self._bounds(task_class, reach),
+            gates=self._gates_of(task_class),
         )
         state.room = self._room_now(state, rows)
         return state
+
+    def _gates_of(self, task_class: TaskClass) -> Gates | None:
+        gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows))
+        return gates if len(gates) else None
 
     def _bounds(self, task_class: TaskClass, reach: Reach) -> list[Call] | None:
         """The calls that bound a sweep of the class: one of each plugin whose answers move with the row."""
@@ -266,7 +292,7 @@ class Placer:
 
     def _choose_future(self, state: _ClassState) -> Choice:
         room = self._room(state, self._all_rows, self._nodes.future_idle())
-        candidates = np.flatnonzero(room)
+        candidates = np.flatnonzero(state.open(room))
         if not len(candidates):
             state.full_at = len(self._log)
             return Choice(_NOTHING)
@@ -283,6 +309,10 @@ class Placer:
             position = call(state.task_class, NodeView(self._nodes, rows), scores)
             if position is not None:
                 return rows[position : position + 1]
+        if state.gates is not None and count > 1:
+            if batch is None and (sole := state.gates.sole) is not None:
+                return self._sweep_gated(state, *sole, count)
+            count = 1  # with the gates, the nodes over which batch scores may be normalised change
         ties = self._tie_rank[rows]
         if count == 1:
             best = np.flatnonzero(scores == scores.max())
@@ -295,6 +325,20 @@ class Placer:
         # A node that fills up leaves the feasible set, over which batch scores may be normalised.
         chosen = replay(ladder, scores[top], ties[top], room[top], count, until_full=batch is not None)
         return rows[top[chosen]]
+
+    def _sweep_gated(self, state: _ClassState, call: Call, gate: Gate, count: int) -> Rows:
+        """The nodes of up to `count` tasks, heeding which groups of nodes the class's one gate shuts on the way."""
+        rows = np.flatnonzero(state.room)
+        groups, scores, ties = gate.groups[rows], state.scores[rows], self._tie_rank[rows]
+        top = best_per_group(scores, ties, groups, count)
+        rows, room = rows[top], state.room[rows[top]]
+        ladder = Ladder(partial(self._supposing, state.task_class), rows, None, int(min(room.max(), count)))
+
+        def sweep() -> list[int]:
+            return replay_gated(ladder, scores[top], ties[top], room, groups[top], gate, count)
+
+        nothing: list[int] = []
+        return rows[self._ssn.dispatch.guard(call.plugin, call.point, sweep, nothing)]
 
     def _supposing(self, task_class: TaskClass, rows: Rows, placed: Counts) -> Scores:
         return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))

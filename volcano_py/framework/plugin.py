@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
+from volcano_py.framework.gates import Gate
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
@@ -196,6 +197,15 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
+        """The rule by which tasks of the class, as they are placed, shut and open whole groups of nodes for the next:
+        zones, say. None: there is none for this class; who answers once answers always.
+
+        `view` has all nodes. What `predicate` says of a node comes first. Asked again whenever any node was touched, so
+        a gate need not follow what is placed later; it only looks ahead.
+        """
+        raise NotImplementedError
+
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """[K] finite numbers, the more the better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
@@ -275,6 +285,7 @@ POINTS: Final = (
     "pre_predicate",
     "predicate",
     "predicate_room",
+    "domain_gate",
     "node_order",
     "batch_node_order",
     "best_node",
