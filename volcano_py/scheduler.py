@@ -18,7 +18,7 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.closing import Closing
 from volcano_py.framework.queue_reports import queue_reports
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.session import Emit, Session
+from volcano_py.framework.session import Emit, Memories, Session
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.node_index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
@@ -47,7 +47,7 @@ class _Tally:
 
 
 class Scheduler:
-    """Runs cycles. Keeps nothing between them but what may be kept while nodes stay as they are.
+    """Runs cycles. Keeps nothing between them but what may be kept while nodes stay as they are, and plugins' memories.
 
     `seed` makes the random order among equal nodes; None takes the first by name, as simulations do.
     """
@@ -61,9 +61,11 @@ class Scheduler:
         self._report_job_shares = report_job_shares
         self._node_index: NodeIndex | None = None
         self._cycles = 0
+        self._memories: Memories = {}
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
         self._pending: tuple[PendingJob, ...] = ()
         self._look_again_at = 0.0
+        self._strikes_at = 0.0
 
     def run_cycle(
         self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
@@ -86,6 +88,7 @@ class Scheduler:
             node_index=index,
             emit=tally,
             tie_rank=index.name_rank if self._seed is None else _shuffled(len(index.nodes), seed),
+            memories=self._memories,
         )
         opened = time.perf_counter()
 
@@ -98,6 +101,7 @@ class Scheduler:
         tally(closing.effects())
         if decide:
             self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
+            self._strikes_at = ssn.moments.strikes_at
 
         # 4. Report.
         tasks = ssn.ledger.tasks
@@ -127,6 +131,7 @@ class Scheduler:
             seed=seed,
             pipelined_tasks=_pipelined(ssn),
             look_again_at=self._look_again_at,
+            strikes_at=self._strikes_at,
         )
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:

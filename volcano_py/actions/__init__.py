@@ -5,5 +5,6 @@ from volcano_py.actions.backfill import Backfill
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim
+from volcano_py.actions.shuffle import Shuffle
 
-BUILTIN_ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim)
+BUILTIN_ACTIONS = (Enqueue, Allocate, Backfill, Preempt, Reclaim, Shuffle)

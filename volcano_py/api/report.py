@@ -93,5 +93,7 @@ class CycleReport:
     """Pod (namespace/name) → node whose resources are still being released for it."""
     look_again_at: float = 0.0
     """Moment (seconds since the epoch) at which time alone makes another cycle worth while; 0 for none."""
+    strikes_at: float = 0.0
+    """The same for what follows the clock and not from this cycle (a window that opens): simulations do not wait."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""

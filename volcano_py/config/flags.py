@@ -120,6 +120,7 @@ FLAG_OF_POINT: Final[Mapping[str, str]] = MappingProxyType(
         "job_enqueueable": "job_enqueued",
         "job_enqueued": "job_enqueued",
         "victim_tasks": "victim",
+        "spared_tasks": "victim",
         "job_starving": "job_starving",
         "overused": "overused",
         "allocatable": "allocatable",

@@ -183,8 +183,9 @@ class CycleLoop:
         What has fallen due since the last snapshot was taken counts: that cycle could not know.
         """
         moments = [self._state.next_retry(self._looked_at)]
-        if self.last_report is not None and self.last_report.look_again_at > self._looked_at:
-            moments.append(self.last_report.look_again_at)
+        if self.last_report is not None:
+            asked_for = (self.last_report.look_again_at, self.last_report.strikes_at)
+            moments.extend(moment for moment in asked_for if moment > self._looked_at)
         now = self._now()
         return min((max(0.0, moment - now) for moment in moments if moment is not None), default=None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -62,6 +62,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "overused": lambda _plugin, _queue: True,
     "allocatable": lambda plugin, _queue, _task_class: Room(0, _refusal(plugin)),
     "preemptive": lambda _plugin, _queue, _tasks: False,
+    "task_variants": lambda _plugin, _ssn, _job, _rows: None,
     "pre_predicate": lambda plugin, _task_class: _refusal(plugin),
     "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
     "predicate_room": lambda _plugin, _task_class, _view: None,
@@ -72,6 +73,8 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "preemptable": _nobody,
     "reclaimable": _nobody,
     "victim_queue_order": lambda _plugin, _queue, _preemptor: _NO_KEY,
+    "victim_tasks": lambda _plugin, _running: {},
+    "spared_tasks": lambda _plugin, victims: np.ones(len(victims), dtype=np.bool_),
     "on_allocate": lambda _plugin, _placement: None,
     "on_deallocate": lambda _plugin, _placement: None,
 }
@@ -127,6 +130,28 @@ def _gate_or_none(answer: Any, asked: Any) -> None:
         raise NonsenseError("there is a group number without a code")
 
 
+def _texts_or_none(answer: Any, asked: Any) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, list | tuple) or len(answer) != len(asked):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a text for each of the {len(asked)}")
+    if not all(isinstance(text, str) for text in answer):
+        raise NonsenseError("there is something that is no text")
+
+
+def _mask(answer: Any, asked: Any) -> None:
+    _mask_or_none(answer, asked)
+    if answer is None:
+        raise NonsenseError(f"the answer is None, expected true or false for each of the {len(asked)}")
+
+
+def _sentences(answer: Any, asked: Any) -> None:
+    if not isinstance(answer, Mapping) or not all(isinstance(text, str) for text in answer.values()):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a sentence for each victim")
+    if strangers := set(answer) - set(asked.tolist()):
+        raise NonsenseError(f"{len(strangers)} of the victims are none of the {len(asked)} running tasks")
+
+
 def _position_or_none(answer: Any, asked: Any) -> None:
     if answer is not None and not (isinstance(answer, int | np.integer) and 0 <= answer < len(asked)):
         raise NonsenseError(f"the answer is {answer!r}, expected a position among the {len(asked)} nodes")
@@ -135,6 +160,7 @@ def _position_or_none(answer: Any, asked: Any) -> None:
 # Called with the answer and the last argument of the call.
 CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
     "task_order": _array,
+    "task_variants": _texts_or_none,
     "predicate": _integers,
     "predicate_room": _integers_or_none,
     "domain_gate": _gate_or_none,
@@ -143,4 +169,6 @@ CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
     "best_node": _position_or_none,
     "preemptable": _mask_or_none,
     "reclaimable": _mask_or_none,
+    "victim_tasks": _sentences,
+    "spared_tasks": _mask,
 }

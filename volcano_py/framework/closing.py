@@ -214,10 +214,10 @@ class Closing:
             yield from self._pods_of(row, Refusal(Reason.POD_GROUP_NOT_FOUND, text))
 
     def _look_again_at_deadlines(self) -> None:
-        """A place that is kept in vain is free for others from its deadline on."""
-        deadline = self._ssn.reservations.next_deadline()
-        if deadline:
-            self.look_again_at = min(self.look_again_at, deadline) if self.look_again_at else deadline
+        """A place that is kept in vain is free for others from its deadline on; plugins have moments of their own."""
+        for moment in (self._ssn.reservations.next_deadline(), self._ssn.moments.goes_on_at):
+            if moment:
+                self.look_again_at = min(self.look_again_at, moment) if self.look_again_at else moment
 
     def _is_young(self, created: float) -> bool:
         """Whether to say nothing yet; another look is then asked for."""

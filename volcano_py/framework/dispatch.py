@@ -26,7 +26,8 @@ _FLAG_LIKE: Final = {
     "domain_gate": "predicate",
 }
 # Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.
-_KEEPS_BOOKS: Final = frozenset({"on_allocate", "on_deallocate", "job_enqueued"})
+# (task_variants: without them it would take pods of one queue for those of another.)
+_KEEPS_BOOKS: Final = frozenset({"task_variants", "on_allocate", "on_deallocate", "job_enqueued"})
 
 
 @dataclass(slots=True)

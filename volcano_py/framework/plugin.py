@@ -13,7 +13,7 @@ A plugin that fails while it keeps its books (`on_session_open`, `on_allocate`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -173,6 +173,16 @@ class Plugin:
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
+    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str] | None:
+        """[K] what this plugin's answers about nodes depend on beside the pods themselves, for pending tasks `rows` of
+        the job in that row: its queue, say. None or "" for nothing.
+
+        Tasks that are alike but for this are then of different classes, and `task_class.variant[name]` tells which.
+        Asked before `on_session_open`, when the session has its snapshot, ledger, queues and nodes only. Every further
+        variant costs another look at all nodes, so plugins tell apart as little as they can.
+        """
+        raise NotImplementedError
+
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Why no node at all can take the class. The first refusal wins."""
         raise NotImplementedError
@@ -254,6 +264,17 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def victim_tasks(self, running: Rows) -> Mapping[int, str]:
+        """Rows of running tasks that should go, whoever waits, each with the sentence that tells why.
+
+        Asked by shuffle. Inside a tier the answers unite; the first tier with any decides.
+        """
+        raise NotImplementedError
+
+    def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
+        """[K] which victims of shuffle stay after all, in whatever tier the plugin stands. One yes spares."""
+        raise NotImplementedError
+
     # -- events ------------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
@@ -282,6 +303,7 @@ POINTS: Final = (
     "overused",
     "allocatable",
     "preemptive",
+    "task_variants",
     "pre_predicate",
     "predicate",
     "predicate_room",
@@ -292,6 +314,8 @@ POINTS: Final = (
     "preemptable",
     "reclaimable",
     "victim_queue_order",
+    "victim_tasks",
+    "spared_tasks",
     "on_allocate",
     "on_deallocate",
 )

@@ -13,11 +13,13 @@ from volcano_py.api.reasons import Reason
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement, Task
+from volcano_py.framework.moments import Moments
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.reservations import Reservations
 from volcano_py.framework.statement import Statement
+from volcano_py.framework.variants import tell_apart
 from volcano_py.framework.victims import elect, expendable_first, possible
 from volcano_py.framework.views import Codes
 from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
@@ -30,6 +32,8 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 
 Emit = Callable[[Sequence[Effect]], None]
+Memories = dict[str, dict[str, Any]]
+"""Plugin name → what it remembers between cycles."""
 
 
 class Session:
@@ -41,6 +45,7 @@ class Session:
         nodes: labels, taints and images of all nodes as columns.
         total: [R] allocatable of all nodes together.
         now: seconds since the epoch.
+        moments: at which time alone makes another cycle worth while.
         fit_errors: job row → class row → why no node took it in this cycle.
         notes: job row → why it was passed over as a whole.
     """
@@ -54,6 +59,7 @@ class Session:
         node_index: NodeIndex,
         emit: Emit,
         tie_rank: NDArray[np.int64],
+        memories: Memories | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.configuration = configuration
@@ -62,6 +68,8 @@ class Session:
         self.nodes = node_index
         self.now = snapshot.now
         self.emit = emit
+        self.moments = Moments()
+        self._memories: Memories = {} if memories is None else memories
         self.total: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
         self.queues = dict(snapshot.queues)
         self.fit_errors: dict[int, dict[int, FitError]] = {}
@@ -76,11 +84,12 @@ class Session:
         self._statements: list[Statement] = []
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
-        self._classes = _ClassColumns(snapshot)
+        self.dispatch = Dispatch(configuration, registry)
+        self.snapshot = tell_apart(self)
+        self._classes = _ClassColumns(self.snapshot)
         self._queue_of_slot = {queue.slot: queue for queue in self.queues.values()}
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
-        self.dispatch = Dispatch(configuration, registry)
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
         self.open_seconds = self.dispatch.life("on_session_open", self)
         self.placer = Placer(self, tie_rank)
@@ -216,6 +225,12 @@ class Session:
     def note_misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
         self.fit_errors.setdefault(job.row, {})[task_class.row] = error
 
+    # -- from one cycle to the next --------------------------------------------------------------------------------
+
+    def memory(self, plugin: str) -> dict[str, Any]:
+        """What the plugin of that name remembers from cycle to cycle; empty after a restart and in another replica."""
+        return self._memories.setdefault(plugin, {})
+
     # -- orders ----------------------------------------------------------------------------------------------------
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
@@ -338,6 +353,17 @@ class Session:
         path = self._paths.get(queue.name, (queue.name,)) if self._paths else ()
         nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
         return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
+
+    def victim_tasks(self, running: Rows) -> dict[int, str]:
+        """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
+        for calls in self.dispatch.by_tier("victim_tasks"):
+            named = {row: why for call in calls for row, why in call(running).items()}
+            rows = np.array(sorted(named), dtype=np.intp)
+            for guard in self.dispatch.calls("spared_tasks"):
+                rows = rows[~guard(rows)]
+            if len(rows):
+                return {row: named[row] for row in rows.tolist()}
+        return {}
 
     # -- doing -----------------------------------------------------------------------------------------------------
 

@@ -30,16 +30,22 @@ class Conformance(Plugin):
         self._allowed = np.full(ssn.ledger.tasks.size, _UNKNOWN, dtype=np.int8)
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        for row in candidates[self._allowed[candidates] == _UNKNOWN].tolist():
-            self._allowed[row] = not _is_critical(self._ssn.task_info(row))
-        allowed: NDArray[np.bool_] = self._allowed[candidates] == 1
-        return allowed
+        return self._expendable(candidates)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         return self.preemptable(task, candidates)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
+
+    def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
+        return ~self._expendable(victims)
+
+    def _expendable(self, rows: Rows) -> NDArray[np.bool_]:
+        for row in rows[self._allowed[rows] == _UNKNOWN].tolist():
+            self._allowed[row] = not _is_critical(self._ssn.task_info(row))
+        allowed: NDArray[np.bool_] = self._allowed[rows] == 1
+        return allowed
 
 
 def _is_critical(task: TaskInfo) -> bool:

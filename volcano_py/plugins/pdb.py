@@ -31,6 +31,16 @@ class Pdb(Plugin):
         self._matching: dict[int, tuple[Budget, ...]] = {}
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return self._within_budgets(candidates)
+
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        return self.preemptable(reclaimer, candidates)
+
+    def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
+        return ~self._within_budgets(victims)
+
+    def _within_budgets(self, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] who may go, one after the other."""
         taken: Counter[Budget] = Counter()
         for row in self._evicted_in_this_cycle().tolist():
             taken.update(self._budgets_of(row))
@@ -41,9 +51,6 @@ class Pdb(Plugin):
                 allowed[place] = True
                 taken.update(budgets)
         return allowed
-
-    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
-        return self.preemptable(reclaimer, candidates)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         return np.array(

@@ -6,7 +6,8 @@ verdict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -74,6 +75,8 @@ class TaskClass:
     nonzero_request: IntVector
     best_effort: bool
     problem: Refusal | None
+    variant: Mapping[str, str] = field(default_factory=dict)
+    """Plugin name → what it tells these pods apart by from others that are alike, within one session."""
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:

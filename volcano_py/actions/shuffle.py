@@ -1,0 +1,28 @@
+"""shuffle: evict running tasks that plugins want off their nodes, whoever may be waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano_py.framework.action import Action
+from volcano_py.framework.session import Session
+from volcano_py.state.status import TaskStatus
+
+
+class Shuffle(Action):
+    """Offers all running tasks to the plugins; what the first tier with any names is evicted, unless it is spared."""
+
+    name = "shuffle"
+
+    def execute(self, ssn: Session) -> None:
+        tasks = ssn.ledger.tasks
+        running = np.flatnonzero((tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0))
+        running = running[np.isin(tasks.job[running], ssn.job_rows())]
+        if not len(running):
+            return
+        statement = ssn.statement()
+        for row, why in sorted(ssn.victim_tasks(running).items()):
+            job = ssn.job(int(tasks.job[row]))
+            assert job is not None, "only tasks with a PodGroup and a queue are offered"
+            statement.evict(job, ssn.task_class(row), np.array([row], dtype=np.intp), self.name, why)
+        statement.commit()
