@@ -247,6 +247,8 @@ class Daemon:
         return start
 
     async def _run_cycles(self) -> None:
+        if self._queues is not None:
+            await self._queues.initial_queues.wait()
         task = asyncio.create_task(self._cycles.run(), name="cycles")
         try:
             await asyncio.shield(task)

@@ -90,6 +90,12 @@ class QueueController:
         self._written: dict[str, float] = {}  # queue → when its counts were written last, by the loop's clock
         self._initial = initial_queues(default_queue)
         self._initial_wanted = asyncio.Event()
+        self._unseen = {str(body["metadata"]["name"]) for body in self._initial}
+        self.initial_queues = asyncio.Event()
+        """Set once the feed has brought the queues that must exist, or one of them could not be created.
+
+        Who decides before that would tell the pods of a whole new cluster that their queue does not exist.
+        """
 
     # What is fed in.
 
@@ -110,6 +116,9 @@ class QueueController:
         match obj:
             case Queue():
                 self._queue_seen(obj)
+                self._unseen.discard(obj.metadata.name)
+                if not self._unseen:
+                    self.initial_queues.set()
             case PodGroup():
                 self._count(obj.metadata.key, (obj.spec.queue or self._default_queue, obj.status.phase))
 
@@ -205,6 +214,7 @@ class QueueController:
                 missing.pop(0)
             except RequestError as error:
                 tries += 1
+                self.initial_queues.set()
                 is_hopeless = tries >= _INITIAL_TRIES
                 tell = log.error if is_hopeless else log.warning
                 tell("queue cannot be created", queue=missing[0]["metadata"]["name"], tries=tries, error=str(error))

@@ -107,6 +107,26 @@ async def test_queues_that_exist_are_not_created(cluster: Cluster) -> None:
     assert cluster.api.requests == []
 
 
+async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api: Any, events: list[Event]) -> None:
+    """Seen in the feed, that is, which tells everybody; the answer to their creation comes to the controller only."""
+    cluster = Cluster(api, events)
+    async with cluster.running() as controller:
+        await asyncio.sleep(1)
+        assert not controller.initial_queues.is_set()
+        cluster.see("root")
+        assert not controller.initial_queues.is_set()
+        cluster.see("default")
+        assert controller.initial_queues.is_set()
+
+
+async def test_queues_that_cannot_be_created_are_not_waited_for(api: Any, events: list[Event]) -> None:
+    cluster = Cluster(api, events)
+    api.refuse("POST", "queues", api_error("POST", QUEUES, 403, b""))
+    async with cluster.running() as controller:
+        await asyncio.sleep(0.5)
+        assert controller.initial_queues.is_set()
+
+
 async def test_a_queue_that_another_replica_has_just_created_is_no_failure(cluster: Cluster) -> None:
     cluster.controller.replace("Queue", [])
     async with cluster.running():
