@@ -15,6 +15,7 @@ from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement, Task
 from volcano_py.framework.moments import Moments
 from volcano_py.framework.placement import Placer
+from volcano_py.framework.pod_counts import PodCounts
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.reservations import Reservations
@@ -81,6 +82,7 @@ class Session:
         self.reservations = Reservations(self)
         self._paths: dict[str, tuple[str, ...]] | None = None
         self._refusals = Refusals()
+        self._pod_counts: PodCounts | None = None
         self._statements: list[Statement] = []
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
@@ -197,6 +199,13 @@ class Session:
         for column in range(per_job.shape[1]):  # column by column `add.at` is ten times as fast as on rows
             np.add.at(sums[:, column], slots, per_job[:, column])
         return {name: sums[queue.slot] for name, queue in self.queues.items()}
+
+    @property
+    def pod_counts(self) -> PodCounts:
+        """How many pods that match terms stand where; made when somebody first asks, true at every moment since."""
+        if self._pod_counts is None:
+            self._pod_counts = PodCounts(self)
+        return self._pod_counts
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
@@ -397,10 +406,14 @@ class Session:
         return len(self._statements)
 
     def tell_allocated(self, placement: Placement) -> None:
+        if self._pod_counts is not None:
+            self._pod_counts.update(placement)
         for call in self.dispatch.calls("on_allocate"):
             call(placement)
 
     def tell_deallocated(self, placement: Placement) -> None:
+        if self._pod_counts is not None:
+            self._pod_counts.update(placement)
         for call in self.dispatch.calls("on_deallocate"):
             call(placement)
 

@@ -9,9 +9,11 @@ import msgspec
 
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
+from volcano_py.state.affinity import heeded_labels
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
+from volcano_py.state.term_book import TermBook
 
 # Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
 # save time.
@@ -21,8 +23,9 @@ _MOST_REMEMBERED = 4096
 class ClassBook:
     """Classes by signature, in the rows of the ledger's class table."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, terms: TermBook) -> None:
         self._ledger = ledger
+        self._terms = terms
         self._classes: list[TaskClass | None] = []
         self._width = len(ledger.axis)
         self._by_key: dict[bytes, TaskClass] = {}
@@ -52,6 +55,8 @@ class ClassBook:
             gone = self._classes[row]
             assert gone is not None
             del self._by_key[gone.key]
+            for term in gone.signature.pod_terms():
+                self._terms.leave(term)
             self._classes[row] = None
             table.free_row(row)
 
@@ -88,13 +93,17 @@ class ClassBook:
         if row == len(self._classes):
             self._classes.append(None)
         self._classes[row] = self._by_key[key] = made
+        for term in signature.pod_terms():
+            self._terms.take(term)
         return made
 
 
 def _raw(pod: Pod) -> tuple[object, ...]:
     """All fields a signature is made from, unprocessed: equal raws have equal signatures."""
     spec, meta = pod.spec, pod.metadata
-    social = bool(spec.affinity or spec.topology_spread_constraints or spec.volumes or spec.resource_claims)
+    spread = bool(spec.topology_spread_constraints)
+    social = bool(spec.affinity or spread or spec.volumes or spec.resource_claims)
+    heeded = heeded_labels(spec.affinity) if spec.affinity else ()
     return (
         spec.containers,
         spec.init_containers,
@@ -107,6 +116,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.volumes,
         spec.resource_claims,
         spec.topology_spread_constraints,
-        (meta.namespace, meta.labels) if social else None,
+        meta.namespace if social else None,
+        meta.labels if spread else [meta.labels.get(key) for key in sorted(heeded)],
         strategy_of(pod),
     )

@@ -17,13 +17,16 @@ from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.change import Change, Keeper, meta_of
 from volcano_py.state.class_book import ClassBook
+from volcano_py.state.class_split import split_by_profile
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import Ledger
+from volcano_py.state.namespaces import Namespaces
 from volcano_py.state.nodes import Nodes
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.term_book import TermBook
 
 ChangeListener = Callable[[bool], None]
 """Called after a change; True when it can alter a decision, False when only statuses have to be written."""
@@ -45,7 +48,8 @@ class ClusterState:
         self.default_queue = default_queue
         self.on_change = on_change
         self.ledger = Ledger(ResourceAxis())
-        self._classes = ClassBook(self.ledger)
+        self._terms = TermBook()
+        self._classes = ClassBook(self.ledger, self._terms)
         self._queue_slots = Interner()
         self._queues = Queues(self.ledger, self._queue_slots)
         self._quotas = Quotas()
@@ -53,10 +57,11 @@ class ClusterState:
         priorities = PriorityClasses()
         self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
         self._nodes = Nodes(self.ledger)
-        self._pods = Pods(self.ledger, self._classes, self._nodes, self._groups, self.scheduler_names)
+        self._pods = Pods(self.ledger, self._classes, self._terms, self._nodes, self._groups, self.scheduler_names)
         self._keepers: dict[str, Keeper] = {
             "Pod": self._pods,
             "Node": self._nodes,
+            "Namespace": Namespaces(self._terms),
             "PodGroup": self._groups,
             "Queue": self._queues,
             "ResourceQuota": self._quotas,
@@ -133,14 +138,15 @@ class ClusterState:
         self._snapshots += 1
         self._groups.expire(now)
         self._pods.date_nominations(now)
+        ledger, terms = self.ledger.copy(), self._terms.picture()
         return Snapshot(
             number=self._snapshots,
-            ledger=self.ledger.copy(),
+            ledger=ledger,
             tasks=self._pods.infos.copy(),
             jobs=self._groups.infos.copy(),
             job_keys=self._groups.keys.copy(),
             nodes=self._nodes.infos.copy(),
-            classes=self._classes.all(),
+            classes=split_by_profile(ledger, self._classes.all(), terms),
             queues=self._queues.infos(),
             queue_names=self._queue_slots.names.copy(),
             namespaces=self._groups.namespaces.names.copy(),
@@ -149,6 +155,7 @@ class ClusterState:
             nodes_version=self._nodes.version,
             now=now,
             budgets=self._budgets.by_namespace(),
+            terms=terms,
         )
 
     def next_retry(self, after: float) -> float | None:

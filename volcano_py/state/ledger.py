@@ -73,6 +73,7 @@ class TaskTable(Table):
     leaves_at: NDArray[np.float64]
     scheduled_at: NDArray[np.float64]
     nominated: NDArray[np.bool_]
+    labels: NDArray[np.int32]
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),
@@ -97,6 +98,8 @@ class TaskTable(Table):
         "leaves_at": Column(np.float64, 0.0),
         # when the pod was scheduled, 0 when that is not known
         "scheduled_at": Column(np.float64, 0.0),
+        # slot of the pod's namespace and labels in the term book
+        "labels": Column(np.int32, 0),
     }
 
 

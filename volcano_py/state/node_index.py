@@ -79,6 +79,8 @@ class LabelColumn:
                 codes[row] = slots.setdefault(value, len(slots))
         self.codes: NDArray[np.int32] = np.array(codes, dtype=np.int32)
         self.values: list[str] = list(slots)
+        self.distinct: bool = sum(code != ABSENT for code in codes) == len(slots)
+        """Whether no two nodes have the same value, as with `kubernetes.io/hostname`."""
         self._slots = slots
 
     @property

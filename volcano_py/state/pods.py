@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from volcano_py.state.groups import Groups
     from volcano_py.state.ledger import Ledger
     from volcano_py.state.nodes import Nodes
+    from volcano_py.state.term_book import TermBook
 
 _FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 # From one of these to another a pod takes no more and frees nothing.
@@ -48,10 +49,17 @@ class Pods:
     """
 
     def __init__(
-        self, ledger: Ledger, classes: ClassBook, nodes: Nodes, groups: Groups, scheduler_names: Collection[str]
+        self,
+        ledger: Ledger,
+        classes: ClassBook,
+        terms: TermBook,
+        nodes: Nodes,
+        groups: Groups,
+        scheduler_names: Collection[str],
     ) -> None:
         self._ledger = ledger
         self._classes = classes
+        self._terms = terms
         self._nodes = nodes
         self._groups = groups
         self._scheduler_names = scheduler_names
@@ -80,8 +88,11 @@ class Pods:
         job = self._groups.row(f"{info.ref.namespace}/{info.group}") if grouped else NOWHERE
         row = self._rows.get(uid)
         if row is None:
-            self._write(self._new_row(pod), pod, info, status, job)
-            if ours and status is TaskStatus.PENDING:
+            row = self._new_row(pod)
+            self._write(row, pod, info, status, job)
+            # a pod that others have placed may be the one whose company a pod of ours waits for
+            is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
+            if is_awaited or (ours and status is TaskStatus.PENDING):
                 return Change.DECISION
             return max(ousted, Change.STATUS if grouped else Change.NONE)
         before = self._essence(row)
@@ -155,6 +166,8 @@ class Pods:
             else:
                 info = replace(info, nominated_node=self._promised[row])
         tasks.task_class[row] = self._classes.join(pod).row
+        old_labels = int(tasks.labels[row])
+        tasks.labels[row] = self._terms.take_labels(info.ref.namespace, info.labels)
         tasks.role[row] = self.roles.take(info.role)
         tasks.priority[row] = task_priority(pod)
         tasks.job[row] = job
@@ -169,6 +182,7 @@ class Pods:
         self._ledger.book_one(row, 1)
         if self.infos[row] is not None:
             self._classes.leave(old_class)
+            self._terms.leave_labels(old_labels)
             self.roles.give_back(old_role)
         self.infos[row] = info
         if old_node not in (NOWHERE, node):
@@ -209,6 +223,7 @@ class Pods:
             int(tasks.task_class[row]),
             int(tasks.job[row]),
             int(tasks.priority[row]),
+            self._terms.profile(int(tasks.labels[row])),
             info.role,
             info.gates,
             info.preemptable,
@@ -226,6 +241,7 @@ class Pods:
         node, job = int(tasks.node[row]), int(tasks.job[row])
         self._ledger.book_one(row, -1)
         self._classes.leave(int(tasks.task_class[row]))
+        self._terms.leave_labels(int(tasks.labels[row]))
         self.roles.give_back(int(tasks.role[row]))
         tasks.free_row(row)
         self._told.pop(row, None)

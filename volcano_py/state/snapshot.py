@@ -10,6 +10,7 @@ from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.term_book import TermPicture
 
 
 class Phase(IntEnum):
@@ -61,3 +62,5 @@ class Snapshot:
     """Seconds since the epoch; virtual in simulations."""
     budgets: Mapping[str, tuple[Budget, ...]] = field(default_factory=dict)
     """PodDisruptionBudgets by namespace."""
+    terms: TermPicture = field(default_factory=TermPicture)
+    """Which pod terms match which pods."""

@@ -26,7 +26,10 @@ from volcano_py.api.objects import (
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_terms
 from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
+from volcano_py.state.pod_terms import PodTerm
+from volcano_py.state.term_book import Profile, distinct
 
 # kube-scheduler's stand-ins for containers that ask for no cpu or memory, used for scores only
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
@@ -59,6 +62,11 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     extras: bytes = b""
     problem: tuple[Reason, str] | None = None
     strategy: tuple[str, str] = ("", "")
+    affinity_terms: tuple[AffinityTerm, ...] = ()
+
+    def pod_terms(self) -> tuple[PodTerm, ...]:
+        """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
+        return distinct(one.term for one in self.affinity_terms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +85,8 @@ class TaskClass:
     problem: Refusal | None
     variant: Mapping[str, str] = field(default_factory=dict)
     """Plugin name → what it tells these pods apart by from others that are alike, within one session."""
+    profile: Profile = ()
+    """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:
@@ -95,6 +105,11 @@ class TaskClass:
     def preferred_node_affinity(self) -> list[PreferredSchedulingTerm]:
         affinity = self.signature.affinity
         return affinity.node_affinity.preferred if affinity and affinity.node_affinity else []
+
+    @property
+    def affinity_terms(self) -> tuple[AffinityTerm, ...]:
+        """Affinity and anti-affinity to pods, required and preferred."""
+        return self.signature.affinity_terms
 
     @property
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
@@ -129,16 +144,17 @@ def signature_of(pod: Pod) -> Signature:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
         problem = problem or (Reason.INVALID_POD, text)
     units["pods"] = 1
-    affinity = spec.affinity
-    between_pods = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)
+    if (fault := affinity_fault(spec.affinity)) is not None:
+        problem = problem or (Reason.INVALID_POD, fault)
     extras = _extras(spec)
-    # Labels and namespace matter only to pods that look at each other; elsewhere they would split classes for nothing.
-    social = bool(between_pods or spec.topology_spread_constraints)
+    # Labels and namespace would split classes for nothing where no spread is to be kept. Where other pods look at them,
+    # the term book tells pods apart (class_split).
+    social = bool(spec.topology_spread_constraints)
     return Signature(
         units=tuple(sorted((name, value) for name, value in units.items() if value)),
         nonzero=(units.get("cpu") or NONZERO_MILLI_CPU, units.get("memory") or NONZERO_MEMORY),
         node_selector=tuple(sorted(spec.node_selector.items())),
-        affinity=affinity,
+        affinity=_of_nodes(spec.affinity),
         tolerations=tuple(spec.tolerations),
         host_ports=_host_ports(spec),
         images=tuple(sorted({container.image for container in spec.containers if container.image})),
@@ -147,7 +163,15 @@ def signature_of(pod: Pod) -> Signature:
         extras=extras,
         problem=problem or _unsupported(spec),
         strategy=strategy_of(pod),
+        affinity_terms=affinity_terms(pod),
     )
+
+
+def _of_nodes(affinity: Affinity | None) -> Affinity | None:
+    """Node affinity alone; what is said of pods is in `affinity_terms`, resolved."""
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    return Affinity(node_affinity=affinity.node_affinity)
 
 
 def strategy_of(pod: Pod) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from volcano_py.api.objects import (
     Container,
     ContainerPort,
     ContainerStatus,
+    LabelSelector,
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
@@ -105,16 +106,46 @@ def test_the_order_of_a_node_selector_is_no_difference() -> None:
     assert Watched(one, other).classes() == 1
 
 
-def test_labels_and_namespace_split_pods_that_look_at_each_other() -> None:
-    term = PodAffinityTerm(topology_key="zone")
-    social = Affinity(pod_anti_affinity=PodAffinity(required=[term]))
+def spreads_from(**labels: str) -> Affinity:
+    """Keep away from pods with these labels."""
+    term = PodAffinityTerm(topology_key="zone", label_selector=LabelSelector(match_labels=labels))
+    return Affinity(pod_anti_affinity=PodAffinity(required=[term]))
+
+
+def test_labels_do_not_split_pods_that_nobody_looks_at() -> None:
     watched = Watched(
-        pod("a", affinity=social, labels={"app": "x"}),
-        pod("b", affinity=social, labels={"app": "x"}),
-        pod("c", affinity=social, labels={"app": "y"}),
-        pod("d", affinity=social, labels={"app": "x"}, namespace="other"),
+        pod("a", affinity=spreads_from(app="x"), labels={"app": "x", "index": "0"}),
+        pod("b", affinity=spreads_from(app="x"), labels={"app": "x", "index": "1"}),
+        pod("c", labels={"index": "0"}),
+        pod("d", labels={"index": "1"}),
     )
-    assert watched.classes() == 3
+    assert watched.classes() == 2
+
+
+def test_a_term_of_anybody_splits_pods_of_which_it_matches_some() -> None:
+    watched = Watched(pod("a", labels={"app": "x"}), pod("b", labels={"app": "y"}))
+    assert watched.classes() == 1
+    looks_at_them = pod("far", affinity=spreads_from(app="x"), on="n1")
+    watched.put(looks_at_them)
+    assert watched.class_of("a").row != watched.class_of("b").row
+    assert len(watched.class_of("a").profile) == 1
+    assert watched.class_of("b").profile == ()
+    watched.delete(looks_at_them)
+    assert watched.class_of("a").row == watched.class_of("b").row
+
+
+def test_alike_terms_in_different_namespaces_are_different_terms() -> None:
+    social = spreads_from(app="x")
+    assert Watched(pod("a", affinity=social), pod("b", affinity=social, namespace="other")).classes() == 2
+
+
+def test_labels_that_are_merged_into_terms_split_pods() -> None:
+    term = PodAffinityTerm(topology_key="zone", label_selector=LabelSelector(), match_label_keys=["rev"])
+    social = Affinity(
+        pod_anti_affinity=PodAffinity(preferred=[WeightedPodAffinityTerm(weight=1, pod_affinity_term=term)])
+    )
+    pods = [pod(name, affinity=social, labels={"rev": rev, "x": name}) for name, rev in zip("abc", "112", strict=True)]
+    assert len({each.key for each in Watched(*pods).snapshot().classes if each is not None}) == 2
 
 
 def test_a_scoring_strategy_of_its_own_splits_pods_whatever_else_they_share() -> None:
@@ -273,7 +304,15 @@ def test_what_is_not_evaluated_yet_is_refused_and_named(spec: dict[str, Any], fe
             id="spread",
         ),
         pytest.param(
-            {"affinity": Affinity(pod_affinity=PodAffinity(preferred=[WeightedPodAffinityTerm(weight=1)]))},
+            {
+                "affinity": Affinity(
+                    pod_affinity=PodAffinity(
+                        preferred=[
+                            WeightedPodAffinityTerm(weight=1, pod_affinity_term=PodAffinityTerm(topology_key="zone"))
+                        ]
+                    )
+                )
+            },
             id="affinity",
         ),
         pytest.param({"volumes": [Volume(name="scratch")]}, id="a volume without a claim"),

@@ -1,0 +1,231 @@
+"""How many pods that somebody looks for stand on each node, or in each domain of a topology key, at this moment.
+
+This is the one way in which plugins count pods by their labels: affinity and topology spread. Ask the session:
+
+    counts = ssn.pod_counts
+    term = PodTerm((namespace,), requirements_of(selector))       # held by the class, see Signature.pod_terms
+    tally = counts.matching("topology.kubernetes.io/zone", (term,))
+    per_domain = tally.standing                                   # [D] one number a domain, and one more
+    per_node = tally.standing[tally.domain_of]                    # [N]
+    own = counts.selects(task_class, term)                        # a pod of the class counts, too, once it is placed
+
+- A *domain* is the set of nodes with one value of the topology key; `EACH_NODE` in place of a key makes every node a
+  domain of its own. Nodes without the label are in no domain: their number is -1, which indexes the last element, where
+  what stands on them is counted. Leave that element out of sums, minima and the like.
+- A pod counts when it matches *all* the terms given (kube-scheduler wants that of required affinity).
+- Terms are found by value. They must be held by some class of pods (`Signature.pod_terms`), so that the term book
+  matches them with pods' labels as both come and go, and tells pods apart that terms tell apart.
+- Tallies are live: the session keeps them in step with placements, evictions and everything that is undone, so that
+  pods of one gang see each other. Do not keep what was derived from them, and do not write into them.
+
+What it costs: matching is done before, once per distinct set of labels (state.term_book). A tally is counted from the
+task columns when it is first asked for in a cycle, in so many steps as there are pods to count, and then moves with
+the placements that concern it. Nothing at all is done in a cycle in which nobody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Placement
+from volcano_py.state.affinity import AffinityTerm
+from volcano_py.state.ledger import Rows
+from volcano_py.state.pod_terms import PodTerm
+from volcano_py.state.status import ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+EACH_NODE: Final = ""
+"""In place of a topology key: every node is a domain."""
+
+Numbers = NDArray[np.int32]
+
+_HERE, _LEAVING, _PROMISED = range(3)
+"""How a pod counts: it stands on its node; it stands there and is being released; it is promised a place there."""
+_NOT: Final = -1
+
+
+def _kinds() -> NDArray[np.int8]:
+    kinds = np.where(ON_NODE_STATUSES, _HERE, _NOT).astype(np.int8)
+    kinds[TaskStatus.RELEASING] = _LEAVING
+    kinds[TaskStatus.PIPELINED] = _PROMISED
+    assert len(kinds) == STATUS_COUNT
+    return kinds
+
+
+_KIND_OF_STATUS: Final = _kinds()
+
+
+class Tally:
+    """Numbers of pods by domain, as of now.
+
+    Attributes:
+        domain_of: [N] the domain of each node, -1 for none.
+        alone: every domain is a single node.
+    """
+
+    __slots__ = ("_counts", "alone", "domain_of")
+
+    def __init__(self, domain_of: NDArray[np.int32], domains: int, *, alone: bool) -> None:
+        self.domain_of = domain_of
+        self.alone = alone
+        self._counts: Numbers = np.zeros((3, domains + 1), dtype=np.int32)
+
+    @property
+    def standing(self) -> Numbers:
+        """[D + 1] pods on nodes, those that are being released among them: what kube-scheduler sees."""
+        counts: Numbers = self._counts[_HERE] + self._counts[_LEAVING]
+        return counts
+
+    @property
+    def taken(self) -> Numbers:
+        """[D + 1] `standing`, and those that are promised a place: who must not be disturbed."""
+        counts: Numbers = self._counts.sum(axis=0, dtype=np.int32)
+        return counts
+
+    @property
+    def staying(self) -> Numbers:
+        """[D + 1] as it will be when terminating pods are gone and promised places are taken."""
+        counts: Numbers = self._counts[_HERE] + self._counts[_PROMISED]
+        return counts
+
+    def add(self, kinds: NDArray[np.int8], nodes: Rows, sign: int) -> None:
+        """Pods of these kinds come to (1) or leave (-1) these nodes [K]; for `PodCounts` only."""
+        if len(nodes) == 1:
+            if kinds[0] != _NOT:
+                self._counts[kinds[0], self.domain_of[nodes[0]]] += sign
+            return
+        counted = kinds != _NOT
+        np.add.at(self._counts, (kinds[counted], self.domain_of[nodes[counted]]), sign)
+
+
+class PodCounts:
+    """See the module. Made by the session when somebody first asks."""
+
+    def __init__(self, ssn: Session) -> None:
+        picture, tasks = ssn.snapshot.terms, ssn.ledger.tasks
+        self._tasks, self._nodes = tasks, ssn.nodes
+        self._classes = ssn.snapshot.classes
+        self._profiles = picture.profiles
+        self._slots = {term: slot for slot, term in enumerate(picture.terms) if term is not None}
+        self._profile_of: NDArray[np.int32] = picture.profile_of[tasks.labels]
+        """[T] number of the profile of each task."""
+        self._kind, self._node = self._standing(np.arange(tasks.size))
+        """[T] how each task counts, and on which node, as the tallies have it."""
+        self._by_profile: _Groups | None = None
+        self._by_class: _Groups | None = None
+        self._matching: dict[tuple[str, frozenset[int]], Tally] = {}
+        self._of_classes: dict[tuple[str, tuple[int, ...]], Tally] = {}
+        self._of_profile: dict[int, list[Tally]] = {}
+        """Number of a profile → tallies in which its pods count."""
+        self._of_class: dict[int, list[Tally]] = {}
+        self._carriers: dict[int, dict[AffinityTerm, list[int]]] | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any term at all. When not, nobody looks at anybody's labels."""
+        return bool(self._slots)
+
+    def selects(self, task_class: TaskClass, term: PodTerm) -> bool:
+        """Whether the term matches the pods of a class (whose pods are pending)."""
+        return self._slots[term] in task_class.profile
+
+    def matching(self, topology_key: str, terms: Sequence[PodTerm]) -> Tally:
+        """Pods that match all the terms, by domain."""
+        slots = frozenset(self._slots[term] for term in terms)
+        tally = self._matching.get((topology_key, slots))
+        if tally is None:
+            tally = self._matching[topology_key, slots] = self._new(topology_key)
+            if self._by_profile is None:
+                self._by_profile = _Groups(self._profile_of, np.flatnonzero(self._kind != _NOT))
+            for number, profile in enumerate(self._profiles):
+                if slots.issubset(profile):
+                    self._of_profile.setdefault(number, []).append(tally)
+                    rows = self._by_profile.of(number)
+                    tally.add(self._kind[rows], self._node[rows], 1)
+        return tally
+
+    def carriers(self, task_class: TaskClass) -> Iterable[tuple[AffinityTerm, tuple[int, ...]]]:
+        """The affinity terms that match the pods of `task_class`, each with the rows of the classes that carry it."""
+        if self._carriers is None:
+            self._carriers = self._all_carriers()
+        for slot in task_class.profile:
+            for carried, rows in self._carriers.get(slot, {}).items():
+                yield carried, tuple(rows)
+
+    def carrying(self, topology_key: str, class_rows: tuple[int, ...]) -> Tally:
+        """Pods of these classes, by domain."""
+        tally = self._of_classes.get((topology_key, class_rows))
+        if tally is None:
+            tally = self._of_classes[topology_key, class_rows] = self._new(topology_key)
+            if self._by_class is None:
+                self._by_class = _Groups(self._tasks.task_class, np.flatnonzero(self._kind != _NOT))
+            for class_row in class_rows:
+                self._of_class.setdefault(class_row, []).append(tally)
+                rows = self._by_class.of(class_row)
+                tally.add(self._kind[rows], self._node[rows], 1)
+        return tally
+
+    def update(self, placement: Placement) -> None:
+        """Tasks were placed, evicted or taken back; what became of them is read off the books. For the session only."""
+        rows = placement.rows
+        kinds, nodes = self._kind[rows], self._node[rows]
+        self._kind[rows], self._node[rows] = self._standing(rows)
+        for tally in self._of_class.get(placement.task_class.row, ()):
+            self._move(tally, rows, kinds, nodes)
+        profiles = self._profile_of[rows]
+        first = int(profiles[0])
+        if (profiles == first).all():
+            for tally in self._of_profile.get(first, ()):
+                self._move(tally, rows, kinds, nodes)
+            return
+        for number in np.unique(profiles).tolist():
+            part = profiles == number
+            for tally in self._of_profile.get(number, ()):
+                self._move(tally, rows[part], kinds[part], nodes[part])
+
+    def _move(self, tally: Tally, rows: Rows, kinds: NDArray[np.int8], nodes: Rows) -> None:
+        tally.add(kinds, nodes, -1)
+        tally.add(self._kind[rows], self._node[rows], 1)
+
+    def _standing(self, rows: Rows) -> tuple[NDArray[np.int8], Rows]:
+        """[K] how tasks count by the books, and on which nodes."""
+        nodes = self._tasks.node[rows]
+        kinds = np.where(nodes >= 0, _KIND_OF_STATUS[self._tasks.status[rows]], np.int8(_NOT))
+        return kinds.astype(np.int8), nodes.astype(np.intp)
+
+    def _new(self, topology_key: str) -> Tally:
+        if topology_key == EACH_NODE:
+            nodes = len(self._nodes.nodes)
+            return Tally(np.arange(nodes, dtype=np.int32), nodes, alone=True)
+        column = self._nodes.label(topology_key)
+        return Tally(column.codes, len(column.values), alone=column.distinct)
+
+    def _all_carriers(self) -> dict[int, dict[AffinityTerm, list[int]]]:
+        """Slot of a term → the affinity terms about it → the rows of the classes that carry those."""
+        carriers: dict[int, dict[AffinityTerm, list[int]]] = {}
+        for task_class in self._classes:
+            if task_class is not None:
+                for carried in dict.fromkeys(task_class.affinity_terms):
+                    of_slot = carriers.setdefault(self._slots[carried.term], {})
+                    of_slot.setdefault(carried, []).append(task_class.row)
+        return carriers
+
+
+class _Groups:
+    """Rows by a small number each of them has."""
+
+    def __init__(self, numbers: NDArray[np.int32], rows: Rows) -> None:
+        of_row = numbers[rows]
+        order = np.argsort(of_row, kind="stable")
+        self._rows, self._sorted = rows[order], of_row[order]
+
+    def of(self, number: int) -> Rows:
+        first, last = np.searchsorted(self._sorted, (number, number + 1))
+        return self._rows[first:last]

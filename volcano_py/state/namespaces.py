@@ -1,0 +1,33 @@
+"""Namespaces: their labels, which pod terms with a namespace selector look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from volcano_py.api.objects import Namespace
+from volcano_py.state.change import Change, Shelf
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject
+    from volcano_py.state.term_book import TermBook
+
+
+class Namespaces:
+    """Keeper of namespaces."""
+
+    def __init__(self, terms: TermBook) -> None:
+        self._terms = terms
+        self._shelf: Shelf[Namespace] = Shelf()
+
+    def upsert(self, namespace: Namespace) -> Change:
+        self._shelf.put(namespace)
+        moved = self._terms.namespace(namespace.metadata.name, namespace.metadata.labels)
+        return Change.DECISION if moved else Change.NONE
+
+    def delete(self, namespace: Namespace) -> Change:
+        if self._shelf.take(namespace) is None:
+            return Change.NONE
+        return Change.DECISION if self._terms.namespace(namespace.metadata.name, None) else Change.NONE
+
+    def known(self) -> list[ApiObject]:
+        return list(self._shelf.all())
