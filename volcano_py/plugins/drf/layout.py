@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from volcano_py.api.names import HIERARCHY
-from volcano_py.state.hierarchy import ROOT
+from volcano_py.state.hierarchy import Path as Path
+from volcano_py.state.hierarchy import find_conflict, path_text
 from volcano_py.state.infos import QueueInfo
-
-Path = tuple[str, ...]
-"""Names of the nodes from below the root down."""
 
 
 @dataclass(slots=True)
@@ -58,20 +56,14 @@ def lay_out(queues: Iterable[QueueInfo]) -> Layout:
 
 def _conflict(path: Path, owners: dict[Path, str], passers: dict[Path, str]) -> str:
     """Why the path cannot stand beside those that are there; empty when it can."""
-    mine = _text(path)
-    if path in passers:
-        return (
-            f"its annotation {HIERARCHY} is {mine}, through which the path of queue {passers[path]} leads; only queues "
-            "at the ends of paths can have jobs: give one of them another path"
-        )
-    for depth in range(1, len(path)):
-        if (owner := owners.get(path[:depth])) is not None:
-            return (
-                f"its annotation {HIERARCHY} is {mine}, which leads through {_text(path[:depth])}, the path of queue "
-                f"{owner}; only queues at the ends of paths can have jobs: give one of them another path"
-            )
-    return ""
-
-
-def _text(path: Path) -> str:
-    return "/".join((ROOT, *path))
+    conflict = find_conflict(path, owners, passers)
+    if conflict is None:
+        return ""
+    mine, other = path_text(path), conflict.other
+    remedy = "only queues at the ends of paths can have jobs: give one of them another path"
+    if conflict.is_passed_by_other:
+        return f"its annotation {HIERARCHY} is {mine}, through which the path of queue {other} leads; {remedy}"
+    return (
+        f"its annotation {HIERARCHY} is {mine}, which leads through {path_text(conflict.node)}, the path of queue "
+        f"{other}; {remedy}"
+    )

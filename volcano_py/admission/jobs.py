@@ -1,0 +1,178 @@
+"""Volcano Jobs: what is filled in, what a new one must not be, and what of one can change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
+from volcano_py.admission.policies import breaks_of_policies
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_tasks
+from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
+from volcano_py.jobs.plugins import JobPlugins
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError
+
+_LONGEST_NAME: Final = 63  # characters; a label of the pods
+_CHANGEABLE: Final = frozenset({"minAvailable", "priorityClassName"})
+_CHANGEABLE_OF_TASKS: Final = frozenset({"replicas", "minAvailable"})
+_LONGEST_SHOWN: Final = 60  # characters of a value that was changed
+_SCALARS: Final = ("queue", "schedulerName", "maxRetry", "minAvailable")
+
+
+@dataclass(frozen=True, slots=True)
+class JobCustoms:
+    """What this installation knows: what is filled in, and which job plugins there are."""
+
+    rules: JobRules
+    plugins: JobPlugins
+
+
+def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
+    """What is filled in on CREATE, as a merge patch. `raw_spec` is the spec as it came; lists are given whole."""
+    filled = with_defaults(job, customs.rules).spec
+    values = (filled.queue, filled.scheduler_name, filled.max_retry, filled.min_available)
+    spec: dict[str, Any] = {
+        name: value for name, value in zip(_SCALARS, values, strict=True) if raw_spec.get(name) != value
+    }
+    tasks: list[Any] = copy.deepcopy(list(raw_spec.get("tasks") or ()))
+    for task, full in zip(tasks, filled.tasks, strict=True):
+        task |= {"name": full.name, "minAvailable": full.minimum, "maxRetry": full.max_retry}
+        pod = (task.get("template") or {}).get("spec") or {}
+        if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
+            pod["dnsPolicy"] = "ClusterFirstWithHostNet"
+    if tasks != list(raw_spec.get("tasks") or ()):
+        spec["tasks"] = tasks
+    required = {
+        name
+        for wanted in job.spec.plugins
+        for name in (customs.plugins.classes[wanted].requires if wanted in customs.plugins.classes else ())
+    }
+    if missing := sorted(required - job.spec.plugins.keys()):
+        spec["plugins"] = {name: [] for name in missing}
+    return {"spec": spec} if spec else {}
+
+
+def judge_create(job: Job, world: QueueWorld, customs: JobCustoms) -> Violations:
+    """What is wrong with a new job; defaults count as filled in."""
+    return tuple(breaks_of_job(job, "spec", world, customs))
+
+
+def judge_update(before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any]) -> Violations:
+    """What of the update cannot be, from both objects and their specs as they came."""
+    changed = tuple(_changes(raw_before, raw_after))
+    return (*changed, *newly_broken(tuple(_limits(after.spec)), tuple(_limits(before.spec))))
+
+
+def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    """The same for a job that stands in a template; `path` is that of its spec."""
+    job = with_defaults(job, customs.rules)
+    name, spec = job.metadata.name, job.spec
+    if len(name) > _LONGEST_NAME:
+        rule, fix = f"has {len(name)} characters; there may be {_LONGEST_NAME}", "shorten it"
+        yield Violation(field="metadata.name", value=name, rule=rule, fix=fix)
+    yield from breaks_of_tasks(name, f"{path}.tasks", spec.tasks)
+    yield from _minimum(path, spec)
+    yield from breaks_of_policies(f"{path}.policies", spec.policies)
+    yield from _plugins(path, job, customs.plugins)
+    yield from _volumes(f"{path}.volumes", spec.volumes)
+    yield from breaks_of_topology(f"{path}.networkTopology", spec.network_topology)
+    yield from breaks_of_queue(f"{path}.queue", spec.queue, world)
+
+
+def _limits(spec: JobSpec) -> Iterator[Violation]:
+    for index, task in enumerate(spec.tasks):
+        yield from breaks_of_numbers(f"spec.tasks[{index}]", task)
+    yield from _minimum("spec", spec)
+
+
+def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
+    replicas = sum(task.replicas for task in spec.tasks)
+    if spec.min_available > replicas:
+        yield Violation(
+            field=f"{path}.minAvailable",
+            value=str(spec.min_available),
+            rule=f"is more than the replicas of all tasks together, {replicas}",
+            fix="lower it, or raise replicas",
+            excess=Fraction(spec.min_available - replicas),
+        )
+
+
+def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
+    for name, arguments in job.spec.plugins.items():
+        field, value = f"{path}.plugins[{name}]", " ".join(arguments or ()) or "no arguments"
+        known = plugins.classes.get(name)
+        if known is None:
+            there_are = ", ".join(sorted(plugins.classes)) or "none"
+            rule = f"belong to no job plugin that is installed (there are: {there_are})"
+            yield Violation(field=field, value=value, rule=rule, fix="name one of these, or take it out")
+            continue
+        try:
+            plugin: JobPlugin = known(arguments or ())
+        except PluginArgumentError as error:
+            yield Violation(field=field, value=value, rule=f"cannot be used: {error}", fix="correct the arguments")
+            continue
+        master = getattr(plugin, "master", None) if name == "mpi" else None
+        if master is not None and job.task(master) is None:
+            rule, fix = f"need a task {master!r}, and there is none", "add it, or name another one with --master"
+            yield Violation(field=field, value=value, rule=rule, fix=fix)
+
+
+def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:
+    first: dict[str, int] = {}
+    for index, volume in enumerate(volumes):
+        field, where = f"{path}[{index}]", volume.mount_path
+        if not where:
+            rule, fix = "is where it would be mounted", "set mountPath"
+            yield Violation(field=f"{field}.mountPath", value=NOT_SET, rule=rule, fix=fix)
+        elif (other := first.setdefault(where, index)) != index:
+            rule, fix = f"is where {path}[{other}] is mounted", "choose another path"
+            yield Violation(field=f"{field}.mountPath", value=where, rule=rule, fix=fix)
+        if volume.volume_claim is not None and volume.volume_claim_name:
+            rule, fix = "is given together with volumeClaim, a claim to be made", "keep one of them"
+            yield Violation(field=f"{field}.volumeClaimName", value=volume.volume_claim_name, rule=rule, fix=fix)
+        elif volume.volume_claim is None and not volume.volume_claim_name:
+            rule, fix = "is there to be mounted", "set volumeClaimName or volumeClaim"
+            yield Violation(field=f"{field}.volumeClaimName", value=NOT_SET, rule=rule, fix=fix)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Violation]:
+    """Fields that cannot change, and did."""
+    what = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
+    for name in sorted((before.keys() | after.keys()) - _CHANGEABLE - {"tasks"}):
+        if _differ(before.get(name), after.get(name)):
+            yield _changed(f"spec.{name}", before.get(name), after.get(name), what)
+    old, new = before.get("tasks") or [], after.get("tasks") or []
+    if len(old) != len(new):
+        yield _changed("spec.tasks", f"{len(old)} tasks", f"{len(new)} tasks", what)
+        return
+    for index, (was, now) in enumerate(zip(old, new, strict=True)):
+        for name in sorted((was.keys() | now.keys()) - _CHANGEABLE_OF_TASKS):
+            if _differ(was.get(name), now.get(name)):
+                yield _changed(f"spec.tasks[{index}].{name}", was.get(name), now.get(name), what)
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """Left out and empty are the same."""
+    return before != after and bool(before or after)
+
+
+def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
+    return Violation(
+        field=field,
+        value=_shown(after),
+        rule=f"differs from {_shown(before)}, and cannot change",
+        fix=f"delete the job and create it anew; {what}",
+    )
+
+
+def _shown(value: Any) -> str:
+    if value in (None, ""):
+        return NOT_SET
+    text = str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

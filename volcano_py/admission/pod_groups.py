@@ -1,0 +1,83 @@
+"""PodGroups: what is filled in, and which queue a group may name.
+
+No webhook stands on pods. What a group is refused for because of its queue, it would wait for there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.violation import Violation, Violations, newly_broken
+from volcano_py.api.names import DEFAULT_QUEUE, QUEUE_NAME, ROOT_QUEUE
+from volcano_py.api.objects import PodGroup
+
+
+def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_queue: str) -> dict[str, Any]:
+    """What is filled in on CREATE, as a merge patch: the queue that the namespace has for groups that name none.
+
+    The CRD fills in `default`, so that a group that names it cannot be told from one that names nothing.
+    """
+    queue = namespace_annotations.get(QUEUE_NAME, "")
+    names_none = group.spec.queue in ("", DEFAULT_QUEUE)
+    queue = queue or (default_queue if names_none else "")
+    return {"spec": {"queue": queue}} if names_none and queue != group.spec.queue else {}
+
+
+def judge_create(group: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
+    """What is wrong with a new group."""
+    return tuple(_breaks(group, world, default_queue))
+
+
+def judge_update(before: PodGroup, after: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
+    """What the update breaks: a group may go to another queue, if that takes work; it may stay in a closed one."""
+    return newly_broken(judge_create(after, world, default_queue), judge_create(before, world, default_queue))
+
+
+def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[Violation]:
+    spec = group.spec
+    if spec.min_member < 0:
+        yield _negative("spec.minMember", spec.min_member)
+    for role, minimum in sorted(spec.min_task_member.items()):
+        if minimum < 0:
+            yield _negative(f"spec.minTaskMember[{role}]", minimum)
+    yield from breaks_of_queue("spec.queue", spec.queue or default_queue, world)
+    yield from breaks_of_topology("spec.networkTopology", spec.network_topology)
+    for index, policy in enumerate(spec.sub_group_policy):
+        yield from breaks_of_topology(f"spec.subGroupPolicy[{index}].networkTopology", policy.get("networkTopology"))
+
+
+def breaks_of_queue(field: str, name: str, world: QueueWorld) -> Iterator[Violation]:
+    """The queue that work names: it exists, takes new work, and is one that runs work."""
+    queue = world.queues.get(name)
+    if name == ROOT_QUEUE:
+        rule, fix = "is the queue above all others and runs no work", "name a queue below it"
+    elif queue is None:
+        rule, fix = "does not exist", "create it first, or name another queue"
+    elif not queue.is_open:
+        rule, fix = f"is {queue.state} and takes no new work", "open it, or name another queue"
+    elif children := world.children(name):
+        below = ", ".join(child.name for child in children[:3]) + (", …" if len(children) > 3 else "")
+        rule, fix = f"has queues below it ({below}), and only queues without run work", "name one of those"
+    else:
+        return
+    yield Violation(field=field, value=name, rule=rule, fix=fix)
+
+
+def breaks_of_topology(field: str, topology: Any) -> Iterator[Violation]:
+    """`highestTierAllowed` and `highestTierName` say the same thing in two ways."""
+    if not isinstance(topology, Mapping):
+        return
+    allowed, name = topology.get("highestTierAllowed"), topology.get("highestTierName")
+    if allowed is not None and name:
+        yield Violation(
+            field=f"{field}.highestTierName",
+            value=str(name),
+            rule=f"is given together with highestTierAllowed, {allowed}",
+            fix="keep one of them",
+        )
+
+
+def _negative(field: str, value: int) -> Violation:
+    return Violation(field=field, value=str(value), rule="is negative", fix="write 0 or more")

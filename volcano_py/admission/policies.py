@@ -1,0 +1,61 @@
+"""Policies of jobs and tasks: what happens when something happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.jobs.model import JobAction, JobEvent, Policy
+
+_ACTIONS: Final = tuple(action.value for action in JobAction if action is not JobAction.SYNC)
+_EVENTS: Final = tuple(event.value for event in JobEvent)
+
+
+def breaks_of_policies(path: str, policies: Sequence[Policy]) -> Iterator[Violation]:
+    """What is wrong with a list of policies; each event and each exit code decides at most once."""
+    events: dict[str, int] = {}
+    codes: dict[int, int] = {}
+    for index, policy in enumerate(policies):
+        field = f"{path}[{index}]"
+        yield from _alone(field, policy)
+        for event in sorted(policy.all_events):
+            if (first := events.setdefault(event, index)) != index:
+                rule = f"has a policy already, {path}[{first}]"
+                yield Violation(field=f"{field}.event", value=event, rule=rule, fix="keep one of them")
+        if policy.exit_code is not None and (first := codes.setdefault(policy.exit_code, index)) != index:
+            rule, fix = f"has a policy already, {path}[{first}]", "keep one of them"
+            yield Violation(field=f"{field}.exitCode", value=str(policy.exit_code), rule=rule, fix=fix)
+    if JobEvent.ANY in events and len(events) > 1:
+        index = events[JobEvent.ANY]
+        others = ", ".join(sorted(event for event in events if event != JobEvent.ANY))
+        yield Violation(
+            field=f"{path}[{index}].event",
+            value=JobEvent.ANY.value,
+            rule=f"stands for every event, and there are policies for {others} as well",
+            fix="keep either * or those",
+        )
+
+
+def _alone(field: str, policy: Policy) -> Iterator[Violation]:
+    events = sorted(policy.all_events)
+    if events and policy.exit_code is not None:
+        rule = f"is given together with exitCode {policy.exit_code}"
+        fix = "make two policies of it"
+        yield Violation(field=f"{field}.event", value=", ".join(events), rule=rule, fix=fix)
+    elif not events and policy.exit_code is None:
+        fix = f"name one ({', '.join(_EVENTS)}), or an exitCode"
+        yield Violation(field=f"{field}.event", value=NOT_SET, rule="is given as event or exitCode", fix=fix)
+    for event in events:
+        if event not in _EVENTS:
+            fix = f"choose one of {', '.join(_EVENTS)}"
+            yield Violation(field=f"{field}.event", value=event, rule="is no event of policies", fix=fix)
+    if JobEvent.POD_PENDING in events and not policy.timeout:
+        rule, fix = "is given without a timeout, and every pod is pending at first", "add a timeout such as 10m"
+        yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)
+    if policy.exit_code == 0:
+        rule, fix = "means success, which is no failure to act on", "use the event TaskCompleted"
+        yield Violation(field=f"{field}.exitCode", value="0", rule=rule, fix=fix)
+    if policy.action not in _ACTIONS:
+        value, fix = policy.action or NOT_SET, f"choose one of {', '.join(_ACTIONS)}"
+        yield Violation(field=f"{field}.action", value=value, rule="is no action of policies", fix=fix)

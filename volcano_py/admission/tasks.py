@@ -1,0 +1,113 @@
+"""Tasks of a job: their names, numbers, pods and dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from volcano_py.admission.graphs import breaks_of_dependencies
+from volcano_py.admission.pod_groups import breaks_of_topology
+from volcano_py.admission.policies import breaks_of_policies
+from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.jobs.model import Task
+from volcano_py.jobs.names import pod_name
+
+_LONGEST_NAME: Final = 63  # characters; the pod's name is its host name too
+_NO_NUMA: Final = frozenset({"", "none"})
+
+
+def breaks_of_tasks(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Violation]:
+    """What is wrong with the tasks of the job of this name; `path` is that of the list."""
+    if not tasks:
+        yield Violation(field=path, value=NOT_SET, rule="is there to run", fix="add a task with a pod template")
+    first: dict[str, int] = {}
+    for index, task in enumerate(tasks):
+        field = f"{path}[{index}]"
+        if (other := first.setdefault(task.name, index)) != index:
+            rule, fix = f"is the name of {path}[{other}] too", "give each task a name of its own"
+            yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix=fix)
+        yield from breaks_of_numbers(field, task)
+        yield from breaks_of_policies(f"{field}.policies", task.policies)
+        yield from _pod(job, field, task)
+        if task.partition_policy is not None:
+            topology = task.partition_policy.network_topology
+            yield from breaks_of_topology(f"{field}.partitionPolicy.networkTopology", topology)
+    yield from breaks_of_dependencies(
+        "task",
+        {task.name: f"{path}[{first[task.name]}].dependsOn.name" for task in tasks},
+        {task.name: task.depends_on.name if task.depends_on is not None else () for task in tasks},
+    )
+
+
+def breaks_of_numbers(field: str, task: Task) -> Iterator[Violation]:
+    """Replicas, minimum and partitions of one task."""
+    if task.replicas < 0:
+        rule, fix = "is negative", "write 0 or more"
+        yield Violation(field=f"{field}.replicas", value=str(task.replicas), rule=rule, fix=fix)
+    if task.min_available is not None and task.min_available > task.replicas:
+        yield Violation(
+            field=f"{field}.minAvailable",
+            value=str(task.min_available),
+            rule=f"is more than its replicas, {task.replicas}",
+            fix="lower it, or raise replicas",
+            excess=Fraction(task.min_available - task.replicas),
+        )
+    policy = task.partition_policy
+    if policy is None:
+        return
+    pods = policy.total_partitions * policy.partition_size
+    if policy.total_partitions <= 0 or policy.partition_size <= 0 or pods != task.replicas:
+        yield Violation(
+            field=f"{field}.partitionPolicy",
+            value=f"{policy.total_partitions} partitions of {policy.partition_size}",
+            rule=f"are not the task's {task.replicas} replicas",
+            fix="choose totalPartitions and partitionSize above 0 whose product is replicas",
+        )
+    minimum = policy.min_partitions * policy.partition_size
+    if policy.min_partitions > 0 and task.min_available is not None and task.min_available != minimum:
+        yield Violation(
+            field=f"{field}.minAvailable",
+            value=str(task.min_available),
+            rule=f"is not {policy.min_partitions} partitions of {policy.partition_size}",
+            fix=f"write {minimum}, or leave it out",
+        )
+
+
+def _pod(job: str, field: str, task: Task) -> Iterator[Violation]:
+    """The pod template, as far as a job depends on it; the API server judges the rest when pods are made."""
+    longest = pod_name(job, task.name, max(task.replicas - 1, 0))
+    if len(longest) > _LONGEST_NAME:
+        rule = f"makes pods with names of {len(longest)} characters ({longest}); there may be {_LONGEST_NAME}"
+        yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix="shorten it, or the job's name")
+    containers = _containers(task.template)
+    if not containers:
+        where = f"{field}.template.spec.containers"
+        yield Violation(field=where, value=NOT_SET, rule="is there to run", fix="add a container")
+    if task.topology_policy not in _NO_NUMA:
+        for index, container in enumerate(containers):
+            yield from _whole_cpus(f"{field}.template.spec.containers[{index}]", task.topology_policy, container)
+
+
+def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterator[Violation]:
+    """NUMA placement hands out whole CPUs."""
+    resources = container.get("resources") or {}
+    given = (resources.get("requests") or {}).get("cpu", (resources.get("limits") or {}).get("cpu"))
+    try:
+        is_whole = given is not None and (amount := parse_quantity(given)) > 0 and amount.denominator == 1
+    except QuantityError:
+        is_whole = False
+    if not is_whole:
+        yield Violation(
+            field=f"{field}.resources.requests[cpu]",
+            value=NOT_SET if given is None else str(given),
+            rule=f"is no whole number of CPUs, which topologyPolicy {policy} takes",
+            fix="ask for whole CPUs, or leave topologyPolicy out",
+        )
+
+
+def _containers(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    spec = template.get("spec")
+    found = spec.get("containers") if isinstance(spec, Mapping) else None
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []

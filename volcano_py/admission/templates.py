@@ -1,0 +1,93 @@
+"""Kinds that make jobs: CronJobs, and flows of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.admission.graphs import breaks_of_dependencies
+from volcano_py.admission.jobs import JobCustoms, breaks_of_job
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.api.objects import ApiObject
+from volcano_py.jobs.model import Job, JobMeta, JobSpec
+from volcano_py.jobs.schedule import ScheduleError, parse_schedule
+
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class _Template(ApiObject, frozen=True):
+    spec: JobSpec = JobSpec()
+
+
+class _CronSpec(ApiObject, frozen=True):
+    schedule: str = ""
+    time_zone: str | None = None
+    job_template: _Template = _Template()
+
+
+class _Targets(ApiObject, frozen=True):
+    targets: list[str] = []
+
+
+class _Flow(ApiObject, frozen=True):
+    name: str = ""
+    depends_on: _Targets | None = None
+
+
+class _FlowSpec(ApiObject, frozen=True):
+    flows: list[_Flow] = []
+
+
+def judge_cron_job(
+    spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
+) -> Violations:
+    """A `batch.volcano.sh` CronJob: its schedule can be read, and the jobs it makes would be let in.
+
+    `before` is the spec that an update replaces.
+
+    Raises:
+        msgspec.ValidationError: the spec is not shaped as the API has it.
+    """
+    found = tuple(_cron(spec, world, customs))
+    return found if before is None else newly_broken(found, tuple(_cron(before, world, customs)))
+
+
+def judge_job_flow(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> Violations:
+    """A `flow.volcano.sh` JobFlow: each job is named once, and waits for others of the flow, never for itself.
+
+    Raises:
+        msgspec.ValidationError: the spec is not shaped as the API has it.
+    """
+    found = tuple(_flow(spec))
+    return found if before is None else newly_broken(found, tuple(_flow(before)))
+
+
+def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    spec = msgspec.convert(raw, _CronSpec)
+    try:
+        parse_schedule(spec.schedule, spec.time_zone, _SOME_TIME)
+    except ScheduleError as error:
+        value = spec.schedule or NOT_SET
+        fix = "correct it, for instance to '*/10 * * * *' or @daily"
+        yield Violation(field="spec.schedule", value=value, rule=f"cannot be used: {error}", fix=fix)
+    # Jobs get names of their own later on, no longer than the CRD lets them be.
+    job = Job(metadata=JobMeta(), spec=spec.job_template.spec)
+    yield from breaks_of_job(job, "spec.jobTemplate.spec", world, customs)
+
+
+def _flow(raw: Mapping[str, Any]) -> Iterator[Violation]:
+    flows = msgspec.convert(raw, _FlowSpec).flows
+    first: dict[str, int] = {}
+    for index, flow in enumerate(flows):
+        if (other := first.setdefault(flow.name, index)) != index:
+            rule, fix = f"is the name of spec.flows[{other}] too", "name each job template once"
+            yield Violation(field=f"spec.flows[{index}].name", value=flow.name, rule=rule, fix=fix)
+    yield from breaks_of_dependencies(
+        "job",
+        {flow.name: f"spec.flows[{first[flow.name]}].dependsOn.targets" for flow in flows},
+        {flow.name: flow.depends_on.targets if flow.depends_on is not None else () for flow in flows},
+    )
