@@ -1,0 +1,61 @@
+"""Fixtures of the differential test: a control plane without controllers, and kube-scheduler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from e2e.differential.report import Tally
+from e2e.differential.rounds import Arena
+from e2e.differential.theirs import FEATURE_GATES, kube_scheduler
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.layout import Settings
+
+SEED = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
+CLUSTERS = int(os.environ.get("DIFFERENTIAL_CLUSTERS", "320"))
+"""Another seed makes other clusters; more of them take longer."""
+
+_TALLIES = pytest.StashKey[list[Tally]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was compared."""
+    for tally in config.stash.get(_TALLIES, []):
+        terminalreporter.section("compared with kube-scheduler", sep="-")
+        for line in tally.lines():
+            terminalreporter.write_line(line)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def control_plane() -> AsyncIterator[ControlPlane]:
+    """Nobody acts on it but the test and kube-scheduler: no controllers, no kubelets."""
+    flags = (
+        "--enable-priority-and-fairness=false",
+        "--max-requests-inflight=0",
+        # Rounds end with the deletion of everything.
+        "--delete-collection-workers=8",
+        f"--feature-gates={FEATURE_GATES}",
+    )
+    settings = Settings(controllers=(), simulate_nodes=False, apiserver_flags=flags)
+    async with ControlPlane(settings=settings) as plane:
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def arena(control_plane: ControlPlane) -> AsyncIterator[Arena]:
+    """Where clusters are built and both schedulers are asked."""
+    async with kube_scheduler(control_plane) as theirs:
+        arena = Arena(control_plane.client, theirs)
+        await arena.furnish()
+        yield arena
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """What is compared; printed at the end of the run."""
+    made = Tally(SEED)
+    request.config.stash.setdefault(_TALLIES, []).append(made)
+    return made

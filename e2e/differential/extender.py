@@ -1,0 +1,48 @@
+"""An HTTP extender of kube-scheduler that writes down which nodes passed its filters, and refuses them all.
+
+Asked last, it sees the outcome of all of kube-scheduler's own filters; as it lets nothing pass, nothing is bound.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from volcano_py.local.ports import LOOPBACK
+
+_REFUSAL = "the differential test binds nothing"
+_LARGEST_REQUEST = 16 * 1024 * 1024  # bytes; a pod and the names of all nodes
+
+
+class RecordingExtender:
+    """An async context manager; `passed` is what kube-scheduler's filters let through, by the pod's UID."""
+
+    def __init__(self) -> None:
+        self.passed: dict[str, frozenset[str]] = {}
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    async def __aenter__(self) -> Self:
+        application = web.Application(client_max_size=_LARGEST_REQUEST)
+        application.router.add_post("/filter", self._filter)
+        self._runner = web.AppRunner(application, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, LOOPBACK, 0)
+        await site.start()
+        self.url = f"http://{LOOPBACK}:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _filter(self, request: web.Request) -> web.Response:
+        # Types of k8s.io/kube-scheduler/extender/v1, whose fields have Go's names.
+        question: dict[str, Any] = await request.json()
+        names = question.get("NodeNames") or []
+        self.passed[question["Pod"]["metadata"]["uid"]] = frozenset(names)
+        return web.json_response({"NodeNames": [], "FailedNodes": dict.fromkeys(names, _REFUSAL)})

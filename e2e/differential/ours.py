@@ -1,0 +1,113 @@
+"""This scheduler, asked which nodes a pod fits: the plugins of the default configuration over a snapshot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from e2e.differential.features import Feature
+from e2e.differential.theirs import SCHEDULER_NAME
+from volcano_py.api.objects import ApiObject, Pod
+from volcano_py.api.reasons import Reason
+from volcano_py.cluster.kubernetes.kinds import KINDS, POD
+from volcano_py.config.defaults import default_configuration_text
+from volcano_py.config.parse import parse_configuration
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS
+from volcano_py.local.client import APIClient, APIError
+from volcano_py.scheduler import builtin_registry
+from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.task_class import Refusal
+
+Objects = Mapping[str, Sequence[ApiObject]]
+"""Objects by kind."""
+
+_FULL: Final = "no room"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`nodes` that a pod fits. `refusal` is what keeps it from all nodes, whatever they are."""
+
+    nodes: frozenset[str]
+    refusal: Refusal | None
+    says: Mapping[str, str]
+    """What each of the other nodes says."""
+    gated: bool = False
+
+    @property
+    def unsupported(self) -> bool:
+        return self.refusal is not None and self.refusal.reason is Reason.UNSUPPORTED
+
+
+class Ours:
+    """The scheduler over these objects, as an API server has them."""
+
+    def __init__(self, objects: Objects) -> None:
+        state = ClusterState(scheduler_names=(SCHEDULER_NAME,))
+        for kind, members in objects.items():
+            for each in members:
+                state.upsert(kind, each)
+        registry = builtin_registry()
+        configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
+        assert configuration is not None
+        self._snapshot = state.snapshot(time.time())
+        index = NodeIndex(self._snapshot.nodes, self._snapshot.nodes_version)
+        self._session = Session(
+            self._snapshot,
+            configuration,
+            registry,
+            node_index=index,
+            emit=lambda _effects: None,
+            tie_rank=index.name_rank,
+        )
+        self.nodes = int(self._session.ledger.nodes.present.sum())
+        self._rows = {info.ref.uid: row for row, info in enumerate(self._snapshot.tasks) if info is not None}
+
+    def fitting(self, uid: str) -> Answer:
+        """The nodes that the pod fits as things stand."""
+        ssn, row = self._session, self._rows[uid]
+        task_class = ssn.task_class(row)
+        gated = bool(ssn.ledger.tasks.gated[row])
+        refusal = task_class.problem or ssn.pre_predicate(task_class)
+        if refusal is not None:
+            return Answer(frozenset(), refusal, {}, gated)
+        fitting = {self._snapshot.nodes[node].name for node in ssn.placer.feasible(task_class).tolist()}
+        says = {
+            self._snapshot.nodes[node].name: _FULL if code == FITS else ssn.refusal_of(code).message
+            for node, code in enumerate(ssn.placer.codes(task_class).tolist())
+        }
+        failures = ssn.dispatch.failures.counts
+        assert not failures, f"plugins failed: {failures}"
+        return Answer(
+            frozenset(fitting), None, {name: text for name, text in says.items() if name not in fitting}, gated
+        )
+
+
+async def read_objects(client: APIClient) -> Objects:
+    """Everything on the API server that the scheduler would watch, decoded as it is there."""
+    objects: dict[str, Sequence[ApiObject]] = {}
+    for kind in KINDS.values():
+        try:
+            answer = await client.get(kind.path)
+        except APIError as error:
+            if error.status != 404:  # our own kinds are not installed
+                raise
+            continue
+        objects[kind.name] = [msgspec.convert(item, kind.type) for item in answer["items"]]
+    return objects
+
+
+def supported(features: Iterable[Feature], seed: int) -> list[Feature]:
+    """The features that this scheduler evaluates in all their forms: it is asked about pods that use them."""
+    return [feature for feature in features if not any(map(_unsupported, feature.examples(seed)))]
+
+
+def _unsupported(manifest: Mapping[str, Any]) -> bool:
+    pod = msgspec.convert({**manifest, "metadata": {**manifest["metadata"], "uid": "example"}}, Pod)
+    return Ours({POD.name: [pod]}).fitting("example").unsupported
