@@ -1,7 +1,7 @@
-"""The command controller: carries out Commands that open or close a queue.
+"""The command controller: carries out Commands that open or close a queue, or abort, resume, restart or end a Job.
 
 A Command is deleted first and carried out then, so at most once, whatever happens in between: the API's own order,
-which `vcctl queue operate` counts on. Commands for anything but queues are left to the controllers they are for.
+which `vcctl` counts on. Commands for anything else, and for what is not ours to control, are left to others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import structlog
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.jobs.model import JobAction, is_volcano_job
 from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
 from volcano_py.operator.queue_state import QueueAction
 from volcano_py.operator.work_queue import WorkQueue
@@ -41,16 +42,26 @@ class Queues(Protocol):
         """Open or close the queue with this name, and this UID unless it is empty."""
 
 
+class Jobs(Protocol):
+    """Who carries requests to Jobs out."""
+
+    def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
+        """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
+
+
 def is_for_queues(command: Command) -> bool:
     """Whether the command's target is a queue."""
     return command.target.kind == "Queue" and command.target.api_version.partition("/")[0] == _GROUP
 
 
 class CommandController:
-    """Takes commands as they come; `run` does the work. Without the Lease (`active`) they wait where they are."""
+    """Takes commands as they come; `run` does the work. Without the Lease (`active`) they wait where they are.
 
-    def __init__(self, api: KubeApi, queues: Queues, *, active: IsActive) -> None:
-        self._api, self._queues, self._active = api, queues, active
+    `queues` and `jobs`: None when they are not ours to control.
+    """
+
+    def __init__(self, api: KubeApi, queues: Queues | None, jobs: Jobs | None = None, *, active: IsActive) -> None:
+        self._api, self._queues, self._jobs, self._active = api, queues, jobs, active
         self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
         self._work: WorkQueue[str] = WorkQueue("command")
 
@@ -67,10 +78,15 @@ class CommandController:
     def upsert(self, command: Command) -> None:
         """A command is new."""
         metadata = command.metadata
-        if not is_for_queues(command) or metadata.uid in self._commands or metadata.deletion_timestamp is not None:
+        if not self._is_ours(command) or metadata.uid in self._commands or metadata.deletion_timestamp is not None:
             return
         self._commands[metadata.uid] = command
         self._work.add(metadata.uid)
+
+    def _is_ours(self, command: Command) -> bool:
+        if self._queues is not None and is_for_queues(command):
+            return True
+        return self._jobs is not None and is_volcano_job(command.target)
 
     def delete(self, uid: str) -> None:
         """A command is gone, carried out by us or by somebody else."""
@@ -103,10 +119,17 @@ class CommandController:
             self._commands.pop(uid, None)
             return
         self._commands.pop(uid, None)
-        if command.action not in set(QueueAction):
-            known = ", ".join(QueueAction)
-            log.warning("command has no known action", command=command.metadata.key, action=command.action, known=known)
-            return
-        target = command.target
-        log.info("command taken", command=command.metadata.key, action=command.action, queue=target.name)
-        self._queues.request(target.name, QueueAction(command.action), f"Command {command.metadata.key}", target.uid)
+        self._hand_on(command)
+
+    def _hand_on(self, command: Command) -> None:
+        metadata, target, action = command.metadata, command.target, command.action
+        asked_by = f"Command {metadata.key}"
+        if self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
+            log.info("command taken", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
+            self._jobs.request(f"{metadata.namespace}/{target.name}", JobAction(action), asked_by, target.uid)
+        elif self._queues is not None and is_for_queues(command) and action in set(QueueAction):
+            log.info("command taken", command=metadata.key, action=action, queue=target.name)
+            self._queues.request(target.name, QueueAction(action), asked_by, target.uid)
+        else:
+            known = ", ".join(QueueAction if is_for_queues(command) else JobAction)
+            log.warning("command has no known action", command=metadata.key, action=action, known=known)

@@ -9,6 +9,7 @@ from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
+from volcano_py.jobs.model import BATCH_API
 
 BUS_API: Final = "bus.volcano.sh/v1alpha1"
 
@@ -51,9 +52,9 @@ def pod_group_path(namespace: str, name: str = "") -> str:
     return _path(f"/apis/{SCHEDULING_API}/namespaces/{namespace}/podgroups", name)
 
 
-def pod_path(namespace: str, name: str) -> str:
-    """One pod."""
-    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+def pod_path(namespace: str, name: str = "") -> str:
+    """One pod, or all of the namespace."""
+    return _path(f"/api/v1/namespaces/{namespace}/pods", name)
 
 
 def owner_path(namespace: str, owner: OwnerReference) -> str:
@@ -66,9 +67,27 @@ def command_path(metadata: ObjectMeta) -> str:
     return f"/apis/{BUS_API}/namespaces/{metadata.namespace}/commands/{metadata.name}"
 
 
-def delete_only(uid: str) -> JsonObject:
-    """DeleteOptions: delete the object with this UID, never a namesake that came later."""
-    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+def job_path(namespace: str, name: str, subresource: str = "") -> str:
+    """One Volcano Job."""
+    return _path(f"/apis/{BATCH_API}/namespaces/{namespace}/jobs", name, subresource)
+
+
+def object_path(api_version: str, kind: str, namespace: str, name: str = "") -> str:
+    """An object of the namespace, or all of its kind, whose plural follows English."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    singular = kind.lower()
+    ending = "ies" if singular.endswith("y") else "ses" if singular.endswith("ss") else "s"
+    plural = singular.removesuffix("y" if ending == "ies" else "s" if ending == "ses" else "") + ending
+    return _path(f"{root}/namespaces/{namespace}/{plural}", name)
+
+
+def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
+    """DeleteOptions: delete the object with this UID, never a namesake that came later.
+
+    `foreground`: it stays, marked as being deleted, until everything that it owns is gone.
+    """
+    options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    return options | {"propagationPolicy": "Foreground"} if foreground else options
 
 
 def is_another_object(error: RequestError) -> bool:

@@ -25,6 +25,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wi
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
 from volcano_py.cluster.kubernetes.workers import Workers, stand_back
+from volcano_py.jobs.model import BATCH_API
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +53,7 @@ _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 API_VERSIONS: Final = {
     "PodGroup": SCHEDULING_API,
     "Queue": SCHEDULING_API,
+    "Job": BATCH_API,
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "DaemonSet": "apps/v1",

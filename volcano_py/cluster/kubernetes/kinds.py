@@ -12,6 +12,7 @@ from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import JSON
 from volcano_py.cluster.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from volcano_py.jobs.model import BATCH_API, Job
 
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -70,6 +71,8 @@ JOB: Final = Kind("Job", "/apis/batch/v1/jobs", objects.Workload, metadata_only=
 PERSISTENT_VOLUME_CLAIM: Final = Kind("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)
 PERSISTENT_VOLUME: Final = Kind("PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume, namespaced=False)
 STORAGE_CLASS: Final = Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass, namespaced=False)
+# Watched by the job controller alone: a cluster need not have the API.
+VOLCANO_JOB: Final = Kind("VolcanoJob", f"/apis/{BATCH_API}/jobs", Job)
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {

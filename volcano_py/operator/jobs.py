@@ -1,0 +1,348 @@
+"""The job controller: keeps every Volcano Job's pods, PodGroup and status as its state machine wants them.
+
+It works on one job at a time: asks `jobs.plan` what is next, does it, and asks again until there is nothing left. What
+is to be is decided there; what has been done is seen in the cluster. So a controller that is killed at any step, and
+the one that starts in its place, come to the same end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.errors import ApiError, RequestError, UnprocessableError
+from volcano_py.jobs import names
+from volcano_py.jobs.actions import (
+    Action,
+    CreateGroup,
+    CreatePods,
+    DeleteGroup,
+    DeleteJob,
+    DeletePods,
+    Prepare,
+    Tell,
+    UpdateGroup,
+    WriteStatus,
+)
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.plan import Plan, World, plan
+from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
+from volcano_py.jobs.policies import Lost
+from volcano_py.operator.jobs_effects import JobEffects
+from volcano_py.operator.jobs_index import JobIndex
+from volcano_py.operator.jobs_objects import NotReadyError, prepare
+from volcano_py.operator.kube_api import IsActive, KubeApi, Record
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+WORKERS: Final = 32
+"""Jobs that are worked on at a time."""
+IN_FLIGHT: Final = 64
+"""Pods that are being made or deleted at a time; with more, the API server only answers each of them later."""
+MAX_REQUEUES: Final = 15
+"""As Volcano's `--max-requeue-num`."""
+INTERVAL: Final = 0.5
+"""Seconds between two writes of a job's counts: while its pods start they change with each of them."""
+
+_MOST_STEPS: Final = 64  # in one turn; a job that wants more goes on in its next one, after others had theirs
+_TELL_EVERY: Final = 10  # failures in a row
+# Seconds after which a job that waits for something that no watch tells of looks for it again.
+_LOOK_AGAIN: Final = 5.0
+
+Problem = Callable[[Job], str]
+"""What is wrong with a job as it is written, for clusters whose webhooks have not looked at it; "" for nothing."""
+
+
+@dataclass
+class _Memory:
+    """What is kept of one job besides its object: to save requests, and what a Command wants of it."""
+
+    uid: str
+    request: JobAction | None = None
+    updated: bool = False
+    generation: int = 0
+    prepared: int = -1
+    lost: tuple[Lost, ...] = ()
+    counts: JobStatus | None = None
+    """The status with counts that are not written yet."""
+    written: float = float("-inf")
+    waiting: str = ""
+    plugins: tuple[int, Sequence[JobPlugin], str] = field(default=(-1, (), ""))
+
+
+class JobController:
+    """A `Sink` for `jobs_index.KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen.
+
+    `now`: seconds since the epoch. `max_requeues`: how often a write that can never succeed is tried before the job is
+    terminated; negative means for ever.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        *,
+        active: IsActive,
+        record: Record,
+        rules: JobRules | None = None,
+        plugins: JobPlugins | None = None,
+        problem: Problem = lambda job: "",  # noqa: ARG005 - the type's signature
+        now: Callable[[], float] = time.time,
+        workers: int = WORKERS,
+        in_flight: int = IN_FLIGHT,
+        interval: float = INTERVAL,
+        max_requeues: int = MAX_REQUEUES,
+    ) -> None:
+        self._api, self._active, self._record = api, active, record
+        self._rules = rules or JobRules()
+        self._plugins = plugins or JobPlugins.of(BUILTIN)
+        self._problem, self._now = problem, now
+        self._workers, self._interval, self._max_requeues = workers, interval, max_requeues
+        self._work: WorkQueue[str] = WorkQueue("job")
+        self._index = JobIndex(self._work.add)
+        self._effects = JobEffects(api, self._index, in_flight=in_flight)
+        self._memories: dict[str, _Memory] = {}
+
+    # What is fed in.
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        self._index.replace(kind, objects)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: new or changed."""
+        self._index.upsert(kind, obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: gone."""
+        self._index.delete(kind, obj)
+
+    def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
+        """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
+        job = self._index.job(key)
+        if job is None or (uid and job.metadata.uid != uid):
+            log.info("a Command is about a job that is gone", job=key, asked_by=asked_by)
+            return
+        self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{action}, as asked by {asked_by}"))
+        self._memory(job).request = action
+        self._work.add(key)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: every job is looked at once more."""
+        for key in self._index.all_keys():
+            self._work.add(key)
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when the informers have listed everything."""
+        self.leadership_gained()
+        await self._work.run(self._reconcile, workers=self._workers, on_failure=self._failed)
+
+    async def idle(self) -> None:
+        """Returns when no job waits for work, or for a time."""
+        await self._work.idle()
+
+    @property
+    def backlog(self) -> int:
+        """Jobs that wait for work, or for a time."""
+        return len(self._work)
+
+    # -- one job -------------------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, key: str) -> None:
+        for _ in range(_MOST_STEPS):
+            world = self._world(key)
+            if world is None or not self._active():
+                return
+            made = plan(world)
+            memory = self._memory(world.job)
+            memory.lost = made.lost
+            if not made.actions:
+                await self._settled(key, world, made, memory)
+                return
+            for action in made.actions:
+                if not await self._carry_out(world, action, memory):
+                    break  # the world is another: think again
+            else:
+                self._consumed(world, memory)
+                for told in made.told:
+                    self._tell(world.job, told)
+        self._work.add(key)
+
+    async def _settled(self, key: str, world: World, made: Plan, memory: _Memory) -> None:
+        self._consumed(world, memory)
+        waiting = made.waiting or made.broken
+        if waiting and waiting != memory.waiting:
+            reason = names.PLUGIN_ERROR if made.broken else names.POD_GROUP_PENDING
+            reason = names.JOB_STATUS_ERROR if world.problem else reason
+            normal = reason == names.POD_GROUP_PENDING
+            self._tell(world.job, Tell("Normal" if normal else "Warning", reason, waiting))
+        memory.waiting = waiting
+        if made.look_again_at:
+            self._work.add(key, max(0.01, made.look_again_at - self._now()))
+        await self._write_counts(key, world.job, memory)
+
+    def _consumed(self, world: World, memory: _Memory) -> None:
+        """What came from outside has been answered, unless something else has come meanwhile."""
+        if memory.request is world.request:
+            memory.request = None
+        if world.updated:
+            memory.updated = False
+
+    async def _write_counts(self, key: str, job: Job, memory: _Memory) -> None:
+        counts, known = memory.counts, self._index.job(key)
+        if counts is None or known is None or known.metadata.uid != job.metadata.uid:
+            return
+        if _decision(counts) != _decision(known.status):
+            memory.counts = None  # somebody else has written
+            self._work.add(key)
+            return
+        due = memory.written + self._interval - self._now()
+        if 0 < due <= self._interval:
+            self._work.add(key, due)
+            return
+        memory.counts = None
+        if known.status == counts or await self._effects.write_status(known, counts, decides=False):
+            memory.written = self._now()
+        else:
+            self._work.add(key)
+
+    async def _carry_out(self, world: World, action: Action, memory: _Memory) -> bool:
+        """Whether it was done on what the plan had seen."""
+        job, effects = world.job, self._effects
+        match action:
+            case WriteStatus(status, decides=True):
+                known = self._index.job(job.metadata.key)
+                if known is None or known.metadata.uid != job.metadata.uid:
+                    return False
+                memory.counts = None
+                written = await effects.write_status(known, status, decides=True)
+                if written:
+                    memory.written = self._now()
+                    log.info(
+                        "job goes on", job=job.metadata.key, before=job.status.state.phase, phase=status.state.phase
+                    )
+                return written
+            case WriteStatus(status):
+                memory.counts = status
+            case Prepare():
+                await prepare(self._api, job, action)
+                memory.prepared = job.metadata.generation
+            case CreateGroup():
+                await effects.create_group(job, action)
+            case UpdateGroup():
+                await effects.update_group(job, action)
+            case DeleteGroup():
+                await effects.delete_group(job, action)
+            case CreatePods():
+                await effects.create_pods(job, action)
+            case DeletePods():
+                log.info("pods deleted", job=job.metadata.key, pods=len(action.pods), why=action.why)
+                await effects.delete_pods(job, action)
+            case DeleteJob():
+                log.info("job deleted: its time to live after its end is over", job=job.metadata.key)
+                await effects.delete_job(job)
+        return True
+
+    def _world(self, key: str) -> World | None:
+        job = self._index.job(key)
+        if job is None:
+            self._memories.pop(key, None)
+            return None
+        memory = self._memory(job)
+        if (counts := memory.counts) is not None:
+            if _decision(counts) == _decision(job.status):
+                job = msgspec.structs.replace(job, status=counts)
+            else:
+                memory.counts = None
+        job = with_defaults(job, self._rules)
+        plugins, problem = self._plugins_of(job, memory)
+        return World(
+            job=job,
+            pods=self._index.pods_of(job),
+            group=self._index.group_of(job),
+            now=self._now(),
+            plugins=plugins,
+            priorities=self._index.priorities,
+            namespace=self._index.namespace_annotations(job.metadata.namespace),
+            prepared=memory.prepared == job.metadata.generation,
+            problem=problem,
+            request=memory.request,
+            lost=memory.lost,
+            updated=memory.updated,
+        )
+
+    def _memory(self, job: Job) -> _Memory:
+        memory = self._memories.get(job.metadata.key)
+        generation = job.metadata.generation
+        if memory is None or memory.uid != job.metadata.uid:
+            memory = self._memories[job.metadata.key] = _Memory(job.metadata.uid, generation=generation)
+        if memory.generation != generation:
+            memory.generation, memory.updated = generation, True
+        return memory
+
+    def _plugins_of(self, job: Job, memory: _Memory) -> tuple[Sequence[JobPlugin], str]:
+        """The job's plugins, and what is wrong with the job; worked out once for each version of its spec."""
+        generation, plugins, problem = memory.plugins
+        if generation != job.metadata.generation:
+            try:
+                plugins, problem = self._plugins.for_job(job), ""
+            except PluginArgumentError as error:
+                plugins, problem = (), str(error)
+            problem = problem or self._problem(job)
+            memory.plugins = (job.metadata.generation, plugins, problem)
+        return plugins, problem
+
+    # -- failures and events -------------------------------------------------------------------------------------------
+
+    def _failed(self, key: str, error: Exception, failures: int) -> bool:
+        """Always try again; what can never succeed ends with the job being terminated."""
+        job = self._index.job(key)
+        if job is None:
+            return True
+        refused = isinstance(error, ApiError) and not error.transient
+        if isinstance(error, NotReadyError):
+            if error.reason and str(error) != self._memory(job).waiting:
+                self._memory(job).waiting = str(error)
+                self._tell(job, Tell("Warning", error.reason, str(error)))
+            self._work.add(key, _LOOK_AGAIN)
+            return False
+        if failures == 1 or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning("job is late", job=key, failures=failures, error=str(error), exc_info=trace)
+            if refused:
+                self._tell(job, Tell("Warning", _reason_of(error), f"{error}"))
+        if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
+            text = f"terminated after {failures} tries: {error}"
+            self._tell(job, Tell("Warning", names.EXECUTE_ACTION, text))
+            self._memory(job).request = JobAction.TERMINATE
+        return True
+
+    def _tell(self, job: Job, told: Tell) -> None:
+        metadata = job.metadata
+        about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
+        self._record(Event(about, told.type, told.reason, told.message))
+
+
+def _decision(status: JobStatus) -> tuple[object, ...]:
+    """What of a status is decided rather than counted."""
+    return status.state.phase, status.version, status.retry_count
+
+
+def _reason_of(error: Exception) -> str:
+    path = getattr(error, "path", "")
+    if "/podgroups" in path:
+        return names.POD_GROUP_ERROR
+    if path.endswith("/status"):
+        return names.JOB_STATUS_ERROR
+    return names.FAILED_DELETE if getattr(error, "verb", "") == "DELETE" else names.FAILED_CREATE

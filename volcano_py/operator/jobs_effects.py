@@ -1,0 +1,167 @@
+"""Carries out what a plan asks for. Every step may be repeated, find its work done, or find another object there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
+from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
+from volcano_py.jobs.model import FINISHED, Job, JobStatus
+from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
+from volcano_py.jobs.status import status_changes
+from volcano_py.operator.jobs_index import JobIndex
+from volcano_py.operator.jobs_objects import NotReadyError
+from volcano_py.operator.kube_api import (
+    KubeApi,
+    delete_only,
+    is_another_object,
+    job_path,
+    pod_group_path,
+    pod_path,
+)
+
+_JOB: Final = msgspec.json.Decoder(Job)
+_POD: Final = msgspec.json.Decoder(Pod)
+_GROUP: Final = msgspec.json.Decoder(PodGroup)
+
+
+class JobEffects:
+    """Writes to the API server, and notes in the index what it did. `in_flight`: pods being made or deleted at a time,
+    over all jobs."""
+
+    def __init__(self, api: KubeApi, index: JobIndex, *, in_flight: int) -> None:
+        self._api, self._index = api, index
+        self._slots = asyncio.Semaphore(in_flight)
+
+    async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
+        """Bring the status up to `status`; `decides`: only if the job is still as it was seen.
+
+        False when it is not: the newest is known then.
+        """
+        metadata: JsonObject = {"uid": job.metadata.uid}
+        if decides:
+            metadata["resourceVersion"] = job.metadata.resource_version
+        changes = status_changes(job.status, status)
+        path = job_path(job.metadata.namespace, job.metadata.name, "status")
+        try:
+            answer = await self._api.patch(path, {"metadata": metadata, "status": changes})
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            await self.read_again(job)
+            return False
+        self._index.note_job(_JOB.decode(answer))
+        return True
+
+    async def read_again(self, job: Job) -> Job | None:
+        """The job as it is now; None when it is gone."""
+        try:
+            answer = await self._api.get(job_path(job.metadata.namespace, job.metadata.name))
+        except NotFoundError:
+            self._index.forget_job(job)
+            return None
+        found = _JOB.decode(answer)
+        if found.metadata.uid != job.metadata.uid:
+            self._index.forget_job(job)
+        self._index.note_job(found)
+        return found
+
+    async def delete_job(self, job: Job) -> None:
+        """Delete a job whose time is over, if that is still so."""
+        found = await self.read_again(job)
+        if found is None or found.metadata.uid != job.metadata.uid or found.status.phase not in FINISHED:
+            return
+        path = job_path(job.metadata.namespace, job.metadata.name)
+        try:
+            await self._api.delete(path, delete_only(job.metadata.uid, foreground=True))
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            self._index.forget_job(job)
+            return
+        self._index.note_deleting(job.metadata.uid)
+
+    async def create_group(self, job: Job, action: CreateGroup) -> None:
+        """Raises NotReadyError when the name is taken."""
+        namespace, name = job.metadata.namespace, action.body["metadata"]["name"]
+        try:
+            group = _GROUP.decode(await self._api.post(pod_group_path(namespace), action.body))
+        except ConflictError:
+            group = _GROUP.decode(await self._api.get(pod_group_path(namespace, name)))
+            if not job.owns(group.metadata):
+                message = f"PodGroup {namespace}/{name} is not of this job; delete it"
+                raise NotReadyError(POD_GROUP_ERROR, message) from None
+        self._index.note_group(group)
+
+    async def update_group(self, job: Job, action: UpdateGroup) -> None:
+        path = pod_group_path(job.metadata.namespace, action.name)
+        try:
+            answer = await self._api.patch(path, {"metadata": {"uid": action.uid}, **action.changes})
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            self._index.note_gone(_meta(job, action.name, action.uid))
+            return
+        self._index.note_group(_GROUP.decode(answer))
+
+    async def delete_group(self, job: Job, action: DeleteGroup) -> None:
+        await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
+
+    async def create_pods(self, job: Job, action: CreatePods) -> None:
+        """Make them all, so many at a time. One that cannot be made does not keep the others from it.
+
+        Raises:
+            NotReadyError: a name is taken by somebody else's pod.
+            RequestError: the API server refused one.
+        """
+        await self._all(self._create_pod(job, body) for body in action.bodies)
+
+    async def delete_pods(self, job: Job, action: DeletePods) -> None:
+        namespace = job.metadata.namespace
+        await self._all(self._delete(pod_path(namespace, name), _meta(job, name, uid)) for name, uid in action.pods)
+
+    async def _all(self, steps: Iterable[Awaitable[None]]) -> None:
+        """All of them; then the error of the first that failed."""
+        results = await asyncio.gather(*(self._in_turn(step) for step in steps), return_exceptions=True)
+        for result in results:
+            if result is not None:
+                raise result
+
+    async def _in_turn(self, step: Awaitable[None]) -> None:
+        async with self._slots:
+            await step
+
+    async def _create_pod(self, job: Job, body: JsonObject) -> None:
+        namespace, name = job.metadata.namespace, body["metadata"]["name"]
+        try:
+            pod = _POD.decode(await self._api.post(pod_path(namespace), body))
+        except ConflictError:
+            # Made before a restart, or by a request that got no answer; or by somebody else.
+            try:
+                pod = _POD.decode(await self._api.get(pod_path(namespace, name)))
+            except NotFoundError:
+                raise NotReadyError(FAILED_CREATE, f"pod {namespace}/{name} is going; it is made anew then") from None
+            if not job.owns(pod.metadata):
+                message = f"pod {namespace}/{name} is not of this job; delete it, or give the job another name"
+                raise NotReadyError(FAILED_CREATE, message) from None
+        self._index.note_pod(pod)
+
+    async def _delete(self, path: str, metadata: ObjectMeta) -> None:
+        try:
+            await self._api.delete(path, delete_only(metadata.uid))
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            self._index.note_gone(metadata)
+            return
+        self._index.note_deleting(metadata.uid)
+
+
+def _meta(job: Job, name: str, uid: str) -> ObjectMeta:
+    return ObjectMeta(namespace=job.metadata.namespace, name=name, uid=uid)
