@@ -27,6 +27,7 @@ from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.gauges import Gauges
+from volcano_py.daemon.job_control import JobControl
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
@@ -157,9 +158,17 @@ class Daemon:
             if "queue" in wanted
             else None
         )
+        self._jobs = (
+            JobControl(
+                options, self._client, active=self._is_leading, record=self._tell, bad_object=self._bad_object
+            )
+            if "job" in wanted
+            else None
+        )
+        jobs = self._jobs.controller if self._jobs is not None else None
         self._commands = (
-            CommandController(self._client, self._queues, active=self._is_leading)
-            if self._queues is not None and "command" in wanted
+            CommandController(self._client, self._queues, jobs, active=self._is_leading)
+            if (self._queues is not None or jobs is not None) and "command" in wanted
             else None
         )
         sinks: list[Sink] = [self._state]
@@ -183,6 +192,8 @@ class Daemon:
             watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)
         if self._queues is not None:
             sinks.append(self._queues)
+        if self._jobs is not None:
+            sinks.append(self._jobs.controller)
         return Informers(
             self._client,
             FanOut(*sinks),
@@ -232,6 +243,8 @@ class Daemon:
             add("command controller", self._after_sync(self._commands.run))
         if self._pod_groups is not None:
             add("podgroup controller", self._after_sync(self._pod_groups.run))
+        if self._jobs is not None:
+            add("job controller", self._after_sync(self._jobs.run))
         add("writers", self._drain_at_end)
         add("cycles", self._after_sync(self._run_cycles))
         await self._supervisor.run()
@@ -308,7 +321,8 @@ class Daemon:
 
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
-        for controller in (self._queues, self._commands, self._pod_groups):
+        jobs = self._jobs.controller if self._jobs is not None else None
+        for controller in (self._queues, self._commands, self._pod_groups, jobs):
             if controller is not None:
                 controller.leadership_gained()
         if self._elector is not None and self._elector.had_to_wait:

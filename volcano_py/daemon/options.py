@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano_py.api import names
 
-CONTROLLERS: Final = ("queue", "podgroup", "command")
+CONTROLLERS: Final = ("queue", "podgroup", "command", "job")
 """Our controllers; each can be left to Volcano's controller-manager."""
 
 

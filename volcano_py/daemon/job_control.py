@@ -1,0 +1,75 @@
+"""The job controller, put together: its own informer, its rules, and what it refuses to make pods for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from volcano_py.admission.jobs import JobCustoms, breaks_of_job
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.cluster.kubernetes import kinds
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.informers import Informers
+from volcano_py.cluster.protocol import BadObjectHandler
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.jobs.defaults import JobRules
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.jobs import JobController
+from volcano_py.operator.kube_api import IsActive, Record
+
+_MOST_TOLD: Final = 3  # rules that a job breaks; the others are told when these are mended
+
+
+class JobControl:
+    """The controller and the informer of its Jobs. The rest of what it watches comes with everybody's informers.
+
+    The informer is one of its own, because the daemon is to start where there are no Jobs (the CRD is not installed).
+    """
+
+    def __init__(
+        self,
+        options: DaemonOptions,
+        client: KubernetesClient,
+        *,
+        active: IsActive,
+        record: Record,
+        bad_object: BadObjectHandler,
+    ) -> None:
+        rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
+        plugins = JobPlugins.of(BUILTIN).with_installed()
+        self.controller = JobController(
+            client,
+            active=active,
+            record=record,
+            rules=rules,
+            plugins=plugins,
+            problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),
+        )
+        self._informers = Informers(
+            client,
+            self.controller,
+            [kinds.VOLCANO_JOB],
+            on_bad_object=bad_object,
+            resync_every=options.resync_period or None,
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled; what is not served yet is waited for."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._informers.run(), name="job informer")
+            await self._informers.wait_synced()
+            await self.controller.run()
+
+
+def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
+    """Tells what is wrong with a job that no webhook has looked at. Its queue is left to the scheduler, which knows the
+    queues, and says so on the PodGroup."""
+    nothing = QueueWorld.of(())
+
+    def problem(job: Job) -> str:
+        broken = [each for each in breaks_of_job(job, "spec", nothing, customs) if each.field != "spec.queue"]
+        return " | ".join(str(each) for each in broken[:_MOST_TOLD])
+
+    return problem
