@@ -117,6 +117,7 @@ class Simulation:
     # -- controllers -----------------------------------------------------------------------------------------------
 
     def _run_controllers(self) -> None:
+        self.cluster.provide_volumes()
         for pod in self.cluster.objects("Pod", Pod):
             if wants_group(pod, self._rules):
                 self._group_for(pod)

@@ -28,10 +28,19 @@ class ObjectRef:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimBinding:
+    """A PersistentVolumeClaim gets the PersistentVolume `volume`, or, if "", one that is made for the pod's node."""
+
+    claim: ObjectRef
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name.
 
-    `queue` and `created` (the pod's, in seconds since the epoch) are for metrics.
+    `queue` and `created` (the pod's, in seconds since the epoch) are for metrics. The pod is bound once the claims of
+    `claims` are; if that takes longer than `claims_within` seconds, the binding has failed.
     """
 
     pod: ObjectRef
@@ -39,6 +48,8 @@ class Bind:
     job: str
     queue: str = ""
     created: float = 0.0
+    claims: tuple[ClaimBinding, ...] = ()
+    claims_within: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,11 @@ class Reason(StrEnum):
         "The pod asks for more than any node has, even an empty one.",
     )
     SCHEDULING_GATED = ("SchedulingGated", Rank.GATED, "The pod has scheduling gates that somebody must remove.")
+    VOLUME_NOT_READY = (
+        "VolumeNotReady",
+        Rank.GATED,
+        "A PersistentVolumeClaim of the pod is missing, lost, being deleted or not bound; the message names it.",
+    )
     QUEUE_CLOSED = ("QueueClosed", Rank.OVER_CEILING, "The queue is Closed or Closing.")
     OVER_CAPABILITY = ("OverCapability", Rank.OVER_CEILING, "The queue would exceed its capability.")
     OVER_DESERVED = ("OverDeserved", Rank.OVER_CEILING, "The queue would exceed its deserved share.")

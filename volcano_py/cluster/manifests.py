@@ -15,8 +15,9 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from volcano_py.api import objects
+from volcano_py.api import objects, volumes
 from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass
+from volcano_py.cluster.memory_volumes import with_default_class
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Virtual time begins here."""
@@ -30,8 +31,16 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "ResourceQuota": objects.ResourceQuota,
     "PriorityClass": objects.PriorityClass,
     "PodDisruptionBudget": objects.PodDisruptionBudget,
+    "PersistentVolumeClaim": volumes.PersistentVolumeClaim,
+    "PersistentVolume": volumes.PersistentVolume,
+    "StorageClass": volumes.StorageClass,
+    "CSINode": volumes.CSINode,
+    "CSIDriver": volumes.CSIDriver,
+    "CSIStorageCapacity": volumes.CSIStorageCapacity,
 }
-_CLUSTER_SCOPED: Final = frozenset({"Node", "Namespace", "Queue", "PriorityClass"})
+_CLUSTER_SCOPED: Final = frozenset(
+    {"Node", "Namespace", "Queue", "PriorityClass", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver"}
+)
 _OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 # Classes that every cluster has (scheduling.k8s.io system priority classes).
@@ -127,7 +136,13 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         obj = _stored(document, kind, wanted, index)
         found[kind, _meta(obj).key] = obj
     priorities = {obj.metadata.name: obj for obj in found.values() if isinstance(obj, PriorityClass)}
-    return [(kind, _admitted(obj, priorities)) for (kind, _), obj in found.items()]
+    classes = [obj for obj in found.values() if isinstance(obj, volumes.StorageClass)]
+    return [
+        (kind, with_default_class(obj, classes))
+        if isinstance(obj, volumes.PersistentVolumeClaim)
+        else (kind, _admitted(obj, priorities))
+        for (kind, _), obj in found.items()
+    ]
 
 
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:

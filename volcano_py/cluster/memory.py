@@ -11,6 +11,7 @@ import msgspec
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, Effect, Event, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject, Condition, ObjectMeta, Pod, PodGroup, PodGroupStatus, Queue
+from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
 
 T = TypeVar("T", bound=ApiObject)
@@ -34,6 +35,9 @@ class MemoryCluster:
         self._evicted: set[str] = set()
         self.events: list[Event] = []
         self.changes = 0
+        self._volumes = MemoryVolumes(self)
+        self._preparing: dict[str, Bind] = {}
+        """Pods that are bound once their claims are, by UID."""
 
     def objects(self, kind: str, of: type[T]) -> list[T]:
         """All objects of a kind, in the order in which they came."""
@@ -62,7 +66,7 @@ class MemoryCluster:
         """Carry out what a cycle decided."""
         for effect in effects:
             if isinstance(effect, Bind):
-                self._bind(effect)
+                (self._prepare if effect.claims else self._bind)(effect)
             elif isinstance(effect, Evict):
                 self._evict(effect)
             elif isinstance(effect, PodCondition):
@@ -75,7 +79,8 @@ class MemoryCluster:
                 self.events.append(effect)
 
     def settle(self) -> None:
-        """What happens between cycles: bound pods run, evicted pods are gone."""
+        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone."""
+        self.provide_volumes()
         for pod in self.objects("Pod", Pod):
             if pod.metadata.uid in self._evicted:
                 self._evicted.remove(pod.metadata.uid)
@@ -83,6 +88,17 @@ class MemoryCluster:
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
                 status = msgspec.structs.replace(pod.status, phase="Running", conditions=_bound(pod.status.conditions))
                 self.put("Pod", msgspec.structs.replace(pod, status=status))
+
+    def provide_volumes(self) -> None:
+        """Run the volume controllers; pods whose claims are bound by then are bound, too."""
+        self._volumes.run()
+        for bind in [bind for bind in self._preparing.values() if self._volumes.are_bound(bind)]:
+            del self._preparing[bind.pod.uid]
+            self._bind(bind)
+
+    def _prepare(self, bind: Bind) -> None:
+        self._volumes.decide(bind)
+        self._preparing[bind.pod.uid] = bind
 
     def _bind(self, bind: Bind) -> None:
         pod = self._pod(bind.pod.key, bind.pod.uid)

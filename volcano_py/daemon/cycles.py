@@ -235,7 +235,7 @@ class CycleLoop:
         assumed: list[Bind] = []
         overtaken: set[str] = set()
         for bind in binds:
-            if self._state.assume_bound(bind.pod.uid, bind.node):
+            if self._state.assume_bound(bind.pod.uid, bind.node, bind.claims):
                 assumed.append(bind)
             else:
                 overtaken.add(bind.job)

@@ -67,6 +67,7 @@ _STATE_KINDS: Final = (
     kinds.RESOURCE_QUOTA,
     kinds.PRIORITY_CLASS,
     kinds.POD_DISRUPTION_BUDGET,
+    *kinds.VOLUME_KINDS,
 )
 
 
@@ -89,6 +90,7 @@ class Daemon:
             component=options.component,
             known_condition=self._state.pod_condition,
             on_surprise=self._outcomes.seen,
+            on_prepared=self._outcomes.prepared,
             on_status_given_up=self._status_given_up,
             binds_in_flight=options.binds_in_flight,
             fence=self._is_leading,
@@ -186,7 +188,7 @@ class Daemon:
         options = self._options
         watched = [*_STATE_KINDS, kinds.config_map(options.config_namespace, options.config_map)]
         state = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
-        sinks: list[Sink] = [state, _OnlyConfigMaps(self._configuration), self._job_metrics]
+        sinks: list[Sink] = [state, self._live.volumes.claims, _OnlyConfigMaps(self._configuration), self._job_metrics]
         if self._pod_groups is not None:
             sinks.append(self._pod_groups)
             watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)

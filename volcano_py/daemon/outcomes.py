@@ -47,6 +47,10 @@ class OutcomeRecorder:
         now = self._sent[bind.pod.uid] = self._clock()
         self._reached(TaskStage.ASSUMED, bind, now)
 
+    def prepared(self, bind: Bind) -> None:
+        """The claims of the pod are bound."""
+        self._reached(TaskStage.PRE_BOUND, bind, self._clock())
+
     def bound(self, bind: Bind) -> None:
         self._failures.pop(bind.pod.uid, None)
         seconds = self._duration(bind)

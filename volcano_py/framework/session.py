@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.effects import Effect
+from volcano_py.api.effects import ClaimBinding, Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.dispatch import Dispatch
@@ -79,6 +79,8 @@ class Session:
         """Task row → node row of a place that was found and given back because the gang was incomplete."""
         self.nominations: dict[int, int] = {}
         """Task row → node row on which pods were evicted for it in this cycle."""
+        self.claim_bindings: dict[int, tuple[tuple[ClaimBinding, ...], float]] = {}
+        """Task row → the volumes that its claims get with its place, and how many seconds that may take."""
         self.reservations = Reservations(self)
         self._paths: dict[str, tuple[str, ...]] | None = None
         self._refusals = Refusals()

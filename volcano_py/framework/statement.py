@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.effects import Bind, Effect, Evict
+from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict
 from volcano_py.framework.job import Job, Placement
 from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.status import TaskStatus
@@ -122,8 +122,12 @@ class Statement:
     def _binds(self, placement: Placement) -> list[Effect]:
         nodes, job = self._ssn.snapshot.nodes, placement.job
         created = self._ssn.ledger.tasks.created[placement.rows].tolist()
+        none: tuple[tuple[ClaimBinding, ...], float] = ((), 0.0)
+        claims = self._ssn.claim_bindings
         return [
-            Bind(self._ssn.task_info(row).ref, nodes[node].name, job.key, job.queue.name, moment)
+            Bind(
+                self._ssn.task_info(row).ref, nodes[node].name, job.key, job.queue.name, moment, *claims.get(row, none)
+            )
             for row, node, moment in zip(placement.rows.tolist(), placement.nodes.tolist(), created, strict=True)
             if node != NOWHERE
         ]

@@ -66,6 +66,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.NOT_ENOUGH_TASKS: explain.not_enough_tasks(2, 3),
     Reason.NEVER_FITS: explain.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
     Reason.SCHEDULING_GATED: explain.scheduling_gated(["example.com/quota"]),
+    Reason.VOLUME_NOT_READY: "PersistentVolumeClaim team/data does not exist; create it",
     Reason.QUEUE_CLOSED: explain.queue_closed("team-a", "Closing"),
     Reason.OVER_CAPABILITY: explain.over_ceiling(
         "team-a",

@@ -14,6 +14,7 @@ from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
 from volcano_py.state.term_book import TermBook
+from volcano_py.state.volume_needs import Need
 
 # Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
 # save time.
@@ -32,13 +33,13 @@ class ClassBook:
         self._remembered: dict[bytes, bytes] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
-    def join(self, pod: Pod) -> TaskClass:
-        """The pod's class, with one task more in it."""
-        short_cut = blake2b(self._encoder.encode(_raw(pod)), digest_size=16).digest()
+    def join(self, pod: Pod, volumes: tuple[Need, ...] = ()) -> TaskClass:
+        """The pod's class, with one task more in it; `volumes` is what its claims require."""
+        short_cut = blake2b(self._encoder.encode((volumes, _raw(pod))), digest_size=16).digest()
         key = self._remembered.get(short_cut)
         found = self._by_key.get(key) if key is not None else None
         if found is None:
-            signature = signature_of(pod)
+            signature = signature_of(pod, volumes)
             key = self._encoder.encode(signature)
             found = self._by_key.get(key) or self._add(key, signature)
             if len(self._remembered) >= _MOST_REMEMBERED:
@@ -102,7 +103,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
     """All fields a signature is made from, unprocessed: equal raws have equal signatures."""
     spec, meta = pod.spec, pod.metadata
     spread = bool(spec.topology_spread_constraints)
-    social = bool(spec.affinity or spread or spec.volumes or spec.resource_claims)
+    social = bool(spec.affinity or spread or spec.resource_claims)
     heeded = heeded_labels(spec.affinity) if spec.affinity else ()
     return (
         spec.containers,
@@ -113,7 +114,6 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.node_selector,
         spec.affinity,
         spec.tolerations,
-        spec.volumes,
         spec.resource_claims,
         spec.topology_spread_constraints,
         meta.namespace if social else None,

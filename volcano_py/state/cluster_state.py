@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from volcano_py.api import names
-from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import ClaimBinding, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition
 from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
@@ -23,6 +23,7 @@ from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.namespaces import Namespaces
 from volcano_py.state.nodes import Nodes
+from volcano_py.state.pod_claims import PodClaims
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
@@ -57,8 +58,12 @@ class ClusterState:
         priorities = PriorityClasses()
         self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
         self._nodes = Nodes(self.ledger)
-        self._pods = Pods(self.ledger, self._classes, self._terms, self._nodes, self._groups, self.scheduler_names)
+        self._claims = PodClaims(self.ledger, self._classes)
+        self._pods = Pods(
+            self.ledger, self._classes, self._terms, self._claims, self._nodes, self._groups, self.scheduler_names
+        )
         self._keepers: dict[str, Keeper] = {
+            **self._claims.volumes.keepers,
             "Pod": self._pods,
             "Node": self._nodes,
             "Namespace": Namespaces(self._terms),
@@ -94,6 +99,7 @@ class ClusterState:
             self.upsert(kind, obj)
 
     def _tell(self, change: Change, kind: str = "") -> None:
+        change = max(change, self._claims.settle())
         if change is Change.NONE:
             return
         if kind == _PRIORITY_CLASS:
@@ -102,13 +108,20 @@ class ClusterState:
 
     # -- what the scheduler itself has done ------------------------------------------------------------------------
 
-    def assume_bound(self, uid: str, node: str) -> bool:
+    def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = ()) -> bool:
         """The pod was handed to the binder. False when it must not be: it is no longer there or waits no more, or the
-        node has gone or has no room any more (others bind pods, too, while a cycle decides)."""
-        return self._pods.assume_bound(uid, node)
+        node has gone or has no room any more (others bind pods, too, while a cycle decides), or one of its `claims` or
+        a volume for it has gone to somebody else."""
+        if claims and not self._claims.volumes.may_assume(claims, node):
+            return False
+        if not self._pods.assume_bound(uid, node):
+            return False
+        self._claims.assume(uid, claims, node)
+        return True
 
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
         """The pod is not bound after all; it may be tried again from `retry_at` (seconds since the epoch)."""
+        self._claims.volumes.forget(uid)
         self._tell(self._pods.bind_failed(uid, retry_at))
 
     def assume_evicted(self, uid: str) -> bool:
@@ -156,6 +169,7 @@ class ClusterState:
             now=now,
             budgets=self._budgets.by_namespace(),
             terms=terms,
+            storage=self._claims.volumes.storage(),
         )
 
     def next_retry(self, after: float) -> float | None:

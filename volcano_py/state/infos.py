@@ -14,6 +14,7 @@ from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quan
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis, whole_units
 from volcano_py.state.hierarchy import Hierarchy
 from volcano_py.state.task_class import Refusal
+from volcano_py.state.volume_needs import claims_of
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
 _INT64_MASK = 2**63 - 1
@@ -39,6 +40,8 @@ class TaskInfo:
     """Reason and message that were handed to the status writer since."""
     cooldown: str = ""
     """`volcano.sh/cooldown-time`, label before annotation, as it is written."""
+    claims: tuple[str, ...] = ()
+    """The PersistentVolumeClaims it uses, as namespace/name, in the order of its class's `volumes`."""
 
     @property
     def key(self) -> str:
@@ -151,6 +154,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         labels=labels,
         condition=told,
         cooldown=labels.get(names.COOLDOWN_TIME, annotations.get(names.COOLDOWN_TIME, "")),
+        claims=claims_of(pod),
     )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from volcano_py.state.groups import Groups
     from volcano_py.state.ledger import Ledger
     from volcano_py.state.nodes import Nodes
+    from volcano_py.state.pod_claims import PodClaims
     from volcano_py.state.term_book import TermBook
 
 _FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
@@ -53,11 +54,13 @@ class Pods:
         ledger: Ledger,
         classes: ClassBook,
         terms: TermBook,
+        claims: PodClaims,
         nodes: Nodes,
         groups: Groups,
         scheduler_names: Collection[str],
     ) -> None:
         self._ledger = ledger
+        self._claims = claims
         self._classes = classes
         self._terms = terms
         self._nodes = nodes
@@ -165,7 +168,8 @@ class Pods:
                 del self._promised[row]
             else:
                 info = replace(info, nominated_node=self._promised[row])
-        tasks.task_class[row] = self._classes.join(pod).row
+        volumes = self._claims.put(row, pod, () if status in _FINISHED else info.claims)
+        tasks.task_class[row] = self._classes.join(pod, volumes).row
         old_labels = int(tasks.labels[row])
         tasks.labels[row] = self._terms.take_labels(info.ref.namespace, info.labels)
         tasks.role[row] = self.roles.take(info.role)
@@ -243,6 +247,7 @@ class Pods:
         self._classes.leave(int(tasks.task_class[row]))
         self._terms.leave_labels(int(tasks.labels[row]))
         self.roles.give_back(int(tasks.role[row]))
+        self._claims.take(row)
         tasks.free_row(row)
         self._told.pop(row, None)
         self._promised.pop(row, None)

@@ -9,6 +9,7 @@ from enum import IntEnum
 from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import Ledger
+from volcano_py.state.storage import Storage
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.term_book import TermPicture
 
@@ -64,3 +65,5 @@ class Snapshot:
     """PodDisruptionBudgets by namespace."""
     terms: TermPicture = field(default_factory=TermPicture)
     """Which pod terms match which pods."""
+    storage: Storage = field(default_factory=Storage)
+    """What volumes there are, and where more can be had."""

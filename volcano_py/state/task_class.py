@@ -21,7 +21,6 @@ from volcano_py.api.objects import (
     PodSpec,
     PreferredSchedulingTerm,
     Toleration,
-    Volume,
 )
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
@@ -30,6 +29,7 @@ from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_ter
 from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
 from volcano_py.state.pod_terms import PodTerm
 from volcano_py.state.term_book import Profile, distinct
+from volcano_py.state.volume_needs import Need
 
 # kube-scheduler's stand-ins for containers that ask for no cpu or memory, used for scores only
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
@@ -63,6 +63,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     problem: tuple[Reason, str] | None = None
     strategy: tuple[str, str] = ("", "")
     affinity_terms: tuple[AffinityTerm, ...] = ()
+    volumes: tuple[Need, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
@@ -121,6 +122,11 @@ class TaskClass:
         return self.signature.images
 
     @property
+    def volumes(self) -> tuple[Need, ...]:
+        """What the claims of such a pod require."""
+        return self.signature.volumes
+
+    @property
     def strategy(self) -> tuple[str, str]:
         """What the pods' annotations say of how nodes are scored for them: type and weights, as written."""
         return self.signature.strategy
@@ -131,8 +137,11 @@ class TaskClass:
         return np.flatnonzero(self.request)
 
 
-def signature_of(pod: Pod) -> Signature:
-    """The signature of a pod. Never raises: what cannot be read becomes the signature's `problem`."""
+def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
+    """The signature of a pod whose claims require `volumes`.
+
+    Never raises: what cannot be read becomes the signature's `problem`.
+    """
     spec = pod.spec
     problem: tuple[Reason, str] | None = None
     try:
@@ -164,6 +173,7 @@ def signature_of(pod: Pod) -> Signature:
         problem=problem or _unsupported(spec),
         strategy=strategy_of(pod),
         affinity_terms=affinity_terms(pod),
+        volumes=volumes,
     )
 
 
@@ -192,15 +202,10 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
 
 
 def _extras(spec: PodSpec) -> bytes:
-    """Volumes, claims and spread constraints, encoded: only equality matters here."""
-    claims = [volume for volume in spec.volumes if _needs_claim(volume)]
-    if not claims and not spec.resource_claims and not spec.topology_spread_constraints:
+    """Resource claims and spread constraints, encoded: only equality matters here."""
+    if not spec.resource_claims and not spec.topology_spread_constraints:
         return b""
-    return msgspec.json.encode((claims, spec.resource_claims, spec.topology_spread_constraints))
-
-
-def _needs_claim(volume: Volume) -> bool:
-    return volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return msgspec.json.encode((spec.resource_claims, spec.topology_spread_constraints))
 
 
 def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
@@ -213,8 +218,6 @@ def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
         feature = "spec.affinity.podAntiAffinity (required)"
     elif any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
         feature = "spec.topologySpreadConstraints (DoNotSchedule)"
-    elif any(_needs_claim(volume) for volume in spec.volumes):
-        feature = "spec.volumes with a PersistentVolumeClaim"
     elif spec.resource_claims:
         feature = "spec.resourceClaims (dynamic resource allocation)"
     if feature is None:

@@ -20,11 +20,13 @@ _OTHER_KINDS: Final = {
     "Kustomization",
     "Namespace",
     "Node",
+    "PersistentVolume",
     "PodGroup",
     "PriorityClass",
     "Queue",
     "ResourceQuota",
     "ServiceAccount",
+    "StorageClass",
 }
 
 

@@ -19,6 +19,8 @@ CLUSTER_WRITES = {
     ("", "pods/binding"): {"create"},
     ("", "pods/status"): {"patch"},
     ("", "pods"): {"delete", "patch"},
+    ("", "persistentvolumes"): {"patch"},
+    ("", "persistentvolumeclaims"): {"patch"},
     ("", "events"): {"create", "patch"},
     ("events.k8s.io", "events"): {"create", "patch"},
     ("scheduling.volcano.sh", "podgroups"): {"create", "patch", "delete"},

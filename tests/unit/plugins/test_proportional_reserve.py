@@ -432,6 +432,7 @@ def test_a_task_that_asks_for_neither_may_come_in_any_number_or_not_at_all() -> 
     assert answer(opened, choice) == {"kept": "", "short": KEPT_CPU}
     view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["kept", "short"]))
     room = opened.plugin(Predicates).predicate_room(class_of(opened, "new"), view)
+    assert room is not None
     assert room[0] > 2**60
     assert room[1] == 0
 
@@ -445,7 +446,9 @@ def test_absurd_amounts_are_kept_without_overflow() -> None:
     )
     assert answer(opened, choice) == {"n1": kept_for("cpu", "example.com/grain")}
     view = NodeView(opened.ssn.ledger.nodes, node_rows(opened, ["n1"]))
-    assert opened.plugin(Predicates).predicate_room(class_of(opened, "new"), view).tolist() == [0]
+    room = opened.plugin(Predicates).predicate_room(class_of(opened, "new"), view)
+    assert room is not None
+    assert room.tolist() == [0]
 
 
 # -- arguments of predicates ---------------------------------------------------------------------------------------

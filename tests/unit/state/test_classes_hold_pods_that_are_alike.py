@@ -282,10 +282,6 @@ CLAIM = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource(cla
             "spec.topologySpreadConstraints (DoNotSchedule)",
             id="spread",
         ),
-        pytest.param({"volumes": [CLAIM]}, "spec.volumes with a PersistentVolumeClaim", id="claim"),
-        pytest.param(
-            {"volumes": [Volume(name="v", ephemeral={})]}, "spec.volumes with a PersistentVolumeClaim", id="ephemeral"
-        ),
         pytest.param(
             {"resource_claims": [{"name": "gpu"}]}, "spec.resourceClaims (dynamic resource allocation)", id="dra"
         ),

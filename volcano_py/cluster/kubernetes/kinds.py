@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from volcano_py.api import objects
+from volcano_py.api import objects, volumes
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import JSON
-from volcano_py.cluster.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from volcano_py.jobs.model import BATCH_API, Job
 
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -38,6 +37,8 @@ class Kind:
     """`labelSelector` and `fieldSelector` of list and watch."""
     metadata_only: bool = False
     """Ask the server to leave out spec and status; their fields then keep their defaults."""
+    optional: bool = False
+    """A server that does not serve the resource is taken to have no such objects."""
 
     @property
     def list_accept(self) -> str:
@@ -68,9 +69,30 @@ STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", objects.
 # … and reads the annotations of these.
 DAEMON_SET: Final = Kind("DaemonSet", "/apis/apps/v1/daemonsets", objects.Workload, metadata_only=True)
 JOB: Final = Kind("Job", "/apis/batch/v1/jobs", objects.Workload, metadata_only=True)
-PERSISTENT_VOLUME_CLAIM: Final = Kind("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)
-PERSISTENT_VOLUME: Final = Kind("PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume, namespaced=False)
-STORAGE_CLASS: Final = Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass, namespaced=False)
+PERSISTENT_VOLUME_CLAIM: Final = Kind(
+    "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", volumes.PersistentVolumeClaim
+)
+PERSISTENT_VOLUME: Final = Kind(
+    "PersistentVolume", "/api/v1/persistentvolumes", volumes.PersistentVolume, namespaced=False
+)
+_STORAGE: Final = "/apis/storage.k8s.io/v1"
+STORAGE_CLASS: Final = Kind(
+    "StorageClass", f"{_STORAGE}/storageclasses", volumes.StorageClass, namespaced=False, optional=True
+)
+CSI_NODE: Final = Kind("CSINode", f"{_STORAGE}/csinodes", volumes.CSINode, namespaced=False, optional=True)
+CSI_DRIVER: Final = Kind("CSIDriver", f"{_STORAGE}/csidrivers", volumes.CSIDriver, namespaced=False, optional=True)
+CSI_STORAGE_CAPACITY: Final = Kind(
+    "CSIStorageCapacity", f"{_STORAGE}/csistoragecapacities", volumes.CSIStorageCapacity, optional=True
+)
+VOLUME_KINDS: Final = (
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
+    STORAGE_CLASS,
+    CSI_NODE,
+    CSI_DRIVER,
+    CSI_STORAGE_CAPACITY,
+)
+"""What the placing of pods with volumes follows from."""
 # Watched by the job controller alone: a cluster need not have the API.
 VOLCANO_JOB: Final = Kind("VolcanoJob", f"/apis/{BATCH_API}/jobs", Job)
 
@@ -90,9 +112,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             STATEFUL_SET,
             DAEMON_SET,
             JOB,
-            PERSISTENT_VOLUME_CLAIM,
-            PERSISTENT_VOLUME,
-            STORAGE_CLASS,
+            *VOLUME_KINDS,
         )
     }
 )

@@ -22,6 +22,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.events import EventRecorder, EventStats
 from volcano_py.cluster.kubernetes.evictor import Evictor, EvictorStats
 from volcano_py.cluster.kubernetes.status import Status, StatusStats, StatusWriter
+from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import ConditionLookup, Outcomes
 
@@ -50,6 +51,7 @@ class LiveCluster:
         component: str,
         known_condition: ConditionLookup | None = None,
         on_surprise: Callable[[Pod], None] = lambda _pod: None,
+        on_prepared: Callable[[Bind], None] = lambda _bind: None,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
         binds_in_flight: int = IN_FLIGHT,
         fence: Fence = always,
@@ -57,10 +59,13 @@ class LiveCluster:
         rng: random.Random | None = None,
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition` and `on_status_given_up`: see
-        `StatusWriter`; `on_surprise` and `fence`: `Binder`."""
+        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared`: `VolumeBinder`."""
         self._clock = clock
         self.binder = Binder(
             client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
+        )
+        self.volumes = VolumeBinder(
+            client, outcomes, self.binder.submit, on_prepared=on_prepared, fence=fence, clock=clock, rng=rng
         )
         quiet = self.binder.quiet
         self.events = EventRecorder(client, component, quiet=quiet, clock=clock, rng=rng)
@@ -91,13 +96,15 @@ class LiveCluster:
                     statuses.append(effect)
                 case Event():
                     events.append(effect)
-        self.binder.submit(binds)
+        self.volumes.submit(bind for bind in binds if bind.claims)
+        self.binder.submit(bind for bind in binds if not bind.claims)
         self.evictor.submit(evictions)
         self.status.submit(statuses)
         self.events.submit(events)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Begin nothing more, at once: another replica may be the leader. Queued binds and evictions are reported."""
+        self.volumes.stop_new(why)
         self.binder.stop_new(why)
         self.evictor.stop_new(why)
         self.status.stop_new()
@@ -106,7 +113,7 @@ class LiveCluster:
     async def drain(self, seconds: float) -> int:
         """Carry out what was decided, for that long at most, then stop for good. Returns how much was given up."""
         ends = self._clock.monotonic() + seconds
-        given_up = 0
+        given_up = await self.volumes.drain(seconds)
         # One after the other, so that what matters least is what falls short; evictions add events while they end.
         for writer in (self.binder, self.evictor, self.status, self.events):
             given_up += await writer.drain(max(0.0, ends - self._clock.monotonic()))

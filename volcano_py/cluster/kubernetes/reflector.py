@@ -43,6 +43,9 @@ STALL_AFTER = 120.0
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
 
+# Seconds after which a resource that was not served is asked for again: it takes an upgrade to appear.
+_ABSENT_FOR = 300.0
+
 _HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
 
 
@@ -134,6 +137,9 @@ class Reflector:
                 self.resource_version = ""
                 await self._pause(error)
             except RequestError as error:
+                if isinstance(error, NotFoundError) and self.kind.optional:
+                    await self._do_without()
+                    continue
                 self._complain(error)
                 await self._pause(error)
             except Exception:
@@ -156,6 +162,15 @@ class Reflector:
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
         await self._clock.sleep(self._backoff.delay(at_least=error.retry_after if error else 0.0))
+
+    async def _do_without(self) -> None:
+        """The server does not serve the resource: there are no such objects, until it does."""
+        if not self.synced.is_set() or len(self._versions):
+            log.info("a resource is not served; none of it is taken to exist", kind=self.kind.name)
+            self._take_over([], {}, "")
+            self.synced.set()
+        self.resource_version = ""
+        await self._clock.sleep(_ABSENT_FOR)
 
     # -- list ----------------------------------------------------------------------------------------------------
 

@@ -26,14 +26,18 @@ class PredicatesArguments(Arguments):
         "predicate.PodAffinityEnable", True, f"Heed required affinity between pods. {_WAITS}"
     )
     volume_limits: GoBool = argument(
-        "predicate.NodeVolumeLimitsEnable", True, f"Heed how many CSI volumes a node takes. {_WAITS}"
+        "predicate.NodeVolumeLimitsEnable", True, "Heed how many CSI volumes a node can attach."
     )
-    volume_zone: GoBool = argument("predicate.VolumeZoneEnable", True, f"Heed the zone of bound volumes. {_WAITS}")
+    volume_zone: GoBool = argument(
+        "predicate.VolumeZoneEnable", True, "Heed the zones and regions that bound volumes are labelled with."
+    )
     topology_spread: GoBool = argument(
         "predicate.PodTopologySpreadEnable", True, f"Heed `topologySpreadConstraints` with DoNotSchedule. {_WAITS}"
     )
     volume_binding: GoBool = argument(
-        "predicate.VolumeBindingEnable", True, f"Choose nodes on which volumes can be bound. {_WAITS}"
+        "predicate.VolumeBindingEnable",
+        True,
+        "Heed claims: where volumes can be used or made, and whether a claim is ready to be used.",
     )
     dynamic_resources: GoBool = argument(
         "predicate.DynamicResourceAllocationEnable", True, f"Heed `resourceClaims`. {_WAITS}"
@@ -47,7 +51,9 @@ class PredicatesArguments(Arguments):
         "volumebinding.weight", 1, "Weight of the score for nodes whose volumes fit closely. Without effect so far."
     )
     volume_binding_seconds: int = argument(
-        "volumebinding.bindTimeoutSeconds", 600, "Longest wait for volumes to be bound. Without effect so far."
+        "volumebinding.bindTimeoutSeconds",
+        600,
+        "Seconds that the volumes of a pod may take to be bound; then the pod is tried again.",
     )
     volume_binding_shape: Any = argument(
         "volumebinding.shape", None, "Points of utilization and score for volumes. Without effect so far."

@@ -1,8 +1,8 @@
 """predicates: which nodes can take a pod at all.
 
-Cordons, node selector and affinity, taints, host ports, with kube-scheduler's semantics and in its words; with
+Cordons, node selector and affinity, taints, host ports, volumes, with kube-scheduler's semantics and in its words; with
 `predicate.ProportionalEnable`, cpu and memory that nodes keep for their idle devices. Room for the pod (resources and
-the number of pods) is the placer's question. Pods that need volumes, claims, spread or affinity
+the number of pods) is the placer's question. Pods that need resource claims, spread or affinity
 between pods never get here: they wait with a reason of their own (state.task_class).
 """
 
@@ -22,6 +22,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
+from volcano_py.plugins.predicates.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import fault_of
 from volcano_py.plugins.reserve import Reserve
 from volcano_py.state.node_index import Key
@@ -47,9 +48,13 @@ class Predicates(Plugin):
         self._ssn = ssn
         self._index = ssn.nodes
         self._reserve = Reserve(ssn, self.arguments.reserve())
+        self._volumes = Volumes(ssn, self.arguments)
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
-        """Refuses a pod whose node affinity cannot be read, with the field and the fix."""
+        """Refuses a pod whose node affinity cannot be read, or whose claims are not ready, with the fix."""
+        return self._unreadable(task_class) or self._volumes.fault(task_class)
+
+    def _unreadable(self, task_class: TaskClass) -> Refusal | None:
         if not self._questions.node_affinity or task_class.signature.affinity is None:
             return None
         if task_class.row not in self._faults:
@@ -64,24 +69,29 @@ class Predicates(Plugin):
         if self._asks_for_ports(task_class):
             taken = self._host_ports().taken(task_class.host_ports, view.rows)
             codes[taken & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN)
+        self._volumes.refuse(task_class, view, codes)
         if self._reserve.concerns(task_class):
             self._reserve.refuse(task_class, view, codes)
         return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         moves = self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
-        return Reach.ROW if moves else Reach.STATIC
+        reach = self._volumes.reach(task_class)
+        return Reach.ROW if moves and reach is Reach.STATIC else reach
 
-    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts:
+    def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         if self._asks_for_ports(task_class):
             return np.ones(len(view), dtype=np.int64)  # a second one would want the same ports
-        return self._reserve.room(task_class, view)
+        room = self._volumes.room(task_class, view)
+        return None if room is None else np.minimum(room, self._reserve.room(task_class, view))
 
     def on_allocate(self, placement: Placement) -> None:
+        self._volumes.update(placement)
         if self._ports is not None:
             self._ports.update(placement)
 
     def on_deallocate(self, placement: Placement) -> None:
+        self._volumes.update(placement)
         if self._ports is not None:
             self._ports.update(placement)
 

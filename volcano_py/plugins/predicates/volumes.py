@@ -1,0 +1,176 @@
+"""Pods with PersistentVolumeClaims: claims that keep them waiting, and nodes on which their volumes can be used.
+
+The semantics are those of kube-scheduler's filters VolumeRestrictions (of claims), NodeVolumeLimits, VolumeZone and
+VolumeBinding, in its words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Placement
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.plugins.predicates.arguments import PredicatesArguments
+from volcano_py.plugins.predicates.node_terms import Mask
+from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
+from volcano_py.plugins.predicates.volume_limits import VolumeLimits
+from volcano_py.plugins.predicates.volume_places import reachable, zone_mask
+from volcano_py.plugins.predicates.volume_users import VolumeUsers, places_of
+from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import Refusal, TaskClass
+from volcano_py.state.volume_needs import BoundNeed, OpenNeed, Shareable, Trouble
+
+OUT_OF_REACH: Final = "node(s) didn't match PersistentVolume's node affinity"
+OTHER_ZONE: Final = "node(s) had no available volume zone"
+TOO_MANY: Final = "node(s) exceed max volume count"
+IN_USE: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+
+_WIDTHS: Final = {reach: width for width, reach in enumerate(Reach)}
+_PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """[N] what follows from bound volumes alone, for a class."""
+
+    out_of_reach: Mask | None
+    other_zone: Mask | None
+
+
+class Volumes:
+    """Costs nothing for classes without claims; made with the session, told of every placement."""
+
+    def __init__(self, ssn: Session, arguments: PredicatesArguments) -> None:
+        self._ssn = ssn
+        self._arguments = arguments
+        self._users = VolumeUsers(ssn)
+        self._limits = VolumeLimits(ssn, self._users)
+        self._choices = VolumeChoices(ssn, float(arguments.volume_binding_seconds))
+        self._lasting: dict[int, _Lasting] = {}
+        self._held_at: NDArray[np.int32] | None = None
+        """[T] where a task holds its volumes; None until anybody asks."""
+
+    def fault(self, task_class: TaskClass) -> Refusal | None:
+        """What is wrong with a claim, so that no node will do."""
+        if not self._arguments.volume_binding:
+            return None
+        trouble = next((need for need in task_class.volumes if isinstance(need, Trouble)), None)
+        return None if trouble is None else Refusal(Reason.VOLUME_NOT_READY, trouble.message)
+
+    def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
+        """Write the refusals of nodes that say yes so far into `codes` [K]."""
+        if not task_class.volumes:
+            return
+        self._follow()
+        rows = view.rows
+        if self._arguments.volume_binding and any(self._users.on(claim).any() for claim in _exclusive(task_class)):
+            self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE)
+        if self._is_limited(task_class):
+            self._write(codes, self._limits.room(task_class, rows) < 1, TOO_MANY)
+        lasting = self._lasting_of(task_class)
+        if lasting.other_zone is not None:
+            self._write(codes, lasting.other_zone[rows], OTHER_ZONE, resolvable=False)
+        if lasting.out_of_reach is not None:
+            self._write(codes, lasting.out_of_reach[rows], OUT_OF_REACH, resolvable=False)
+        if self._chooses(task_class):
+            no_volume, no_space = self._choices.refused(task_class, rows)
+            self._write(codes, no_volume, NO_VOLUME, resolvable=False)
+            self._write(codes, no_space, NO_SPACE, resolvable=False)
+
+    def reach(self, task_class: TaskClass) -> Reach:
+        """How far a placement moves the answers."""
+        if not task_class.volumes:
+            return Reach.STATIC
+        if self._arguments.volume_binding and _exclusive(task_class):
+            return Reach.DOMAIN
+        reach = Reach.ROW if self._is_limited(task_class) else Reach.STATIC
+        if self._chooses(task_class):
+            reach = max(reach, self._choices.reach(task_class), key=lambda each: _WIDTHS[each])
+        return reach
+
+    def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        """[K] how many pods of the class each node takes; None when they have to be tried one by one."""
+        room: Counts | None = np.full(len(view), np.iinfo(np.int64).max, dtype=np.int64)
+        if self._chooses(task_class):
+            room = self._choices.room(task_class, view.rows)
+        if room is not None and self._is_limited(task_class):
+            room = np.minimum(room, self._limits.room(task_class, view.rows))
+        return room
+
+    def update(self, placement: Placement) -> None:
+        """Tasks were placed, evicted or taken back; what holds is read off the books."""
+        task_class, rows = placement.task_class, placement.rows
+        if not task_class.volumes:
+            return
+        ledger = self._ssn.ledger
+        if self._held_at is not None:
+            before, after = self._held_at[rows], places_of(ledger, rows)
+            self._held_at[rows] = after
+            self._limits.update(task_class, before, after)
+            self._users.update(task_class, before, after)
+        if self._chooses(task_class):
+            for row, node in zip(rows.tolist(), ledger.tasks.node[rows].tolist(), strict=True):
+                if ledger.tasks.status[row] in _PLACED and node != NOWHERE:
+                    self._choices.take(task_class, row, node)
+                else:
+                    self._choices.give_back(row)
+
+    def _follow(self) -> None:
+        if self._held_at is None:
+            ledger = self._ssn.ledger
+            self._held_at = places_of(ledger, np.arange(ledger.tasks.size))
+
+    def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = True) -> None:
+        if refused.any():
+            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable)
+            codes[refused & (codes == FITS)] = code
+
+    def _is_limited(self, task_class: TaskClass) -> bool:
+        return bool(self._arguments.volume_limits) and self._limits.concerns(task_class)
+
+    def _chooses(self, task_class: TaskClass) -> bool:
+        on: bool = self._arguments.volume_binding
+        return on and any(isinstance(need, OpenNeed) for need in task_class.volumes)
+
+    def _lasting_of(self, task_class: TaskClass) -> _Lasting:
+        found = self._lasting.get(task_class.row)
+        if found is None:
+            bound = [need for need in task_class.volumes if isinstance(need, BoundNeed)]
+            found = self._lasting[task_class.row] = _Lasting(self._out_of_reach(bound), self._other_zone(bound))
+        return found
+
+    def _out_of_reach(self, needs: list[BoundNeed]) -> Mask | None:
+        if not self._arguments.volume_binding:
+            return None
+        mask: Mask | None = None
+        for need in needs:
+            if need.affinity is not None:
+                outside = np.ones(len(self._ssn.nodes.nodes), dtype=np.bool_)
+                outside[reachable(self._ssn.nodes, need.affinity)] = False
+                mask = outside if mask is None else mask | outside
+        return mask
+
+    def _other_zone(self, needs: list[BoundNeed]) -> Mask | None:
+        if not self._arguments.volume_zone:
+            return None
+        mask: Mask | None = None
+        for need in needs:
+            if need.zones:
+                outside = ~zone_mask(self._ssn.nodes, need.zones)
+                mask = outside if mask is None else mask | outside
+        return mask
+
+
+def _exclusive(task_class: TaskClass) -> list[str]:
+    """Claims that another pod uses, too, although only one may at a time."""
+    return [need.claim for need in task_class.volumes if isinstance(need, Shareable) and need.exclusive]

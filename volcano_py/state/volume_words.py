@@ -1,0 +1,43 @@
+"""Why a claim keeps its pod waiting, in sentences; `claim` is namespace/name."""
+
+from __future__ import annotations
+
+
+def missing(claim: str) -> str:
+    return f"PersistentVolumeClaim {claim} does not exist; create it"
+
+
+def not_made_yet(claim: str) -> str:
+    """The claim of a generic ephemeral volume."""
+    return f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes makes it for the pod's ephemeral volume"
+
+
+def of_another(claim: str) -> str:
+    return (
+        f"PersistentVolumeClaim {claim} was not made for this pod, whose ephemeral volume needs the name; delete or "
+        "rename it"
+    )
+
+
+def deleting(claim: str) -> str:
+    return f"PersistentVolumeClaim {claim} is being deleted; create it anew when it is gone"
+
+
+def lost(claim: str, volume: str) -> str:
+    return f"PersistentVolumeClaim {claim} has lost its volume {volume}; restore the volume or create the claim anew"
+
+
+def volume_missing(claim: str, volume: str) -> str:
+    return f"PersistentVolumeClaim {claim} is bound to volume {volume}, which does not exist; restore the volume"
+
+
+def not_bound_to(claim: str, volume: str) -> str:
+    return f"PersistentVolumeClaim {claim} names volume {volume} and is not bound to it yet"
+
+
+def not_bound(claim: str, storage_class: str, *, exists: bool) -> str:
+    if not storage_class:
+        return f"PersistentVolumeClaim {claim} is not bound yet; it names no storage class, so it waits for a volume"
+    if not exists:
+        return f"PersistentVolumeClaim {claim} is not bound, and its storage class {storage_class} does not exist"
+    return f"PersistentVolumeClaim {claim} is not bound yet; its storage class {storage_class} binds without a pod"
