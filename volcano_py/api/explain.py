@@ -273,6 +273,18 @@ def cluster_overcommitted(
     )
 
 
+def over_quota(
+    namespace: str, quota: str, name: str, *, resource: str, used: int, promised: int, asked: int, hard: int
+) -> str:
+    """The resourcequota plugin's refusal; `name` is as in the quota (`requests.cpu`), `resource` what it is about."""
+    held, kept, wanted, most, _ = numbers(resource, used, promised, asked, hard, used + promised + asked)
+    waiting = f" + {kept} promised" if promised else ""
+    return (
+        f"namespace {namespace}: {held} {name} used{waiting} + {wanted} asked > {most} of ResourceQuota {quota}; wait "
+        "until pods of the namespace finish, or raise the quota"
+    )
+
+
 def queue_overused(queue: str) -> str:
     return (
         f"queue {queue} holds all it deserves of every resource: wait until jobs of the queue finish or others ask for "

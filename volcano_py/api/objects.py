@@ -327,6 +327,8 @@ class PriorityClass(ApiObject, frozen=True):
 
 class ResourceQuotaSpec(ApiObject, frozen=True):
     hard: ResourceList = {}
+    scopes: list[str] = []
+    scope_selector: dict[str, Any] | None = None
 
 
 class ResourceQuotaStatus(ApiObject, frozen=True):
@@ -338,6 +340,14 @@ class ResourceQuota(ApiObject, frozen=True):
     metadata: ObjectMeta
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
+class NodeMetrics(ApiObject, frozen=True):
+    """What a node's pods and system use, as metrics-server tells it (`metrics.k8s.io/v1beta1`)."""
+
+    metadata: ObjectMeta
+    timestamp: datetime | None = None
+    usage: ResourceList = {}
 
 
 class PodDisruptionBudgetSpec(ApiObject, frozen=True):

@@ -89,6 +89,7 @@ class Reason(StrEnum):
         Rank.OVER_CEILING,
         "The cluster, times its overcommit factor, is promised to others already.",
     )
+    OVER_QUOTA = ("OverQuota", Rank.OVER_CEILING, "The job would exceed a ResourceQuota of its namespace.")
     REFUSED_BY_PLUGIN = (
         "RefusedByPlugin",
         Rank.OVER_CEILING,

@@ -37,9 +37,20 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "CSINode": volumes.CSINode,
     "CSIDriver": volumes.CSIDriver,
     "CSIStorageCapacity": volumes.CSIStorageCapacity,
+    "NodeMetrics": objects.NodeMetrics,
 }
 _CLUSTER_SCOPED: Final = frozenset(
-    {"Node", "Namespace", "Queue", "PriorityClass", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver"}
+    {
+        "Node",
+        "Namespace",
+        "Queue",
+        "PriorityClass",
+        "PersistentVolume",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+        "NodeMetrics",
+    }
 )
 _OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})

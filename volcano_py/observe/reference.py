@@ -84,7 +84,10 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.CLUSTER_OVERCOMMITTED: explain.cluster_overcommitted(
         "cpu", used=70 * _CPU, inqueue=20 * _CPU, asked=10 * _CPU, allocatable=80 * _CPU, factor=1.2
     ),
-    Reason.REFUSED_BY_PLUGIN: explain.refused_by_plugin("resourcequota", "namespace ml has 2 pods left, 3 are asked"),
+    Reason.OVER_QUOTA: explain.over_quota(
+        "ml", "compute", "requests.cpu", resource="cpu", used=12 * _CPU, promised=0, asked=8 * _CPU, hard=16 * _CPU
+    ),
+    Reason.REFUSED_BY_PLUGIN: explain.refused_by_plugin("night-shift", "jobs of namespace ml start after 20:00 only"),
     Reason.NODES_REFUSE: explain.nodes_refuse(
         3,
         {explain.insufficient_reason("cpu"): 2, explain.untolerated_taint("dedicated", "ml"): 1},

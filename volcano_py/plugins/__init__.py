@@ -6,6 +6,7 @@ from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder.plugin import NodeOrder
 from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.pdb import Pdb
@@ -13,7 +14,9 @@ from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
+from volcano_py.plugins.resourcequota import ResourceQuota
 from volcano_py.plugins.sla import Sla
+from volcano_py.plugins.tdm import Tdm
 
 BUILTIN_PLUGINS = (
     Priority,
@@ -30,4 +33,7 @@ BUILTIN_PLUGINS = (
     Pdb,
     Cdp,
     Sla,
+    NodeGroup,
+    ResourceQuota,
+    Tdm,
 )

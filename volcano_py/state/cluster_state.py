@@ -7,7 +7,7 @@ API server says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from volcano_py.api import names
@@ -21,6 +21,7 @@ from volcano_py.state.class_split import split_by_profile
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import Ledger
+from volcano_py.state.loads import Load, Loads
 from volcano_py.state.namespaces import Namespaces
 from volcano_py.state.nodes import Nodes
 from volcano_py.state.pod_claims import PodClaims
@@ -62,6 +63,7 @@ class ClusterState:
         self._pods = Pods(
             self.ledger, self._classes, self._terms, self._claims, self._nodes, self._groups, self.scheduler_names
         )
+        self._loads = Loads(self.ledger, self._nodes.existing_row)
         self._keepers: dict[str, Keeper] = {
             **self._claims.volumes.keepers,
             "Pod": self._pods,
@@ -71,6 +73,7 @@ class ClusterState:
             "Queue": self._queues,
             "ResourceQuota": self._quotas,
             "PodDisruptionBudget": self._budgets,
+            "NodeMetrics": self._loads,
             _PRIORITY_CLASS: priorities,
         }
         self._snapshots = 0
@@ -97,6 +100,10 @@ class ClusterState:
                 self.delete(kind, obj)
         for obj in objects:
             self.upsert(kind, obj)
+
+    def measured(self, loads: Mapping[str, Load]) -> None:
+        """How much of each node was found to be in use; nodes that are missing keep what was known of them."""
+        self._tell(self._loads.measured(loads))
 
     def _tell(self, change: Change, kind: str = "") -> None:
         change = max(change, self._claims.settle())
@@ -170,6 +177,8 @@ class ClusterState:
             budgets=self._budgets.by_namespace(),
             terms=terms,
             storage=self._claims.volumes.storage(),
+            quotas=self._quotas.by_namespace(),
+            loads=self._loads.by_node(),
         )
 
     def next_retry(self, after: float) -> float | None:

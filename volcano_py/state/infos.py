@@ -13,6 +13,7 @@ from volcano_py.api.objects import Condition, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis, whole_units
 from volcano_py.state.hierarchy import Hierarchy
+from volcano_py.state.limits import pod_limits
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.volume_needs import claims_of
 
@@ -42,6 +43,12 @@ class TaskInfo:
     """`volcano.sh/cooldown-time`, label before annotation, as it is written."""
     claims: tuple[str, ...] = ()
     """The PersistentVolumeClaims it uses, as namespace/name, in the order of its class's `volumes`."""
+    says_preemptable: bool = False
+    """`volcano.sh/preemptable: "true"` is written on the pod."""
+    uses_revocable: bool = False
+    """It may use revocable nodes: `volcano.sh/revocable-zone` is `*`, or absent while it says it is preemptable."""
+    limits: tuple[int, int] = (0, 0)
+    """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
 
     @property
     def key(self) -> str:
@@ -73,6 +80,8 @@ class JobInfo:
     preemptable: bool = True
     """False when the PodGroup spares its pods, whatever they say themselves."""
     problem: Refusal | None = None
+    min_resources: ResourceList = field(default_factory=dict)
+    """spec.minResources as written; the job table has what of it is counted on nodes."""
 
     @property
     def key(self) -> str:
@@ -141,6 +150,9 @@ def tiebreak_of(uid: str) -> int:
 def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
     meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
     told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "False"), None)
+    preemptable = annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE))
+    says_preemptable = _boolean(preemptable, default=False)
+    zone = annotations.get(names.REVOCABLE_ZONE)
     return TaskInfo(
         ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
         group=annotations.get(names.GROUP_NAME, ""),
@@ -148,13 +160,16 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         role=annotations.get(names.TASK_SPEC) or labels.get(names.TASK_SPEC, ""),
         gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
         nominated_node=pod.status.nominated_node_name,
-        preemptable=_boolean(annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE)), default=True),
+        preemptable=_boolean(preemptable, default=True),
         preemption_policy=pod.spec.preemption_policy,
         priority_class=pod.spec.priority_class_name,
         labels=labels,
         condition=told,
         cooldown=labels.get(names.COOLDOWN_TIME, annotations.get(names.COOLDOWN_TIME, "")),
         claims=claims_of(pod),
+        says_preemptable=says_preemptable,
+        uses_revocable=zone == "*" if zone is not None else says_preemptable,
+        limits=pod_limits(pod.spec),
     )
 
 
@@ -194,6 +209,7 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
         labels=meta.labels,
         preemptable=_boolean(meta.annotations.get(names.PREEMPTABLE, meta.labels.get(names.PREEMPTABLE)), default=True),
         problem=problem,
+        min_resources=spec.min_resources or {},
     )
 
 

@@ -10,6 +10,7 @@ import structlog
 from volcano_py.api.objects import Queue, ResourceQuota
 from volcano_py.state.change import Change, Shelf
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.quotas import Quota, eased, quotas_by_namespace
 from volcano_py.state.readers import read_queue
 from volcano_py.state.weights import namespace_weights
 
@@ -72,7 +73,7 @@ class Quotas:
 
     def upsert(self, quota: ResourceQuota) -> Change:
         old = self._shelf.put(quota)
-        return Change.DECISION if old is None or old.spec != quota.spec else Change.NONE
+        return Change.DECISION if old is None or eased(old, quota) else Change.NONE
 
     def delete(self, quota: ResourceQuota) -> Change:
         return Change.NONE if self._shelf.take(quota) is None else Change.DECISION
@@ -82,6 +83,9 @@ class Quotas:
 
     def namespace_weights(self) -> Mapping[str, int]:
         return namespace_weights(self._shelf.all())
+
+    def by_namespace(self) -> Mapping[str, tuple[Quota, ...]]:
+        return quotas_by_namespace(self._shelf.all())
 
 
 def _wishes(queue: Queue) -> tuple[object, ...]:

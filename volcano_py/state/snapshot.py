@@ -9,6 +9,8 @@ from enum import IntEnum
 from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import Ledger
+from volcano_py.state.loads import Load
+from volcano_py.state.quotas import Quota
 from volcano_py.state.storage import Storage
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.term_book import TermPicture
@@ -67,3 +69,7 @@ class Snapshot:
     """Which pod terms match which pods."""
     storage: Storage = field(default_factory=Storage)
     """What volumes there are, and where more can be had."""
+    quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
+    """ResourceQuotas without scopes by namespace."""
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    """Node name → how much of it is really in use, for nodes that were measured, however long ago."""

@@ -1,0 +1,17 @@
+"""The arguments of nodegroup."""
+
+from __future__ import annotations
+
+from volcano_py.config.arguments import Arguments, argument
+from volcano_py.config.values import GoBool
+
+
+class NodeGroupArguments(Arguments):
+    strict: GoBool = argument(
+        "strict",
+        True,
+        "Nodes without the label volcano.sh/nodegroup-name take no pods; false: those of queues without rules.",
+    )
+    preferred_order: GoBool = argument(
+        "enablePreferredOrder", False, "Of preferred node groups, one that stands earlier in the list scores more."
+    )

@@ -1,0 +1,150 @@
+"""nodegroup: nodes are put into groups by a label, and queues say which groups their pods use.
+
+A node's group is its label `volcano.sh/nodegroup-name`. A queue's `spec.affinity` names groups: its pods go to those in
+`nodeGroupAffinity` (required or preferred) but not to those required in `nodeGroupAntiAffinity`; what is only preferred
+there is used last. A queue without rules uses no group, and without `strict` the nodes that are in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.explain import invalid_queue
+from volcano_py.api.names import NODE_GROUP
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Placement
+from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.plugins.nodegroup.arguments import NodeGroupArguments
+from volcano_py.plugins.nodegroup.holdings import Holdings
+from volcano_py.plugins.nodegroup.rules import Affinity, RulesError, read_affinity, read_limits
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.node_index import LabelColumn
+from volcano_py.state.queue_tree import lay
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What is known of one queue in a cycle."""
+
+    codes: Codes
+    """[N] what each node says to its pods, limits apart."""
+    scores: Scores
+    """[N]"""
+    holdings: Holdings | None
+    """None where no limit is set."""
+    full: int
+    """The refusal of a node whose group is full."""
+    problem: Refusal | None = None
+    """Its rules cannot be read, so none of its pods is placed."""
+
+
+class NodeGroup(Plugin):
+    """See the module. With `enableHierarchy` a queue without rules has those of the nearest queue above with any."""
+
+    name = "nodegroup"
+    arguments_type = NodeGroupArguments
+
+    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:
+        info = ssn.snapshot.jobs[job_row]
+        return [info.queue if info is not None else ""] * len(rows)
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._column: LabelColumn = ssn.nodes.label(NODE_GROUP)
+        self._queues: dict[str, _Queue] = {}
+        self._parents = (
+            lay({name: queue.parent for name, queue in ssn.queues.items()}) if self.flags.hierarchy else None
+        )
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        return self._queue(task_class).problem
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        queue = self._queue(task_class)
+        codes = queue.codes.take(view.rows)
+        if queue.holdings is not None:
+            full = queue.holdings.full(task_class).take(view.rows)
+            codes[full & (codes == FITS)] = queue.full
+        return codes
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.STATIC if self._queue(task_class).holdings is None else Reach.DOMAIN
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        return self._queue(task_class).scores.take(view.rows)
+
+    def on_allocate(self, placement: Placement) -> None:
+        self._move(placement, 1)
+
+    def on_deallocate(self, placement: Placement) -> None:
+        self._move(placement, -1)
+
+    def _move(self, placement: Placement, sign: int) -> None:
+        queue = self._queues.get(placement.job.queue.name)
+        if queue is not None and queue.holdings is not None:
+            queue.holdings.move(placement, sign)
+
+    # -- queues ----------------------------------------------------------------------------------------------------
+
+    def _queue(self, task_class: TaskClass) -> _Queue:
+        name = task_class.variant[self.name]
+        known = self._queues.get(name)
+        if known is None:
+            known = self._queues[name] = self._read(self._ssn.queues[name])
+        return known
+
+    def _read(self, queue: QueueInfo) -> _Queue:
+        try:
+            affinity = self._affinity(queue)
+            limits = read_limits(queue)
+        except RulesError as error:
+            refusal = Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, str(error)))
+            everywhere = np.full(len(self._column.codes), self._code(refusal.message), dtype=np.int32)
+            return _Queue(everywhere, np.zeros(len(everywhere)), None, FITS, refusal)
+        column = self._column
+        return _Queue(
+            codes=self._codes(queue.name, affinity),
+            scores=self._scores(affinity),
+            holdings=Holdings(self._ssn, queue.slot, limits, column.codes, column.values) if limits else None,
+            full=self._code(f"node(s) were in a node group whose limit queue {queue.name} has reached"),
+        )
+
+    def _affinity(self, queue: QueueInfo) -> Affinity:
+        """The queue's own rules, or, in a hierarchy, those that it inherits."""
+        affinity = read_affinity(queue)
+        if affinity or self._parents is None:
+            return affinity
+        for name in self._parents.above(queue.name):
+            above = self._ssn.queues.get(name)
+            if above is not None and (inherited := read_affinity(above)):
+                return inherited
+        return affinity
+
+    def _codes(self, queue: str, affinity: Affinity) -> Codes:
+        """[N]"""
+        outside = self._code(f"node(s) were in no node group of queue {queue}")
+        takes_all = not self.arguments.strict and not affinity
+        without = FITS if takes_all else self._code("node(s) were in no node group")
+        per_group = [FITS if affinity.allows(group) else outside for group in self._column.values]
+        # a node without the label has the code -1, and so the last answer
+        answers = np.array([*per_group, without], dtype=np.int32)
+        codes: Codes = answers[self._column.codes]
+        return codes
+
+    def _scores(self, affinity: Affinity) -> Scores:
+        """[N]"""
+        ordered = self.arguments.preferred_order
+        per_group = [affinity.score(group, ordered=ordered) for group in self._column.values]
+        scores: NDArray[np.float64] = np.array([*per_group, 0.0])[self._column.codes]
+        return scores
+
+    def _code(self, message: str) -> int:
+        return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)

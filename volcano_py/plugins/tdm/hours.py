@@ -1,0 +1,86 @@
+"""Hours of the day, and when they begin and end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import Annotated, Any, Final, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+
+from volcano_py.config.values import TypeName
+
+_HOURS: Final = re.compile(r"\s*(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
+_FIX: Final = "write the hours of a day as 08:30-21:00, or 22:00-06:00 for a night"
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """From `start` until `end`; an end that is not later is the next day's, so that equal ones mean all day."""
+
+    start: time
+    end: time
+
+    def __str__(self) -> str:
+        return f"{self.start:%H:%M}-{self.end:%H:%M}"
+
+    def include(self, moment: time) -> bool:
+        if self.start < self.end:
+            return self.start <= moment < self.end
+        return moment >= self.start or moment < self.end
+
+    def next_change(self, now: datetime) -> datetime | None:
+        """When they next begin or end; None when they are all of the day."""
+        if self.start == self.end:
+            return None
+        turns = [datetime.combine(now.date() + timedelta(days=days), turn, now.tzinfo) for days in (0, 1)
+                 for turn in (self.start, self.end)]  # fmt: skip
+        return min(turn for turn in turns if turn > now)
+
+
+def read_hours(value: object) -> Hours:
+    """Hours as they are written in the configuration.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, Hours):
+        return value
+    match = _HOURS.fullmatch(value) if isinstance(value, str) and len(value) <= 40 else None
+    if match is None:
+        raise ValueError(f"are no hours; {_FIX}")
+    numbers = [int(number) for number in match.groups()]
+    try:
+        return Hours(time(numbers[0], numbers[1]), time(numbers[2], numbers[3]))
+    except ValueError:
+        raise ValueError(f"are no hours, a day goes from 00:00 to 23:59; {_FIX}") from None
+
+
+def local_time(now: float, zone: str) -> datetime:
+    """A moment (seconds since the epoch) in a time zone, "" for that of the process."""
+    if zone:
+        return datetime.fromtimestamp(now, tz=_zone(zone))
+    return datetime.fromtimestamp(now, tz=UTC).astimezone()
+
+
+def _zone(name: str) -> tzinfo:
+    return ZoneInfo(name)
+
+
+def _known_zone(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError("must be the name of a time zone such as Europe/Berlin")
+    if value:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("is no time zone; write a name such as Europe/Berlin, or UTC") from None
+    return value
+
+
+HoursOfDay: TypeAlias = Annotated[
+    Hours, PlainValidator(read_hours), PlainSerializer(str, return_type=str), TypeName("hours, as 08:30-21:00")
+]
+TimeZone: TypeAlias = Annotated[str, BeforeValidator(_known_zone), TypeName("time zone")]

@@ -1,0 +1,171 @@
+"""tdm: time division multiplexing. Some nodes belong to batch work during certain hours of the day only.
+
+A node's label `volcano.sh/revocable-zone` names its zone, the plugin's arguments the hours of each zone. Within them
+such a node takes pods that allow it (`volcano.sh/revocable-zone: "*"`, or `volcano.sh/preemptable: "true"`), which
+prefer it; after them it takes none, and shuffle evicts preemptable pods from it, job by job within the job's disruption
+budget.
+What the hour is follows from the session's time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api import explain
+from volcano_py.api.names import PREEMPTABLE, REVOCABLE_ZONE
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.victims import expendable_first
+from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.framework.votes import PERMIT, Ballot, reject
+from volcano_py.plugins.tdm.arguments import TdmArguments
+from volcano_py.plugins.tdm.budget import budget_of
+from volcano_py.plugins.tdm.hours import local_time
+from volcano_py.state.infos import JobInfo
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+_EVICTED_AT = "evicted at"
+_HIGHEST = 100.0
+
+
+class Tdm(Plugin):
+    """See the module. A job is preemptable if its PodGroup says so; the others go first, and may preempt such pods."""
+
+    name = "tdm"
+    arguments_type = TdmArguments
+
+    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
+        return ["*" if ssn.task_info(row).uses_revocable else "" for row in rows.tolist()]
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._zones = zones = ssn.nodes.label(REVOCABLE_ZONE)
+        now = local_time(ssn.now, self.arguments.timezone)
+        hours = self.arguments.zones
+        self._open = {zone for zone, when in hours.items() if when.include(now.time())}
+        used = [hours[zone] for zone in zones.values if zone in hours]
+        for change in (when.next_change(now) for when in used):
+            if change is not None:
+                ssn.moments.strike(change.timestamp())
+        self._codes = {allowed: self._answers(allowed) for allowed in (False, True)}
+        is_open = np.array([*(zone in self._open for zone in zones.values), False], dtype=np.bool_)
+        self._scores: Scores = np.where(is_open, _HIGHEST, 0.0)[zones.codes]
+        """[N] for pods that may use revocable nodes."""
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        return self._codes[self.name in task_class.variant].take(view.rows)
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        return self._scores.take(view.rows) if self.name in task_class.variant else np.zeros(len(view))
+
+    def _answers(self, allowed: bool) -> Codes:
+        """[N] what nodes say to pods that may use revocable nodes, or may not."""
+        answers = [self._answer(zone, allowed) for zone in self._zones.values]
+        # a node without the label has the code -1, and so the last answer
+        codes: Codes = np.array([*answers, FITS], dtype=np.int32)[self._zones.codes]
+        return codes
+
+    def _answer(self, zone: str, allowed: bool) -> int:
+        hours = self.arguments.zones.get(zone)
+        if hours is None:
+            return self._code(f"node(s) were in revocable zone {zone}, which has no hours in the configuration")
+        if zone not in self._open:
+            return self._code(f"node(s) were in revocable zone {zone} outside its hours, {hours}")
+        return FITS if allowed else self._code("node(s) were revocable, which the pod does not allow")
+
+    def _code(self, message: str) -> int:
+        return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
+
+    # -- jobs ------------------------------------------------------------------------------------------------------
+
+    def job_order(self, job: Job) -> Key:
+        return int(_is_preemptable(job.info))
+
+    def job_starving(self, job: Job) -> bool:
+        return not _is_preemptable(job.info) and job.pending_tasks > 0
+
+    def job_pipelined(self, job: Job) -> Ballot:
+        placed = job.ready + job.waiting + job.best_effort_pending
+        if placed >= job.min_member:
+            return PERMIT
+        return reject(Reason.GANG_INCOMPLETE, explain.gang_incomplete(placed, job.tasks, job.min_member))
+
+    # -- victims ---------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
+        allowed = self._expendable(preemptor, candidates)
+        chosen = set(self._within_budgets(candidates[allowed].tolist()))
+        return np.array([row in chosen for row in candidates.tolist()], dtype=np.bool_)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
+        return self._expendable(task, candidates)
+
+    def _expendable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] running pods on ordinary nodes that say they are preemptable; none for a preemptor that is so itself."""
+        info = self._ssn.task_info(preemptor.row)
+        if info.says_preemptable or info.uses_revocable:
+            return np.zeros(len(candidates), dtype=np.bool_)
+        tasks = self._ssn.ledger.tasks
+        allowed: NDArray[np.bool_] = tasks.status[candidates] == TaskStatus.RUNNING
+        allowed &= ~self._zones.present[tasks.node[candidates]]
+        for place in np.flatnonzero(allowed).tolist():
+            allowed[place] = self._ssn.task_info(int(candidates[place])).says_preemptable
+        return allowed
+
+    def victim_tasks(self, running: Rows) -> Mapping[int, str]:
+        """Preemptable pods on nodes whose hours are over, once a period."""
+        due = self._overdue(running)
+        if not len(due):
+            return {}
+        memory, period = self._ssn.memory(self.name), self.arguments.period.total_seconds()
+        next_time = memory.get(_EVICTED_AT, float("-inf")) + period
+        if self._ssn.now < next_time:
+            self._ssn.moments.go_on(next_time)
+            return {}
+        victims = self._within_budgets(expendable_first(self._ssn.ledger.tasks, due).tolist())
+        if victims:
+            memory[_EVICTED_AT] = self._ssn.now
+            if len(victims) < len(due):
+                self._ssn.moments.go_on(self._ssn.now + period)
+        return {row: self._why(row) for row in victims}
+
+    def _overdue(self, running: Rows) -> Rows:
+        tasks, zones = self._ssn.ledger.tasks, self._zones
+        closed = [zone in self.arguments.zones and zone not in self._open for zone in zones.values]
+        over = zones.where(np.array(closed, dtype=np.bool_))
+        return running[over[tasks.node[running]] & tasks.preemptable[running]]
+
+    def _within_budgets(self, rows: Iterable[int]) -> list[int]:
+        """The rows, in their order, without what their jobs cannot spare."""
+        left: dict[int, int] = {}
+        chosen: list[int] = []
+        for row in rows:
+            of_job = int(self._ssn.ledger.tasks.job[row])
+            if of_job not in left:
+                job = self._ssn.job(of_job)
+                left[of_job] = 0 if job is None else budget_of(job)
+            if left[of_job] > 0:
+                left[of_job] -= 1
+                chosen.append(row)
+        return chosen
+
+    def _why(self, row: int) -> str:
+        node = int(self._ssn.ledger.tasks.node[row])
+        zone = self._zones.values[self._zones.codes[node]]
+        name, key = self._ssn.snapshot.nodes[node].name, self._ssn.task_info(row).key
+        return f"{key} leaves node {name}: the hours of revocable zone {zone}, {self.arguments.zones[zone]}, are over"
+
+
+def _is_preemptable(info: JobInfo) -> bool:
+    """The PodGroup says so; without a word it is not."""
+    text = info.annotations.get(PREEMPTABLE, info.labels.get(PREEMPTABLE))
+    return info.preemptable and text is not None
