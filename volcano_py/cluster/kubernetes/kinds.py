@@ -11,6 +11,8 @@ from volcano_py.api import objects, volumes
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import JSON
+from volcano_py.jobs.cron import CronJob
+from volcano_py.jobs.flow_model import FLOW_API, JobFlow, JobTemplate
 from volcano_py.jobs.model import BATCH_API, Job
 
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -95,6 +97,10 @@ VOLUME_KINDS: Final = (
 """What the placing of pods with volumes follows from."""
 # Watched by the job controller alone: a cluster need not have the API.
 VOLCANO_JOB: Final = Kind("VolcanoJob", f"/apis/{BATCH_API}/jobs", Job)
+# These are watched by the controllers that make Volcano Jobs of them.
+CRON_JOB: Final = Kind("VolcanoCronJob", f"/apis/{BATCH_API}/cronjobs", CronJob)
+JOB_FLOW: Final = Kind("JobFlow", f"/apis/{FLOW_API}/jobflows", JobFlow)
+JOB_TEMPLATE: Final = Kind("JobTemplate", f"/apis/{FLOW_API}/jobtemplates", JobTemplate)
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {

@@ -1,0 +1,226 @@
+"""The CronJob controller: makes a Volcano Job whenever one is due, and clears away those that have ended.
+
+What is due is decided in `jobs.cron`. A Job's name follows from its time, so that a controller that is stopped between
+making the Job and writing so finds it again, and another one that makes it too is refused by the API server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.jobs.cron import (
+    CREATED,
+    CRON_KIND,
+    DELETED,
+    FAILED_CREATE,
+    FOREIGN_JOB,
+    CronJob,
+    CronPlan,
+    Told,
+    job_for,
+    job_name,
+    owned_by,
+    plan_cron,
+)
+from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.patches import merge_patch
+from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Record,
+    delete_only,
+    is_another_object,
+    job_path,
+    object_path,
+)
+from volcano_py.operator.telling import Teller
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
+"""The kinds that are to be fed in."""
+
+_WORKERS: Final = 8
+# Seconds. Timers run by another clock than schedules do, which somebody may set; this is how long that may go unseen.
+_LOOK_AGAIN_WITHIN: Final = 60.0
+_TELL_EVERY: Final = 10  # failures in a row
+
+_CRON_JOB: Final = msgspec.json.Decoder(CronJob)
+_JOB: Final = msgspec.json.Decoder(Job)
+
+
+class CronJobController:
+    """A `Sink` for `KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch.
+    """
+
+    def __init__(self, api: KubeApi, *, active: IsActive, record: Record, now: Callable[[], float] = time.time) -> None:
+        self._api, self._active, self._now = api, active, now
+        self._work: WorkQueue[str] = WorkQueue("cronjob")
+        self._crons: dict[str, CronJob] = {}
+        self._jobs = JobsBy(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
+        self._teller = Teller(CRON_KIND, record)
+
+    # What is fed in.
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        if kind == VOLCANO_JOB.name:
+            self._jobs.replace(obj for obj in objects if isinstance(obj, Job))
+            return
+        if kind == CRON_JOB.name:
+            keep = {obj.metadata.key for obj in objects if isinstance(obj, CronJob)}
+            for gone in [cron for key, cron in self._crons.items() if key not in keep]:
+                self._forget(gone)
+            for obj in objects:
+                self.upsert(kind, obj)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: new or changed."""
+        match obj:
+            case Job():
+                self._jobs.note(obj)
+            case CronJob():
+                self._note(obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: gone."""
+        match obj:
+            case Job():
+                self._jobs.forget(obj.metadata)
+            case CronJob():
+                self._forget(obj)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: every CronJob is looked at once more."""
+        for key in self._crons:
+            self._work.add(key)
+
+    def _note(self, cron: CronJob) -> None:
+        key = cron.metadata.key
+        known = self._crons.get(key)
+        if known is not None and known.metadata.uid == cron.metadata.uid:
+            if 0 <= version_of(cron.metadata.resource_version) < version_of(known.metadata.resource_version):
+                return
+            if known == cron:
+                return
+        self._crons[key] = cron
+        self._work.add(key)
+
+    def _forget(self, cron: CronJob) -> None:
+        known = self._crons.get(cron.metadata.key)
+        if known is not None and known.metadata.uid == cron.metadata.uid:
+            del self._crons[cron.metadata.key]
+            self._teller.forget(cron.metadata.uid)
+
+    # The work.
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when CronJobs and Jobs have been listed."""
+        self.leadership_gained()
+        await self._work.run(self._reconcile, workers=_WORKERS, on_failure=self._failed)
+
+    async def _reconcile(self, key: str) -> None:
+        cron = self._crons.get(key)
+        if cron is None or not self._active():
+            return
+        made = self._plan(cron)
+        self._teller.tell(cron.metadata, *made.told)
+        for job in made.replaced:
+            await self._delete(cron, job)
+        if made.start is not None:
+            try:
+                await self._start(cron, made.start)
+            except RequestError:
+                await self._write_status(cron, made)
+                raise
+            # With the Job there, the status has more to tell.
+            made = self._plan(cron)
+        await self._write_status(cron, made)
+        for job in made.outdated:
+            await self._delete(cron, job)
+        self._look_again(key, made)
+
+    def _plan(self, cron: CronJob) -> CronPlan:
+        now = datetime.fromtimestamp(self._now(), UTC)
+        return plan_cron(cron, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
+
+    def _look_again(self, key: str, made: CronPlan) -> None:
+        if made.look_again is not None:
+            self._work.add(key, min(_LOOK_AGAIN_WITHIN, max(0.01, made.look_again.timestamp() - self._now())))
+
+    async def _start(self, cron: CronJob, moment: datetime) -> None:
+        """Make the Job for this time, unless somebody else has taken its name."""
+        namespace, name = cron.metadata.namespace, job_name(cron, moment)
+        try:
+            job = _JOB.decode(await self._api.post(job_path(namespace, ""), job_for(cron, moment)))
+        except ConflictError:
+            job = _JOB.decode(await self._api.get(job_path(namespace, name)))
+            if not owned_by(cron, [job]):
+                message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
+                self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+                return
+        else:
+            log.info("job made", cron_job=cron.metadata.key, job=name)
+            self._teller.tell(cron.metadata, Told("Normal", CREATED, f"Job {name} was made", about=name))
+        self._jobs.note(job)
+
+    async def _delete(self, cron: CronJob, job: Job) -> None:
+        name = job.metadata.name
+        try:
+            await self._api.delete(job_path(job.metadata.namespace, name), delete_only(job.metadata.uid))
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            self._jobs.forget(job.metadata)
+            return
+        self._jobs.note_deleting(job)
+        self._teller.tell(cron.metadata, Told("Normal", DELETED, f"Job {name} was deleted", about=job.metadata.uid))
+
+    async def _write_status(self, cron: CronJob, made: CronPlan) -> None:
+        changes = merge_patch(cron.status, made.status)
+        if not changes:
+            return
+        metadata = cron.metadata
+        # Decided on this version: an older view must never take the time back that was dealt with last.
+        precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+        path = object_path(BATCH_API, CRON_KIND, metadata.namespace, metadata.name)
+        try:
+            answer = await self._api.patch(f"{path}/status", {"metadata": precondition, "status": changes})
+        except RequestError as error:
+            if is_another_object(error):
+                await self._read_again(cron, path)
+            raise
+        self._note(_CRON_JOB.decode(answer))
+
+    async def _read_again(self, cron: CronJob, path: str) -> None:
+        try:
+            self._note(_CRON_JOB.decode(await self._api.get(path)))
+        except NotFoundError:
+            self._forget(cron)
+
+    def _failed(self, key: str, error: Exception, failures: int) -> bool:
+        """Always try again. The first failure is told, then every tenth."""
+        cron = self._crons.get(key)
+        if cron is None:
+            return False
+        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning("CronJob is late", cron_job=key, failures=failures, error=str(error), exc_info=trace)
+            if isinstance(error, ApiError) and not error.transient:
+                self._teller.tell(cron.metadata, Told("Warning", FAILED_CREATE, str(error)))
+        return True

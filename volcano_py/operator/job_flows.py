@@ -1,0 +1,354 @@
+"""The JobFlow controller: makes the Jobs of a flow when it is their turn, and keeps the status of flows and templates.
+
+Whose turn it is is decided in `jobs.flow`. A Job's name follows from the flow and the step, so that a controller that
+is stopped half-way finds what it has made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.jobs.cron import FAILED_CREATE, FOREIGN_JOB, Told
+from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
+from volcano_py.jobs.flow_jobs import flow_job, flow_job_name, template_of
+from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, TEMPLATE_KIND, JobFlow, JobTemplate, JobTemplateStatus, Step
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.patches import merge_patch
+from volcano_py.operator.flow_probes import Prober
+from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Record,
+    delete_only,
+    is_another_object,
+    job_path,
+    object_path,
+)
+from volcano_py.operator.telling import Teller
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+KINDS: Final = (JOB_FLOW.name, JOB_TEMPLATE.name, VOLCANO_JOB.name)
+"""The kinds that are to be fed in."""
+
+ASK_EVERY: Final = 5.0
+"""Seconds between two questions to the same pods."""
+
+_WORKERS: Final = 8
+_MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
+_TELL_EVERY: Final = 10  # failures in a row
+
+_FLOW: Final = msgspec.json.Decoder(JobFlow)
+_TEMPLATE: Final = msgspec.json.Decoder(JobTemplate)
+_JOB: Final = msgspec.json.Decoder(Job)
+
+
+@dataclass
+class _Answers:
+    """What the pods of one flow have answered."""
+
+    known: dict[PodProbe, bool] = field(default_factory=dict)
+    asked: float = float("-inf")
+
+
+class JobFlowController:
+    """A `Sink` for `KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        prober: Prober,
+        *,
+        active: IsActive,
+        record: Record,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._api, self._prober = api, prober
+        self._active, self._now = active, now
+        # Keys are the kind and namespace/name.
+        self._work: WorkQueue[tuple[str, str]] = WorkQueue("jobflow")
+        self._flows: dict[str, JobFlow] = {}
+        self._templates: dict[str, JobTemplate] = {}
+        group = FLOW_API.partition("/")[0]
+        self._jobs = JobsBy(controller_key(FLOW_KIND, group), lambda key: self._work.add((FLOW_KIND, key)))
+        self._made_from = JobsBy(_template_key, lambda key: self._work.add((TEMPLATE_KIND, key)))
+        self._answers: dict[str, _Answers] = {}  # by UID of the flow
+        self._teller = Teller(FLOW_KIND, record)
+
+    # What is fed in.
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        if kind == VOLCANO_JOB.name:
+            jobs = [obj for obj in objects if isinstance(obj, Job)]
+            self._jobs.replace(jobs)
+            self._made_from.replace(jobs)
+            return
+        known: Mapping[str, JobFlow | JobTemplate] = (
+            self._flows if kind == JOB_FLOW.name else self._templates if kind == JOB_TEMPLATE.name else {}
+        )
+        keep = {obj.metadata.key for obj in objects if isinstance(obj, JobFlow | JobTemplate)}
+        for gone in [obj for key, obj in known.items() if key not in keep]:
+            self.delete(kind, gone)
+        for obj in objects:
+            self.upsert(kind, obj)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: new or changed."""
+        match obj:
+            case Job():
+                self._jobs.note(obj)
+                self._made_from.note(obj)
+            case JobFlow():
+                self._note_flow(obj)
+            case JobTemplate():
+                self._note_template(obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: gone."""
+        match obj:
+            case Job():
+                self._jobs.forget(obj.metadata)
+                self._made_from.forget(obj.metadata)
+            case JobFlow():
+                self._forget_flow(obj.metadata)
+            case JobTemplate():
+                known = self._templates.get(obj.metadata.key)
+                if known is not None and known.metadata.uid == obj.metadata.uid:
+                    del self._templates[obj.metadata.key]
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: everything is looked at once more."""
+        for key in self._flows:
+            self._work.add((FLOW_KIND, key))
+        for key in self._templates:
+            self._work.add((TEMPLATE_KIND, key))
+
+    def _note_flow(self, flow: JobFlow) -> None:
+        key = flow.metadata.key
+        known = self._flows.get(key)
+        if known is None or (known != flow and not _is_older(flow.metadata, known.metadata)):
+            self._flows[key] = flow
+            self._work.add((FLOW_KIND, key))
+
+    def _forget_flow(self, metadata: ObjectMeta) -> None:
+        known = self._flows.get(metadata.key)
+        if known is not None and known.metadata.uid == metadata.uid:
+            del self._flows[metadata.key]
+            self._answers.pop(metadata.uid, None)
+            self._teller.forget(metadata.uid)
+
+    def _note_template(self, template: JobTemplate) -> None:
+        key = template.metadata.key
+        known = self._templates.get(key)
+        if known is not None and (known == template or _is_older(template.metadata, known.metadata)):
+            return
+        self._templates[key] = template
+        self._work.add((TEMPLATE_KIND, key))
+        if known is None or known.metadata.uid != template.metadata.uid:
+            self._template_has_come(template)
+
+    def _template_has_come(self, template: JobTemplate) -> None:
+        for key, flow in self._flows.items():
+            if flow.metadata.namespace == template.metadata.namespace and any(
+                step.name == template.metadata.name for step in flow.spec.flows
+            ):
+                self._work.add((FLOW_KIND, key))
+
+    # The work.
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when flows, templates and Jobs have been listed."""
+        self.leadership_gained()
+        await self._work.run(self._reconcile, workers=_WORKERS, on_failure=self._failed)
+
+    async def idle(self) -> None:
+        """Returns when nothing waits for work, nor for the answer of a pod."""
+        await self._work.idle()
+
+    async def _reconcile(self, key: tuple[str, str]) -> None:
+        kind, name = key
+        if not self._active():
+            return
+        if kind == TEMPLATE_KIND:
+            await self._reconcile_template(name)
+        else:
+            await self._reconcile_flow(name)
+
+    async def _reconcile_template(self, key: str) -> None:
+        template = self._templates.get(key)
+        if template is None:
+            return
+        status = JobTemplateStatus(job_depends_on_list=sorted(job.metadata.name for job in self._made_from.of(key)))
+        if status != template.status:
+            changes = {"jobDependsOnList": status.job_depends_on_list}
+            answer = await self._patch_status(TEMPLATE_KIND, template.metadata, changes)
+            if answer is not None:
+                self._note_template(_TEMPLATE.decode(answer))
+
+    async def _reconcile_flow(self, key: str) -> None:
+        for _ in range(_MOST_STEPS):
+            flow = self._flows.get(key)
+            if flow is None:
+                return
+            made = self._plan(flow)
+            self._teller.tell(flow.metadata, *made.told)
+            created, refused = await self._create_all(flow, made)
+            for job in made.remove:
+                await self._delete(job)
+            if created and refused is None:
+                continue  # with these there, the status has more to tell
+            await self._write_status(flow, made)
+            if refused is not None:
+                raise refused
+            if not await self._ask(flow, made):
+                return
+        self._work.add((FLOW_KIND, key))
+
+    def _plan(self, flow: JobFlow) -> FlowPlan:
+        namespace = flow.metadata.namespace
+        names = [step.name for step in flow.spec.flows]
+        templates = {name: self._templates[key] for name in names if (key := f"{namespace}/{name}") in self._templates}
+        jobs = owned_by(flow, self._jobs.of(flow.metadata.key))
+        answers = self._answers.get(flow.metadata.uid)
+        now = datetime.fromtimestamp(self._now(), UTC).replace(microsecond=0)
+        return plan_flow(flow, jobs, templates, answers.known if answers is not None else {}, now)
+
+    async def _ask(self, flow: JobFlow, made: FlowPlan) -> bool:
+        """Ask the pods what is still open, if it is time. Whether there are answers that may change the plan."""
+        uid = flow.metadata.uid
+        if not made.probes:
+            self._answers.pop(uid, None)
+            return False
+        answers = self._answers.setdefault(uid, _Answers())
+        wait = answers.asked + ASK_EVERY - self._now()
+        if 0 < wait <= ASK_EVERY:
+            self._work.add((FLOW_KIND, flow.metadata.key), wait)
+            return False
+        answers.asked = self._now()
+        probes = sorted(made.probes, key=repr)
+        held = await asyncio.gather(*(self._prober.holds(flow.metadata.namespace, probe) for probe in probes))
+        answers.known.update(probe for probe in zip(probes, held, strict=True) if probe[1])
+        if not any(held):
+            self._work.add((FLOW_KIND, flow.metadata.key), ASK_EVERY)
+        return any(held)
+
+    async def _create_all(self, flow: JobFlow, made: FlowPlan) -> tuple[bool, RequestError | None]:
+        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there, and an error."""
+        created, refused = False, None
+        for step in made.create:
+            try:
+                created |= await self._create(flow, step)
+            except RequestError as error:
+                refused = error
+        return created, refused
+
+    async def _create(self, flow: JobFlow, step: Step) -> bool:
+        """Make the step's Job. Whether it is there; not so when somebody else has taken its name."""
+        namespace, name = flow.metadata.namespace, flow_job_name(flow, step.name)
+        body = flow_job(flow, step, self._templates[f"{namespace}/{step.name}"])
+        try:
+            job = _JOB.decode(await self._api.post(job_path(namespace, ""), body))
+        except ConflictError:
+            job = _JOB.decode(await self._api.get(job_path(namespace, name)))
+            if not owned_by(flow, [job]):
+                message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
+                self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+                return False
+        else:
+            log.info("job made", job_flow=flow.metadata.key, job=name)
+            self._teller.tell(flow.metadata, Told("Normal", CREATED, f"Job {name} was made", about=job.metadata.uid))
+        self._jobs.note(job)
+        self._made_from.note(job)
+        return True
+
+    async def _delete(self, job: Job) -> None:
+        try:
+            await self._api.delete(job_path(job.metadata.namespace, job.metadata.name), delete_only(job.metadata.uid))
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            self._jobs.forget(job.metadata)
+            return
+        self._jobs.note_deleting(job)
+
+    async def _write_status(self, flow: JobFlow, made: FlowPlan) -> None:
+        changes = merge_patch(flow.status, made.status)
+        if changes:
+            answer = await self._patch_status(FLOW_KIND, flow.metadata, changes)
+            if answer is not None:
+                self._note_flow(_FLOW.decode(answer))
+
+    async def _patch_status(self, kind: str, metadata: ObjectMeta, changes: JsonObject) -> bytes | None:
+        """Write what was decided on this version of the object; None when there is no such object any more.
+
+        Raises:
+            RequestError: it has changed meanwhile, or the server refused.
+        """
+        path = object_path(FLOW_API, kind, metadata.namespace, metadata.name)
+        precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+        try:
+            return await self._api.patch(f"{path}/status", {"metadata": precondition, "status": changes})
+        except RequestError as error:
+            if not is_another_object(error):
+                raise
+            try:
+                found = await self._api.get(path)
+            except NotFoundError:
+                return None
+            if kind == FLOW_KIND:
+                self._note_flow(_FLOW.decode(found))
+            else:
+                self._note_template(_TEMPLATE.decode(found))
+            raise
+
+    def _failed(self, key: tuple[str, str], error: Exception, failures: int) -> bool:
+        """Always try again. The first failure is told, then every tenth."""
+        kind, name = key
+        obj = self._flows.get(name) if kind == FLOW_KIND else self._templates.get(name)
+        if obj is None:
+            return False
+        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning(
+                "status or Jobs of a flow are late",
+                kind=kind,
+                object=name,
+                failures=failures,
+                error=str(error),
+                exc_info=trace,
+            )
+            if kind == FLOW_KIND and isinstance(error, ApiError) and not error.transient:
+                self._teller.tell(obj.metadata, Told("Warning", FAILED_CREATE, str(error)))
+        return True
+
+
+def _template_key(job: Job) -> str:
+    """namespace/name of the JobTemplate that the Job was made from."""
+    namespace = job.metadata.namespace
+    mark = template_of(job)
+    own = f"{namespace}."
+    return f"{namespace}/{mark.removeprefix(own)}" if mark.startswith(own) else ""
+
+
+def _is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
+    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)

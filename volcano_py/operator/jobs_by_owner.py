@@ -1,0 +1,99 @@
+"""Volcano Jobs as those see them that make them: CronJobs and JobFlows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from volcano_py.api.objects import ObjectMeta
+from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.jobs.model import Job
+
+KeyOf = Callable[[Job], str]
+"""What a Job belongs to (namespace/name), or "" when it is nobody's business here."""
+
+# UIDs of Jobs that are gone are remembered, so that an answer which is late does not bring them back.
+_REMEMBERED: Final = 10_000
+_SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
+
+
+class JobsBy:
+    """Jobs grouped by a key; `changed` is called with the key of a group in which something has changed."""
+
+    def __init__(self, key_of: KeyOf, changed: Callable[[str], None]) -> None:
+        self._key_of, self._changed = key_of, changed
+        self._groups: dict[str, dict[str, Job]] = {}  # key → its Jobs by namespace/name
+        self._key: dict[str, str] = {}  # Job → key
+        self._gone: dict[str, None] = {}
+
+    def of(self, key: str) -> list[Job]:
+        """The Jobs of a group."""
+        return list(self._groups.get(key, {}).values())
+
+    def replace(self, jobs: Iterable[Job]) -> None:
+        """These are all there are."""
+        jobs = list(jobs)
+        keep = {job.metadata.key for job in jobs}
+        for name in [name for name in self._key if name not in keep]:
+            self.forget(self._groups[self._key[name]][name].metadata)
+        for job in jobs:
+            self.note(job)
+
+    def note(self, job: Job) -> None:
+        """The Job is as given, unless something newer is known."""
+        metadata, key = job.metadata, self._key_of(job)
+        name = metadata.key
+        known = self._groups.get(self._key.get(name, ""), {}).get(name)
+        if metadata.uid in self._gone or (known is not None and _is_older(metadata, known.metadata)):
+            return
+        if known is not None and (self._key[name] != key or known.metadata.uid != metadata.uid):
+            self.forget(known.metadata)
+        if not key:
+            return
+        self._groups.setdefault(key, {})[name] = job
+        self._key[name] = key
+        if known != job:
+            self._changed(key)
+
+    def note_deleting(self, job: Job) -> None:
+        """We have deleted the Job; until the watch says that it is gone it counts as being deleted."""
+        known = self._groups.get(self._key.get(job.metadata.key, ""), {}).get(job.metadata.key)
+        if known is not None and known.metadata.uid == job.metadata.uid:
+            when = known.metadata.deletion_timestamp or _SOME_TIME
+            marked = msgspec.structs.replace(known.metadata, deletion_timestamp=when)
+            group = self._groups[self._key[job.metadata.key]]
+            group[job.metadata.key] = msgspec.structs.replace(known, metadata=marked)
+
+    def forget(self, metadata: ObjectMeta) -> None:
+        """The Job with this UID is gone."""
+        name = metadata.key
+        key = self._key.get(name, "")
+        known = self._groups.get(key, {}).get(name)
+        self._gone[metadata.uid] = None
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+        if known is None or known.metadata.uid != metadata.uid:
+            return
+        del self._groups[key][name], self._key[name]
+        if not self._groups[key]:
+            del self._groups[key]
+        self._changed(key)
+
+
+def controller_key(kind: str, group: str) -> KeyOf:
+    """Groups Jobs by their controller, if it is of this kind and API group."""
+
+    def key_of(job: Job) -> str:
+        owner = job.metadata.controller
+        if owner is None or owner.kind != kind or owner.api_version.partition("/")[0] != group:
+            return ""
+        return f"{job.metadata.namespace}/{owner.name}"
+
+    return key_of
+
+
+def _is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
+    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)
