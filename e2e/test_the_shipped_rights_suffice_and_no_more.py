@@ -56,6 +56,15 @@ async def may(cluster: Cluster, user: str, verb: str, resource: str, **attribute
         ("patch", f"{VOLCANO}/queues"),
         ("patch", f"{VOLCANO}/queues/status"),
         ("delete", "bus.volcano.sh/commands"),
+        ("list", "batch.volcano.sh/jobs"),
+        ("delete", "batch.volcano.sh/jobs"),
+        ("patch", "batch.volcano.sh/jobs/status"),
+        ("update", "batch.volcano.sh/jobs/finalizers"),
+        ("create", "/pods"),
+        ("create", "/persistentvolumeclaims"),
+        ("patch", "/services"),
+        ("patch", "networking.k8s.io/networkpolicies"),
+        ("create", "/secrets"),
         ("create", "/events"),
         ("patch", "events.k8s.io/events"),
     ],
@@ -68,8 +77,11 @@ async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster,
     ("verb", "resource"),
     [
         ("get", "/secrets"),
+        ("patch", "/secrets"),
         ("list", "/configmaps"),
-        ("create", "/pods"),
+        ("delete", "/configmaps"),
+        ("create", "batch.volcano.sh/jobs"),
+        ("patch", "batch.volcano.sh/jobs"),
         ("update", "/pods"),
         ("create", "/pods/exec"),
         ("create", "/serviceaccounts/token"),
@@ -94,8 +106,8 @@ async def test_the_daemon_may_not_do_what_it_has_no_need_for(installed: Cluster,
     assert not await may(installed, DAEMON, verb, resource, namespace="kube-public")
 
 
-@pytest.mark.parametrize("verb", ["get", "list", "watch"])
-async def test_it_reads_its_own_configuration_and_no_other(installed: Cluster, verb: str) -> None:
+@pytest.mark.parametrize("verb", ["list", "watch"])
+async def test_it_follows_its_own_configuration_and_no_other(installed: Cluster, verb: str) -> None:
     own = {"namespace": SYSTEM_NAMESPACE}
     assert await may(installed, DAEMON, verb, "/configmaps", name=CONFIG_MAP, **own)
     assert not await may(installed, DAEMON, verb, "/configmaps", name="volcano-admission-configmap", **own)

@@ -265,13 +265,15 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
 
 
 def _preparation(world: World) -> Prepare:
-    job = world.job
+    """The PodGroup is made after all of it: where there is one, only what follows the job is to be looked at again."""
+    job, begun = world.job, world.group is not None
+    objects = (kept for plugin in world.plugins for kept in plugin.objects(job))
     return Prepare(
-        objects=tuple(kept for plugin in world.plugins for kept in plugin.objects(job)),
+        objects=tuple(kept for kept in objects if kept.follows_job or not begun),
         claims=tuple(
             claim_of(job, number, volume)
             for number, volume in enumerate(job.spec.volumes)
-            if volume.volume_claim is not None and not volume.volume_claim_name
+            if volume.volume_claim is not None and not volume.volume_claim_name and not begun
         ),
         awaited_claims=tuple(volume.volume_claim_name for volume in job.spec.volumes if volume.volume_claim_name),
     )

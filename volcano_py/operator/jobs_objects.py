@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from volcano_py.operator.kube_api import KubeApi, object_path
 _RACES: Final = 3  # how often an object may come or go between two requests before the job waits for its next turn
 _OUTSIDE: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _CLAIM: Final = ("v1", "PersistentVolumeClaim")
+_SECRET: Final = ("v1", "Secret")
 
 
 class NotReadyError(Exception):
@@ -57,6 +60,9 @@ async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> None:
 
 async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_ERROR) -> None:
     namespace = job.metadata.namespace
+    if (kept.api_version, kept.kind) == _SECRET:
+        await _make_secret(api, job, kept)
+        return
     path = object_path(kept.api_version, kept.kind, namespace, kept.name)
     for _ in range(_RACES):
         try:
@@ -80,6 +86,17 @@ async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_E
             continue
         return
     raise NotReadyError(reason, f"{kept.kind} {namespace}/{kept.name} comes and goes; who else makes it?")
+
+
+async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> None:
+    """Secrets are made and never read: a right to read them would be one on all Secrets of the cluster.
+
+    Drawing keys takes long enough to be done beside the event loop.
+    """
+    manifest = await asyncio.to_thread(kept.make)
+    # There is one of this name already: this job's, from before a restart.
+    with contextlib.suppress(ConflictError):
+        await api.post(object_path(*_SECRET, job.metadata.namespace), _owned(job, manifest))
 
 
 def _owned(job: Job, manifest: JsonObject) -> JsonObject:

@@ -18,9 +18,9 @@ DAEMON = {"kind": "ServiceAccount", "name": "volcano-scheduler", "namespace": na
 CLUSTER_WRITES = {
     ("", "pods/binding"): {"create"},
     ("", "pods/status"): {"patch"},
-    ("", "pods"): {"delete", "patch"},
+    ("", "pods"): {"create", "delete", "patch"},
     ("", "persistentvolumes"): {"patch"},
-    ("", "persistentvolumeclaims"): {"patch"},
+    ("", "persistentvolumeclaims"): {"create", "patch"},
     ("", "events"): {"create", "patch"},
     ("events.k8s.io", "events"): {"create", "patch"},
     ("scheduling.volcano.sh", "podgroups"): {"create", "patch", "delete"},
@@ -28,6 +28,13 @@ CLUSTER_WRITES = {
     ("scheduling.volcano.sh", "queues"): {"create", "patch"},
     ("scheduling.volcano.sh", "queues/status"): {"patch"},
     ("bus.volcano.sh", "commands"): {"delete"},
+    ("batch.volcano.sh", "jobs"): {"delete"},
+    ("batch.volcano.sh", "jobs/status"): {"patch"},
+    ("batch.volcano.sh", "jobs/finalizers"): {"update"},
+    ("", "services"): {"create", "patch"},
+    ("", "configmaps"): {"create", "patch"},
+    ("", "secrets"): {"create"},
+    ("networking.k8s.io", "networkpolicies"): {"create", "patch"},
 }
 
 
@@ -58,17 +65,20 @@ def test_nothing_is_granted_by_wildcard(roles: list[Manifest]) -> None:
 
 
 def test_nothing_leads_to_more_rights(roles: list[Manifest]) -> None:
-    """No secrets, no tokens, no roles, no impersonation, no shell in a pod, no making of pods or workloads."""
+    """No reading of secrets, no tokens, no roles, no impersonation, no shell in a pod; pods are made for Jobs alone."""
     forbidden = {
-        "secrets", "serviceaccounts/token", "roles", "clusterroles", "rolebindings", "clusterrolebindings",
+        "serviceaccounts/token", "roles", "clusterroles", "rolebindings", "clusterrolebindings",
         "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy", "customresourcedefinitions",
     }  # fmt: skip
     for role in roles:
         for rule in role["rules"]:
             assert not forbidden & set(rule["resources"])
             assert not {"escalate", "bind", "impersonate"} & set(rule["verbs"])
+            if "secrets" in rule["resources"]:
+                assert (role["metadata"]["name"], rule["verbs"]) == ("volcano-py-job-secrets", ["create"])
             if "pods" in rule["resources"]:
-                assert not {"create", "update"} & set(rule["verbs"])
+                makes_pods = {"create"} if role["metadata"]["name"] == "volcano-py-job-controller" else set()
+                assert {"create", "update"} & set(rule["verbs"]) == makes_pods
 
 
 def test_the_daemon_changes_only_what_is_listed_here(daemon_cluster_rules: list[Manifest]) -> None:
@@ -81,15 +91,26 @@ def test_the_daemon_changes_only_what_is_listed_here(daemon_cluster_rules: list[
 
 
 def test_whatever_is_read_can_be_listed_and_watched(roles: list[Manifest]) -> None:
-    """An informer needs all three; one verb missing shows only when the watch breaks."""
+    """An informer needs all three; one verb missing shows only when the watch breaks. What job plugins make is not
+    watched, and nobody's else is to be seen."""
     for role in roles:
+        if role["metadata"]["name"] == "volcano-py-job-plugins":
+            assert not {"list", "watch"} & {verb for rule in role["rules"] for verb in rule["verbs"]}
+            continue
         for rule in role["rules"]:
             if READ & set(rule["verbs"]):
                 assert set(rule["verbs"]) >= READ, role["metadata"]["name"]
 
 
 def test_each_controller_has_a_role_of_its_own(named: Callable[[str, str], Manifest]) -> None:
-    for concern in ("scheduler", "podgroup-controller", "queue-controller"):
+    for concern in (
+        "scheduler",
+        "podgroup-controller",
+        "queue-controller",
+        "job-controller",
+        "job-plugins",
+        "job-secrets",
+    ):
         binding = named("ClusterRoleBinding", f"volcano-py-{concern}")
         assert binding["roleRef"]["name"] == f"volcano-py-{concern}"
         assert binding["subjects"] == [DAEMON]
@@ -114,15 +135,18 @@ def test_configuration_and_lease_are_the_named_ones_in_the_own_namespace(
     assert (creating["resources"], creating["verbs"]) == (["leases"], ["create"])
     assert holding["resourceNames"] == [names.DEFAULT_SCHEDULER_NAME]
     assert "delete" not in holding["verbs"]
-    everywhere = {resource for rule in daemon_cluster_rules for resource in rule["resources"]}
-    assert not {"configmaps", "leases"} & everywhere
+    everywhere = {
+        (resource, verb) for rule in daemon_cluster_rules for resource in rule["resources"] for verb in rule["verbs"]
+    }
+    assert not {("configmaps", "list"), ("configmaps", "watch")} & everywhere
+    assert "leases" not in {resource for resource, _ in everywhere}
 
 
 def test_every_binding_binds_an_existing_role_to_an_existing_account(
     installation: list[Manifest], named: Callable[[str, str], Manifest]
 ) -> None:
     bindings = [each for each in installation if each["kind"].endswith("RoleBinding") or each["kind"] == "RoleBinding"]
-    assert len(bindings) == 5
+    assert len(bindings) == 8
     for binding in bindings:
         role = named(binding["roleRef"]["kind"], binding["roleRef"]["name"])
         assert role["metadata"].get("namespace") == binding["metadata"].get("namespace")
@@ -131,11 +155,11 @@ def test_every_binding_binds_an_existing_role_to_an_existing_account(
             assert account["metadata"]["namespace"] == subject["namespace"]
 
 
-def test_people_may_make_podgroups_where_they_may_make_pods_but_no_queues(
+def test_people_may_make_jobs_and_podgroups_where_they_may_make_pods_but_no_queues(
     named: Callable[[str, str], Manifest],
 ) -> None:
     edit = named("ClusterRole", "volcano-py-edit")
     assert edit["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
-    assert [rule["resources"] for rule in edit["rules"]] == [["podgroups"]]
+    assert [rule["resources"] for rule in edit["rules"]] == [["podgroups"], ["jobs"]]
     for rule in named("ClusterRole", "volcano-py-view")["rules"]:
         assert set(rule["verbs"]) == READ
