@@ -11,6 +11,7 @@ import click
 import structlog
 
 from volcano_py.cli.durations import DURATION
+from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,6 +169,7 @@ def run(**flags: Any) -> None:
 
     It then stops deciding, carries out what was decided and gives its Lease back.
     """
+    collect_seldom()
     from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
     configure_logs(log_level(flags["log_level"], flags["verbosity"]), LogFormat(flags["log_format"]))

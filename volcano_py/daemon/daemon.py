@@ -27,6 +27,7 @@ from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.gauges import Gauges
+from volcano_py.daemon.garbage import keep_what_there_is
 from volcano_py.daemon.job_control import JobControl
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
@@ -264,6 +265,7 @@ class Daemon:
     async def _run_cycles(self) -> None:
         if self._queues is not None:
             await self._queues.initial_queues.wait()
+        keep_what_there_is()
         task = asyncio.create_task(self._cycles.run(), name="cycles")
         try:
             await asyncio.shield(task)

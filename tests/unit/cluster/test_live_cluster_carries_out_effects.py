@@ -24,7 +24,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.cluster.kubernetes.kinds import KINDS, NODE, POD
-from volcano_py.cluster.kubernetes.live import LiveCluster
+from volcano_py.cluster.kubernetes.live import EVENTS_WITHIN, LiveCluster
 
 PODS = "/api/v1/namespaces/ns/pods"
 EFFECTS: tuple[Effect, ...] = (
@@ -75,6 +75,18 @@ async def test_bindings_and_evictions_leave_while_statuses_and_events_wait(
     assert outcomes.lines == ["evicted b", "bound a"]
     stats = live.stats()
     assert (stats.binder.bound, stats.evictor.evicted, stats.status.written, stats.events.written) == (1, 1, 2, 2)
+
+
+async def test_a_successor_does_not_wait_for_a_burst_of_events(
+    api: FakeApi, live: LiveCluster, door: asyncio.Event, clock: FakeClock
+) -> None:
+    """Their rate would hold the Lease for half a minute more; and they are no decisions that were given up."""
+    live.apply([Event(pod_ref(f"c{number}"), "Normal", "Scheduled", "to a node") for number in range(2000)])
+    draining = asyncio.create_task(live.drain(30))
+    await settle()
+    await clock.advance(EVENTS_WITHIN)
+    assert await draining == 0
+    assert live.stats().events.dropped > 1000
 
 
 async def test_a_lost_lease_stops_everything_that_has_not_left(

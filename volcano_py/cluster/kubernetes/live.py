@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from volcano_py.api.effects import (
     Bind,
@@ -25,6 +26,10 @@ from volcano_py.cluster.kubernetes.status import Status, StatusStats, StatusWrit
 from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import ConditionLookup, Outcomes
+
+
+EVENTS_WITHIN: Final = 2.0
+"""Seconds for events that wait when all else is done: a burst of thousands would take minutes at their rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +116,16 @@ class LiveCluster:
         self.events.stop_new()
 
     async def drain(self, seconds: float) -> int:
-        """Carry out what was decided, for that long at most, then stop for good. Returns how much was given up."""
+        """Carry out what was decided, for that long at most, then stop for good. Returns how much was given up.
+
+        Events are told for a moment only and do not count: a successor waits for our Lease meanwhile.
+        """
         ends = self._clock.monotonic() + seconds
         given_up = await self.volumes.drain(seconds)
         # One after the other, so that what matters least is what falls short; evictions add events while they end.
-        for writer in (self.binder, self.evictor, self.status, self.events):
+        for writer in (self.binder, self.evictor, self.status):
             given_up += await writer.drain(max(0.0, ends - self._clock.monotonic()))
+        await self.events.drain(max(0.0, min(EVENTS_WITHIN, ends - self._clock.monotonic())))
         return given_up
 
     def stats(self) -> LiveStats:
