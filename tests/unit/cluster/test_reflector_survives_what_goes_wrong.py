@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, Reply, eventually, page, pod, refusal
@@ -304,3 +305,31 @@ async def test_a_list_that_is_none_is_tried_again(
     await eventually(lambda: api.watch_is_open, clock)
 
     assert sink.calls == [("replace", "ns/a")]
+
+
+async def test_an_optional_resource_that_is_not_served_has_no_objects_until_it_is(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    optional = replace(POD, optional=True)
+    api.on("GET", PODS, refusal(404, "NotFound"), refusal(404, "NotFound"), page(10, pod("a", 9)))
+    subject = Reflector(client, optional, sink, clock=clock)
+    background(subject.run())
+    await eventually(subject.synced.is_set)
+    assert sink.calls == [("replace",)]
+
+    await clock.advance(299)
+    assert len(api.sent("GET", PODS)) == 1
+    await eventually(lambda: "ns/a" in sink.objects, clock)
+    assert sink.calls == [("replace",), ("replace", "ns/a")]
+
+
+async def test_a_resource_that_has_to_be_there_is_waited_for(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, refusal(404, "NotFound"), refusal(404, "NotFound"), page(10))
+    subject = Reflector(client, POD, sink, clock=clock)
+    background(subject.run())
+    await eventually(lambda: len(api.sent("GET", PODS)) == 1)
+    await clock.advance(0)
+    assert not subject.synced.is_set()
+    await eventually(subject.synced.is_set, clock)
