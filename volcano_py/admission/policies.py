@@ -9,7 +9,20 @@ from volcano_py.admission.violation import NOT_SET, Violation
 from volcano_py.jobs.model import JobAction, JobEvent, Policy
 
 _ACTIONS: Final = tuple(action.value for action in JobAction if action is not JobAction.SYNC)
-_EVENTS: Final = tuple(event.value for event in JobEvent)
+_EVENTS: Final = tuple(
+    event.value
+    for event in (
+        JobEvent.ANY,
+        JobEvent.POD_FAILED,
+        JobEvent.POD_EVICTED,
+        JobEvent.POD_PENDING,
+        JobEvent.UNKNOWN,
+        JobEvent.TASK_COMPLETED,
+        JobEvent.TASK_FAILED,
+        JobEvent.JOB_UPDATED,
+    )
+)
+"""Those that users may name; the others are the controller's own."""
 
 
 def breaks_of_policies(path: str, policies: Sequence[Policy]) -> Iterator[Violation]:

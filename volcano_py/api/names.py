@@ -10,6 +10,8 @@ ROOT_QUEUE: Final = "root"
 SYSTEM_NAMESPACE: Final = "volcano-system"
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
 CONFIG_KEY: Final = "volcano-scheduler.conf"
+ADMISSION: Final = "volcano-py-admission"
+"""The Service, the Secret and the webhook configurations of our own admission."""
 
 SCHEDULING_API: Final = "scheduling.volcano.sh/v1beta1"
 

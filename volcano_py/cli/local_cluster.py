@@ -7,7 +7,7 @@ import shlex
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -27,7 +27,8 @@ from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.creation import create_objects
 from volcano_py.local.errors import LocalError
-from volcano_py.local.install import SERVICE_ACCOUNT, install
+from volcano_py.local.install import SERVICE_ACCOUNT, install, install_admission
+from volcano_py.local.ports import LOOPBACK, free_port
 from volcano_py.local.scheduler import SchedulerProcess
 from volcano_py.observe.logs import LogFormat, configure_logs
 
@@ -56,6 +57,7 @@ class Plan:
     scheduler_arguments: tuple[str, ...] = ()
     goal: Goal | None = None
     work_dir: Path | None = None
+    admission: bool = False
 
 
 class LocalCluster:
@@ -80,8 +82,9 @@ class LocalCluster:
             async with self._control_plane() as plane:
                 say(self._out, "Installing CRDs, rights and the configuration …")
                 await install(plane.kubectl)
+                webhooks = await self._install_webhooks(plane) if self._plan.admission else ()
                 say(self._out, "Starting the scheduler …")
-                async with self._scheduler(plane) as scheduler:
+                async with self._scheduler(plane, webhooks) as scheduler:
                     await during(self._show(plane, scheduler), plane.watch(), scheduler.watch())
 
     @contextmanager
@@ -112,10 +115,19 @@ class LocalCluster:
                 configure_logs(log_format=LogFormat.JSON, stream=stream)
                 yield plane
 
+    @staticmethod
+    async def _install_webhooks(plane: ControlPlane) -> Sequence[str]:
+        """Let the API server ask the scheduler; returns the scheduler's flags."""
+        address = f"{LOOPBACK}:{free_port(set())}"
+        await install_admission(plane.kubectl, f"https://{address}")
+        return ("--admission", f"--admission-address={address}", f"--admission-host={LOOPBACK}")
+
     @asynccontextmanager
-    async def _scheduler(self, plane: ControlPlane) -> AsyncIterator[SchedulerProcess]:
+    async def _scheduler(self, plane: ControlPlane, webhooks: Sequence[str]) -> AsyncIterator[SchedulerProcess]:
         kubeconfig = await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
-        scheduler = SchedulerProcess("volcano-py", kubeconfig, plane.layout.logs, self._plan.scheduler_arguments)
+        scheduler = SchedulerProcess(
+            "volcano-py", kubeconfig, plane.layout.logs, (*self._plan.scheduler_arguments, *webhooks)
+        )
         try:
             await scheduler.start()
             yield scheduler

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 import structlog
 
+from volcano_py.cli.admission_flags import admission_flags, admission_options
 from volcano_py.cli.durations import DURATION
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
@@ -159,6 +160,7 @@ def _without_effect(command: F) -> F:
     help="Namespace of the Lease.",
 )
 @click.option("--leader-elect-resource-name", default="", help="Name of the Lease. [default: the scheduler name]")
+@admission_flags
 @click.option("--seed", type=int, help="Seed of the random order among equal nodes. [default: from the clock]")
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
 @click.option("-v", "--verbosity", type=int, help="klog-like verbosity; 4 and more means debug.")
@@ -202,6 +204,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         inherit_owner_annotations=flags["inherit_owner_annotations"],
         per_job_metrics=flags["per_job_metrics"],
         seed=flags["seed"],
+        admission=admission_options(flags),
         election=LeaderElectionOptions(
             enabled=flags["leader_elect"],
             namespace=flags["leader_elect_resource_namespace"],

@@ -24,6 +24,7 @@ Examples:
   volcano-py up
   volcano-py up --once
   volcano-py up --nodes 100 --filename jobs/
+  volcano-py up --admission
   volcano-py up --scheduler-conf volcano-scheduler.conf
 
 The control plane is a real one: etcd, kube-apiserver, kube-controller-manager and kubectl, and KWOK, which plays the
@@ -61,6 +62,7 @@ _CALM_SECONDS = 2.0
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="volcano-scheduler.conf; an edit of the file applies at once. [default: the ConfigMap in the cluster]",
 )
+@click.option("--admission", is_flag=True, help="With admission webhooks: mistakes in queues and jobs are refused.")
 @click.option(
     "--work-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -73,6 +75,7 @@ def up(
     no_sample: bool,
     filenames: tuple[Path, ...],
     scheduler_conf: Path | None,
+    admission: bool,
     work_dir: Path | None,
 ) -> None:
     """Try everything on a local control plane: a real API server with simulated nodes, this scheduler and a sample.
@@ -94,6 +97,7 @@ def up(
         scheduler_arguments=() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",),
         goal=goal if once else None,
         work_dir=work_dir,
+        admission=admission,
     )
     _run(plan)
 

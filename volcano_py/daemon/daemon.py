@@ -23,6 +23,7 @@ from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
+from volcano_py.daemon.admitting import make_admission
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
@@ -121,6 +122,7 @@ class Daemon:
             seed=options.seed,
             report_job_shares=options.per_job_metrics,
         )
+        self._admission = make_admission(options, client, self._metrics)
         self._make_controllers()
         self._informers = self._make_informers()
         self._gauges = Gauges(self._metrics, self._informers, self._live)
@@ -177,12 +179,15 @@ class Daemon:
         sinks: list[Sink] = [self._state]
         if self._queues is not None:
             sinks.append(self._queues)
+        if self._admission is not None:
+            sinks.append(self._admission.view)
         self._kopf = KopfApp(
             self._client,
             QueueFeed(sinks, self._bad_object),
             self._commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._bad_object,
+            webhooks=self._admission,
         )
 
     def _make_informers(self) -> Informers:
@@ -197,6 +202,8 @@ class Daemon:
             sinks.append(self._queues)
         if self._jobs is not None:
             sinks.append(self._jobs.controller)
+        if self._admission is not None:
+            sinks.append(self._admission.view)
         return Informers(
             self._client,
             FanOut(*sinks),
@@ -234,6 +241,8 @@ class Daemon:
         add = self._supervisor.add
         add("informers", self._informers.run)
         add("kopf", self._kopf.run)
+        if self._admission is not None:
+            add("admission webhooks", self._after_sync(self._admission.run))
         add("configuration file", self._configuration.follow_file)
         add("self-audit", self._audit)
         if self._elector is not None:
@@ -360,6 +369,8 @@ class Daemon:
         self._checks.add_live("cycles", self._stuck)
         self._checks.add_ready("informers", self._unsynced)
         self._checks.add_ready("configuration", self._configuration.problem)
+        if self._admission is not None:
+            self._checks.add_ready("admission", self._admission.problem)
 
     def _stuck(self) -> str | None:
         since = self._cycles.running_since

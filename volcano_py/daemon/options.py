@@ -25,6 +25,20 @@ class LeaderElectionOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionOptions:
+    """The admission webhooks. `name` is that of the Service, the Secret and the webhook configurations."""
+
+    enabled: bool = False
+    address: str = ":8443"
+    namespace: str = names.SYSTEM_NAMESPACE
+    name: str = names.ADMISSION
+    hosts: tuple[str, ...] = ()
+    manage_certificates: bool = True
+    certificate_directory: Path | None = None
+    max_queue_depth: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonOptions:
     """See `volcano-py run --help`; defaults are Volcano's where it has the flag."""
 
@@ -52,6 +66,7 @@ class DaemonOptions:
     drain_timeout: float = 20.0
     seed: int | None = None
     election: LeaderElectionOptions = LeaderElectionOptions()
+    admission: AdmissionOptions = AdmissionOptions()
 
     @property
     def component(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from volcano_py.api.names import ADMISSION
 from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.shipped import shipped
 
@@ -26,6 +27,19 @@ async def install(kubectl: Kubectl) -> None:
     documents: list[dict[str, Any]] = [document for document in yaml.safe_load_all(rendered) if document]
     await apply_crds(kubectl, [document for document in documents if is_crd(document)])
     await apply(kubectl, [each for each in documents if not is_crd(each) and each["kind"] != "Deployment"])
+
+
+async def install_admission(kubectl: Kubectl, url: str) -> None:
+    """Install the webhook configurations, and what the daemon needs to keep their certificates.
+
+    `url` is where the daemon answers, such as `https://127.0.0.1:8443`: here the API server reaches no Service.
+    """
+    rendered = await kubectl("kustomize", str(shipped("manifests") / "overlays" / "admission"))
+    documents = [document for document in yaml.safe_load_all(rendered) if document]
+    for document in documents:
+        for webhook in document.get("webhooks") or ():
+            webhook["clientConfig"] = {"url": url + webhook["clientConfig"]["service"]["path"]}
+    await apply(kubectl, [each for each in documents if each["metadata"]["name"] == ADMISSION])
 
 
 def is_crd(document: dict[str, Any]) -> bool:

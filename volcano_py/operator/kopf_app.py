@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import kopf
 import msgspec
@@ -40,8 +40,20 @@ class KopfEndedError(RuntimeError):
     """kopf ended although nobody had asked it to."""
 
 
+class Webhooks(Protocol):
+    """Admission webhooks: kopf evaluates reviews, the server that receives them is not kopf's."""
+
+    server: kopf.WebhookServerProtocol
+    """To be given to kopf."""
+    outdated: asyncio.Event
+    """Set when kopf is to be started again, because it does not know a kind that a review is about."""
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Add the handlers."""
+
+
 class KopfApp:
-    """Runs kopf, feeds `feed` with queues and `commands` (None: switched off) with Commands.
+    """Runs kopf, feeds `feed` with queues and `commands` (None: switched off) with Commands; serves `webhooks`.
 
     `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts.
     """
@@ -54,9 +66,10 @@ class KopfApp:
         *,
         own_signals: Callable[[], None],
         bad_object: BadObjectHandler,
+        webhooks: Webhooks | None = None,
         list_every: float = LIST_EVERY,
     ) -> None:
-        self._client, self._feed, self._commands = client, feed, commands
+        self._client, self._feed, self._commands, self._webhooks = client, feed, commands, webhooks
         self._own_signals, self._bad_object = own_signals, bad_object
         self._list_every = list_every
         self._login = KopfLogin(client.credentials)
@@ -82,19 +95,21 @@ class KopfApp:
         stop, ready = asyncio.Event(), asyncio.Event()
         guest = asyncio.create_task(self._run_kopf(serves_commands, stop, ready), name="kopf")
         lister = asyncio.create_task(self._keep_listing(serves_commands, ready), name="queue list")
+        outdated = asyncio.create_task(self._outdated(ready), name="webhooks outdated")
         try:
-            await asyncio.wait((guest, lister), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((guest, lister, outdated), return_when=asyncio.FIRST_COMPLETED)
             if guest.done():
                 cause = None if guest.cancelled() else guest.exception()
                 raise KopfEndedError(f"kopf ended by itself: {cause}") from cause
-            return await lister
+            return await lister if lister.done() else await outdated
         finally:
             self.watching = False
             lister.cancel()
+            outdated.cancel()
             stop.set()
             await asyncio.wait((guest,), timeout=_STOP_WITHIN)
             guest.cancel()
-            await asyncio.gather(guest, lister, return_exceptions=True)
+            await asyncio.gather(guest, lister, outdated, return_exceptions=True)
             await self._login.aclose()
 
     async def _run_kopf(self, serves_commands: bool, stop: asyncio.Event, ready: asyncio.Event) -> None:
@@ -104,7 +119,7 @@ class KopfApp:
         tasks = await kopf.spawn_tasks(
             # Its own, empty registry: the default one is shared by the process, and finds login handlers by itself.
             registry=self._registry(serves_commands),
-            settings=_settings(),
+            settings=_settings(self._webhooks),
             clusterwide=True,
             # Without an identity kopf makes one out of the user's name, which a container's user does not have, and of
             # a DNS query that blocks the loop. It is used for peering only, and there is none.
@@ -130,6 +145,8 @@ class KopfApp:
         if serves_commands:
             group, version = BUS_API.split("/")
             kopf.on.event(group, version, "commands", registry=registry, id="command")(cast(Any, self._command_event))
+        if self._webhooks is not None:
+            self._webhooks.register(registry)
         return registry
 
     async def _queue_event(self, event: kopf.RawEvent, **_: object) -> None:
@@ -176,6 +193,16 @@ class KopfApp:
                 log.warning("queues cannot be listed", error=str(error))
             await asyncio.sleep(self._list_every)
 
+    async def _outdated(self, ready: asyncio.Event) -> str:
+        """Ends with the reason when a webhook needs kopf to look anew what kinds there are."""
+        await ready.wait()
+        if self._webhooks is None:
+            await asyncio.Event().wait()
+        else:
+            self._webhooks.outdated.clear()
+            await self._webhooks.outdated.wait()
+        return "a webhook is asked about a kind that has come"
+
     async def _list_queues(self) -> bool:
         """Compare all queues with what is known. Whether kopf's events keep up."""
         return self._feed.listed(*await self._list(queue_path()))
@@ -218,8 +245,11 @@ class KopfApp:
             return None
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(webhooks: Webhooks | None = None) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
+    if webhooks is not None:
+        # Without `admission.managed` kopf leaves the webhook configurations alone: they are manifests.
+        settings.admission.server = webhooks.server
     # Ours says in an event what happened to a queue; kopf's would be its log lines.
     settings.posting.enabled = False
     # kopf would kill the process with SIGKILL ten minutes after it was cancelled without its stop flag.
@@ -273,3 +303,9 @@ def _quieten_kopf() -> None:
     """
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)
+    # A refusal of a webhook is a handler's error to kopf, and news to nobody but whoever is refused.
+    logging.getLogger("kopf.objects").addFilter(_is_no_refusal)
+
+
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Webhook ")

@@ -153,12 +153,14 @@ ONE = queue("one", "dept", deserved={"cpu": 6}, guarantee={"cpu": 1})
         pytest.param(queue("q", "going"), "spec.parent: going is being deleted; name another queue", id="parent goes"),
         pytest.param(
             queue("q", "dept", capability={"cpu": 9}),
-            "spec.capability[cpu]: 9 is more than that of queue dept above it, 8; lower it, or raise that of queue dept",
+            "spec.capability[cpu]: 9 is more than that of queue dept above it, 8; "
+            "lower it, or raise that of queue dept",
             id="capability above the parent's",
         ),
         pytest.param(
             queue("q", "one", capability={"cpu": 9}),
-            "spec.capability[cpu]: 9 is more than that of queue dept above it, 8; lower it, or raise that of queue dept",
+            "spec.capability[cpu]: 9 is more than that of queue dept above it, 8; "
+            "lower it, or raise that of queue dept",
             id="capability above the grandparent's, whom the parent inherits from",
         ),
         pytest.param(
@@ -228,12 +230,16 @@ def test_a_chain_of_thousands_is_judged_and_refused() -> None:
 def test_a_path_that_leads_through_another_queue_is_refused_in_both_directions() -> None:
     beside = world(queue("sci", path="root/sci", weights="1/1"), queue("prod", path="root/eng/prod", weights="1/1/1"))
     assert created(queue("q", path="root/sci/dev", weights="1/1/1"), beside) == [
-        "metadata.annotations.volcano.sh/hierarchy: root/sci/dev leads through root/sci, which is the path of queue "
-        "sci; only queues at the ends of paths can have jobs: give one of them another path"
+        (
+            "metadata.annotations.volcano.sh/hierarchy: root/sci/dev leads through root/sci, which is the path of "
+            "queue sci; only queues at the ends of paths can have jobs: give one of them another path"
+        )
     ]
     assert created(queue("q", path="eng", weights="1"), beside) == [
-        "metadata.annotations.volcano.sh/hierarchy: root/eng is on the way of queue prod, whose path leads through it; "
-        "only queues at the ends of paths can have jobs: give one of them another path"
+        (
+            "metadata.annotations.volcano.sh/hierarchy: root/eng is on the way of queue prod, whose path leads through "
+            "it; only queues at the ends of paths can have jobs: give one of them another path"
+        )
     ]
     assert created(queue("q", path="root/sci", weights="1/5"), beside) == [], "queues may share a node"
 
@@ -254,8 +260,10 @@ def test_a_move_takes_the_queues_below_along() -> None:
         "spec.parent: t3 puts queue c below it on level 6, and there are 5 at most; choose a queue further up"
     ]
     assert updated(queue("a"), queue("a", "dept"), *below, DEPT) == [
-        "spec.parent: dept has no room for queue c below: its capability[cpu], 20, is more than that of queue dept "
-        "above it, 8; lower it, or raise that of queue dept"
+        (
+            "spec.parent: dept has no room for queue c below: its capability[cpu], 20, is more than that of queue dept "
+            "above it, 8; lower it, or raise that of queue dept"
+        )
     ]
 
 
@@ -263,11 +271,15 @@ def test_a_queue_keeps_what_the_queues_below_it_have() -> None:
     less = queue("dept", capability={"cpu": 3}, deserved={"cpu": 3, "memory": "4Gi"}, guarantee={})
     small = queue("small", "dept", capability={"cpu": 4})
     assert updated(DEPT, less, ONE, small) == [
-        "spec.capability[cpu]: 3 is less than that of queue small below it, 4; "
-        "raise it, or lower that of queue small first",
+        (
+            "spec.capability[cpu]: 3 is less than that of queue small below it, 4; "
+            "raise it, or lower that of queue small first"
+        ),
         "spec.deserved[cpu]: 3 is less than the queues below it have together, 6; raise it, or lower theirs first",
-        "spec.guarantee.resource[cpu]: 0 is less than the queues below it have together, 1; "
-        "raise it, or lower theirs first",
+        (
+            "spec.guarantee.resource[cpu]: 0 is less than the queues below it have together, 1; "
+            "raise it, or lower theirs first"
+        ),
     ]
 
 
@@ -304,8 +316,10 @@ def test_moving_from_one_busy_queue_to_another_is_no_excuse() -> None:
     stray = queue("stray", "dept")
     found = updated(stray, queue("stray", "other"), DEPT, queue("other"), dept=1, other=1)
     assert found == [
-        "spec.parent: other has a PodGroup that is not finished, and only queues without queues below them run work; "
-        "wait until it is done, or name another queue"
+        (
+            "spec.parent: other has a PodGroup that is not finished, and only queues without queues below them run "
+            "work; wait until it is done, or name another queue"
+        )
     ]
 
 
@@ -328,23 +342,29 @@ def test_the_amounts_of_root_cannot_change() -> None:
         (
             "default",
             [
-                "metadata.name: default is where work goes that names no queue; "
-                "leave it; close it if it is to take no more work"
+                (
+                    "metadata.name: default is where work goes that names no queue; "
+                    "leave it; close it if it is to take no more work"
+                )
             ],
         ),
         (
             "dept",
             [
                 "metadata.name: dept has queues below it (one); delete or move those first",
-                "metadata.name: dept has a PodGroup that is not finished; "
-                "close the queue, and delete it when that is gone",
+                (
+                    "metadata.name: dept has a PodGroup that is not finished; "
+                    "close the queue, and delete it when that is gone"
+                ),
             ],
         ),
         (
             "busy",
             [
-                "metadata.name: busy has 2 PodGroups that are not finished; "
-                "close the queue, and delete it when they are gone"
+                (
+                    "metadata.name: busy has 2 PodGroups that are not finished; "
+                    "close the queue, and delete it when they are gone"
+                )
             ],
         ),
         ("one", []),

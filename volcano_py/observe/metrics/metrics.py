@@ -14,7 +14,7 @@ from prometheus_client.gc_collector import GCCollector
 
 from volcano_py.api.report import CycleReport
 from volcano_py.observe.build import build_info
-from volcano_py.observe.metrics import daemon, effects, intake, jobs, latency, queues
+from volcano_py.observe.metrics import admission, daemon, effects, intake, jobs, latency, queues
 from volcano_py.observe.metrics.definition import Definition
 
 
@@ -33,6 +33,7 @@ CATALOGUE: Final = (
     Section("Namespaces and jobs", jobs.DEFINITIONS),
     Section("Decisions and what became of them", effects.DEFINITIONS),
     Section("Informers", intake.DEFINITIONS),
+    Section("Admission webhooks", admission.DEFINITIONS),
     Section("The process", daemon.DEFINITIONS),
 )
 
@@ -44,7 +45,7 @@ class Metrics:
     thread of its own (`HealthServer` does so).
 
     Attributes:
-        latencies, effects, intake, daemon: what the rest of the daemon reports to, by concern.
+        latencies, effects, intake, admission, daemon: what the rest of the daemon reports to, by concern.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Metrics:
         self.latencies = latency.Latencies(self.registry)
         self.effects = effects.EffectMetrics(self.registry)
         self.intake = intake.IntakeMetrics(self.registry)
+        self.admission = admission.AdmissionMetrics(self.registry)
         self.daemon = daemon.DaemonMetrics(self.registry, build_info(), clock)
         self._last_report = queues.LastReport(per_job=per_job)
         self._shares = jobs.Shares(per_job=per_job)

@@ -1,0 +1,431 @@
+"""Volcano Jobs: what is refused, in which words; what is filled in; what can change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.queue_worlds import queue, world
+from volcano_py.admission.jobs import JobCustoms, defaults, judge_create, judge_update
+from volcano_py.admission.templates import judge_cron_job, judge_job_flow
+from volcano_py.jobs.defaults import JobRules
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plugins import JobPlugin, JobPlugins
+from volcano_py.jobs.plugins.mpi import MpiPlugin
+
+WORLD = world(queue("dept"), queue("team", "dept"), queue("shut", state="Closed"))
+
+
+class _Svc(JobPlugin):
+    name = "svc"
+
+
+class _Ssh(JobPlugin):
+    name = "ssh"
+
+
+CUSTOMS = JobCustoms(JobRules(), JobPlugins.of((_Svc, _Ssh, MpiPlugin)))
+
+
+def task(name: str = "worker", replicas: int = 2, **fields: Any) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+    return {"name": name, "replicas": replicas, "template": template, **fields}
+
+
+def spec(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"queue": "team", "tasks": list(tasks or (task(),)), **fields}
+
+
+def job(content: dict[str, Any], name: str = "train") -> Job:
+    return msgspec.convert({"metadata": {"name": name}, "spec": content}, Job)
+
+
+def created(content: dict[str, Any], name: str = "train") -> list[str]:
+    return [str(each) for each in judge_create(job(content, name), WORLD, CUSTOMS)]
+
+
+def numa(cpu: str | None) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "main"} | ({"resources": {"limits": {"cpu": cpu}}} if cpu else {})
+    return task(topologyPolicy="restricted", template={"spec": {"containers": [container]}})
+
+
+EVENTS = "*, PodFailed, PodEvicted, PodPending, Unknown, TaskCompleted, TaskFailed, JobUpdated"
+ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, TerminateJob, CompleteJob, ResumeJob"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            {"queue": "team", "tasks": []},
+            "spec.tasks: nothing is there to run; add a task with a pod template",
+            id="no tasks",
+        ),
+        pytest.param(
+            spec(task("a"), task("a")),
+            "spec.tasks[1].name: a is the name of spec.tasks[0] too; give each task a name of its own",
+            id="a name twice",
+        ),
+        pytest.param(
+            spec(task(minAvailable=3), minAvailable=1),
+            "spec.tasks[0].minAvailable: 3 is more than its replicas, 2; lower it, or raise replicas",
+            id="minimum of a task",
+        ),
+        pytest.param(
+            spec(minAvailable=3),
+            "spec.minAvailable: 3 is more than the replicas of all tasks together, 2; lower it, or raise replicas",
+            id="minimum of the job",
+        ),
+        pytest.param(
+            spec(task(template={})),
+            "spec.tasks[0].template.spec.containers: nothing is there to run; add a container",
+            id="no containers",
+        ),
+        pytest.param(
+            spec(task("w" * 55, 101)),
+            f"spec.tasks[0].name: {'w' * 55} makes pods with names of 65 characters (train-{'w' * 55}-100); there may "
+            "be 63; shorten it, or the job's name",
+            id="name of pods too long",
+        ),
+        pytest.param(
+            spec(task(partitionPolicy={"totalPartitions": 2, "partitionSize": 2})),
+            "spec.tasks[0].partitionPolicy: 2 partitions of 2 are not the task's 2 replicas; "
+            "choose totalPartitions and partitionSize above 0 whose product is replicas",
+            id="partitions",
+        ),
+        pytest.param(
+            spec(
+                task(
+                    replicas=4,
+                    minAvailable=3,
+                    partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1},
+                )
+            ),
+            "spec.tasks[0].minAvailable: 3 is not 1 partitions of 2; write 2, or leave it out",
+            id="minimum of partitions",
+        ),
+        pytest.param(
+            spec(numa("1500m")),
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: 1500m is no whole number of CPUs, "
+            "which topologyPolicy restricted takes; ask for whole CPUs, or leave topologyPolicy out",
+            id="fraction of a cpu",
+        ),
+        pytest.param(
+            spec(numa(None)),
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: nothing is no whole number of CPUs, "
+            "which topologyPolicy restricted takes; ask for whole CPUs, or leave topologyPolicy out",
+            id="no cpu",
+        ),
+        pytest.param(
+            spec(task("a", dependsOn={"name": ["b"]})),
+            "spec.tasks[0].dependsOn.name: b is no task of this object; name one of the tasks (no other)",
+            id="depends on nobody",
+        ),
+        pytest.param(
+            spec(task("a", dependsOn={"name": ["b"]}), task("b", dependsOn={"name": ["c", "a"]}), task("c")),
+            "spec.tasks[0].dependsOn.name: b leads back to the task itself (a → b → a); "
+            "take one of these dependencies away",
+            id="circle",
+        ),
+        pytest.param(
+            spec(task("a", dependsOn={"name": ["a"]})),
+            "spec.tasks[0].dependsOn.name: a leads back to the task itself (a → a); "
+            "take one of these dependencies away",
+            id="itself",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}]),
+            "spec.policies[0].event: PodFailed is given together with exitCode 3; make two policies of it",
+            id="event and exit code",
+        ),
+        pytest.param(
+            spec(policies=[{"action": "AbortJob"}]),
+            f"spec.policies[0].event: nothing is given as event or exitCode; name one ({EVENTS}), or an exitCode",
+            id="neither",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "OutOfSync", "action": "AbortJob"}]),
+            f"spec.policies[0].event: OutOfSync is no event of policies; choose one of {EVENTS}",
+            id="internal event",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "PodFailed", "action": "SyncJob"}]),
+            f"spec.policies[0].action: SyncJob is no action of policies; choose one of {ACTIONS}",
+            id="internal action",
+        ),
+        pytest.param(
+            spec(policies=[{"exitCode": 0, "action": "AbortJob"}]),
+            "spec.policies[0].exitCode: 0 means success, which is no failure to act on; use the event TaskCompleted",
+            id="success",
+        ),
+        pytest.param(
+            spec(
+                policies=[
+                    {"event": "PodFailed", "action": "AbortJob"},
+                    {"events": ["PodEvicted", "PodFailed"], "action": "RestartJob"},
+                ]
+            ),
+            "spec.policies[1].event: PodFailed has a policy already, spec.policies[0]; keep one of them",
+            id="an event twice",
+        ),
+        pytest.param(
+            spec(task(policies=[{"exitCode": 3, "action": "AbortJob"}, {"exitCode": 3, "action": "RestartJob"}])),
+            "spec.tasks[0].policies[1].exitCode: 3 has a policy already, spec.tasks[0].policies[0]; keep one of them",
+            id="an exit code twice",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "*", "action": "AbortJob"}, {"event": "PodFailed", "action": "AbortJob"}]),
+            "spec.policies[0].event: * stands for every event, and there are policies for PodFailed as well; "
+            "keep either * or those",
+            id="any and one",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "PodPending", "action": "AbortJob"}]),
+            "spec.policies[0].event: PodPending is given without a timeout, and every pod is pending at first; "
+            "add a timeout such as 10m",
+            id="pending at once",
+        ),
+        pytest.param(
+            spec(plugins={"gpu": ["--fast"]}),
+            "spec.plugins[gpu]: --fast belong to no job plugin that is installed (there are: mpi, ssh, svc); "
+            "name one of these, or take it out",
+            id="unknown plugin",
+        ),
+        pytest.param(
+            spec(plugins={"mpi": ["--port=x"]}, tasks=[task("master")]),
+            "spec.plugins[mpi]: --port=x cannot be used: spec.plugins.mpi: --port is 'x'; give a whole number from 1 "
+            "to 65535; correct the arguments",
+            id="bad argument",
+        ),
+        pytest.param(
+            spec(plugins={"mpi": []}),
+            "spec.plugins[mpi]: no arguments need a task 'master', and there is none; "
+            "add it, or name another one with --master",
+            id="no master",
+        ),
+        pytest.param(
+            spec(volumes=[{"volumeClaimName": "data"}]),
+            "spec.volumes[0].mountPath: nothing is where it would be mounted; set mountPath",
+            id="no path",
+        ),
+        pytest.param(
+            spec(volumes=[{"mountPath": "/d", "volumeClaimName": "a"}, {"mountPath": "/d", "volumeClaimName": "b"}]),
+            "spec.volumes[1].mountPath: /d is where spec.volumes[0] is mounted; choose another path",
+            id="a path twice",
+        ),
+        pytest.param(
+            spec(volumes=[{"mountPath": "/d", "volumeClaimName": "a", "volumeClaim": {}}]),
+            "spec.volumes[0].volumeClaimName: a is given together with volumeClaim, a claim to be made; "
+            "keep one of them",
+            id="two claims",
+        ),
+        pytest.param(
+            spec(volumes=[{"mountPath": "/d"}]),
+            "spec.volumes[0].volumeClaimName: nothing is there to be mounted; set volumeClaimName or volumeClaim",
+            id="no claim",
+        ),
+        pytest.param(
+            {**spec(), "queue": "shut"},
+            "spec.queue: shut is Closed and takes no new work; open it, or name another queue",
+            id="closed queue",
+        ),
+        pytest.param(
+            {**spec(), "queue": "dept"},
+            "spec.queue: dept has queues below it (team), and only queues without run work; name one of those",
+            id="inner queue",
+        ),
+        pytest.param(
+            spec(networkTopology={"highestTierAllowed": 1, "highestTierName": "rack"}),
+            "spec.networkTopology.highestTierName: rack is given together with highestTierAllowed, 1; keep one of them",
+            id="topology",
+        ),
+    ],
+)
+def test_a_job_that_cannot_work_is_refused(content: dict[str, Any], expected: str) -> None:
+    assert created(content) == [expected]
+
+
+def test_a_name_that_is_no_label_is_refused() -> None:
+    name = "j" * 64
+    assert created(spec(), name) == [
+        f"metadata.name: {name} has 64 characters; there may be 63; shorten it",
+        (
+            f"spec.tasks[0].name: worker makes pods with names of 73 characters ({name}-worker-1); there may be 63; "
+            "shorten it, or the job's name"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param({"tasks": [task("")]}, id="nothing named"),
+        pytest.param(spec(task("a", 0), minAvailable=0), id="no replicas yet"),
+        pytest.param(
+            spec(task("a", dependsOn={"name": ["b", "c"]}), task("b", dependsOn={"name": ["c"]}), task("c")), id="dag"
+        ),
+        pytest.param(spec(numa("2")), id="whole cpus"),
+        pytest.param(
+            spec(
+                policies=[
+                    {"event": "PodPending", "action": "AbortJob", "timeout": "1m"},
+                    {"exitCode": 3, "action": "RestartJob"},
+                ]
+            ),
+            id="policies",
+        ),
+        pytest.param(spec(task("m"), plugins={"mpi": ["--master=m"], "svc": None}), id="plugins"),
+    ],
+)
+def test_a_job_that_can_work_is_let_in(content: dict[str, Any]) -> None:
+    assert created(content) == []
+
+
+def test_a_chain_of_a_thousand_dependencies_is_followed() -> None:
+    chain = [task(f"t{n}", 1, dependsOn={"name": [f"t{n + 1}"]}) for n in range(2000)]
+    assert created(spec(*chain, task("t2000"))) == []
+    (only,) = created(spec(*chain, task("t2000", dependsOn={"name": ["t0"]})))
+    assert "leads back to the task itself (t0 → t1 → t2 → … → t0)" in only
+
+
+# What is filled in.
+
+
+def test_what_is_left_out_is_filled_in() -> None:
+    content = {
+        "tasks": [
+            {"replicas": 2, "template": {"spec": {"hostNetwork": True, "containers": []}}},
+            {
+                "name": "ps",
+                "replicas": 6,
+                "maxRetry": -1,
+                "partitionPolicy": {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2},
+            },
+        ],
+        "plugins": {"mpi": [], "ssh": ["--x"]},
+    }
+    before = copy.deepcopy(content)
+    patch = defaults(job(content), content, CUSTOMS)["spec"]
+    assert content == before
+    first, second = patch.pop("tasks")
+    assert patch == {
+        "queue": "default", "schedulerName": "volcano", "maxRetry": 3, "minAvailable": 6, "plugins": {"svc": []},
+    }  # fmt: skip
+    assert (first["name"], first["minAvailable"], first["maxRetry"]) == ("default0", 2, 3)
+    assert first["template"]["spec"] == {
+        "hostNetwork": True, "containers": [], "dnsPolicy": "ClusterFirstWithHostNet",
+    }  # fmt: skip
+    assert (second["name"], second["minAvailable"], second["maxRetry"]) == ("ps", 4, -1)
+
+
+def test_what_is_complete_is_left_alone() -> None:
+    full = task(minAvailable=2, maxRetry=3)
+    content = spec(full, schedulerName="volcano", maxRetry=3, minAvailable=2)
+    assert defaults(job(content), content, CUSTOMS) == {}
+
+
+# Updates.
+
+
+def updated(before: dict[str, Any], after: dict[str, Any]) -> Sequence[str]:
+    return [str(each) for each in judge_update(job(before), job(after), before, after)]
+
+
+ONLY = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
+
+
+def test_a_job_can_grow_and_shrink() -> None:
+    after = spec(task(replicas=5, minAvailable=3), minAvailable=4, priorityClassName="high")
+    assert updated(spec(minAvailable=2), after) == []
+    assert updated(after, spec(task(replicas=3, minAvailable=3), minAvailable=4)) == [
+        ("spec.minAvailable: 4 is more than the replicas of all tasks together, 3; lower it, or raise replicas")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (
+            {**spec(), "queue": "other"},
+            f"spec.queue: other differs from team, and cannot change; delete the job and create it anew; {ONLY}",
+        ),
+        (
+            spec(task(), task("more")),
+            f"spec.tasks: 2 tasks differs from 1 tasks, and cannot change; delete the job and create it anew; {ONLY}",
+        ),
+        (
+            spec(task("other")),
+            (
+                "spec.tasks[0].name: other differs from worker, and cannot change; "
+                f"delete the job and create it anew; {ONLY}"
+            ),
+        ),
+        (
+            spec(maxRetry=7),
+            f"spec.maxRetry: 7 differs from nothing, and cannot change; delete the job and create it anew; {ONLY}",
+        ),
+    ],
+)
+def test_nothing_else_of_a_job_can_change(after: dict[str, Any], expected: str) -> None:
+    assert updated(spec(), after) == [expected]
+
+
+def test_a_long_value_is_cut_in_the_answer() -> None:
+    (only,) = updated(spec(), spec(task(template={"spec": {"containers": [{"image": "x" * 1000}]}})))
+    assert only.startswith("spec.tasks[0].template: ")
+    assert len(only) < 400
+
+
+def test_what_was_wrong_with_a_job_before_does_not_lock_it() -> None:
+    assert updated(spec(minAvailable=9), spec(minAvailable=9, priorityClassName="high")) == []
+    assert updated(spec(minAvailable=9), spec(minAvailable=8)) == []
+    assert len(updated(spec(minAvailable=9), spec(minAvailable=10))) == 1
+
+
+def test_left_out_and_empty_are_the_same() -> None:
+    assert updated(spec(), spec(policies=[], schedulerName="")) == []
+
+
+# What makes jobs.
+
+
+def cron(schedule: str = "*/5 * * * *", **fields: Any) -> dict[str, Any]:
+    return {"schedule": schedule, "jobTemplate": {"spec": spec()}, **fields}
+
+
+def test_the_job_in_a_cron_job_is_judged_as_any_job() -> None:
+    assert judge_cron_job(cron(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge_cron_job(cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
+    assert only.field == "spec.jobTemplate.spec.minAvailable"
+
+
+def test_a_schedule_must_be_understood() -> None:
+    (only,) = judge_cron_job(cron("now and then"), None, WORLD, CUSTOMS)
+    assert str(only).startswith("spec.schedule: now and then cannot be used: ")
+    (only,) = judge_cron_job(cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    assert "Moon/Base" in only.rule
+
+
+def test_a_cron_job_that_was_wrong_before_can_be_suspended() -> None:
+    broken = cron("now and then")
+    assert judge_cron_job({**broken, "suspend": True}, broken, WORLD, CUSTOMS) == ()
+
+
+def test_a_flow_waits_for_jobs_that_it_has_and_never_for_itself() -> None:
+    def flow(**needs: list[str]) -> dict[str, Any]:
+        return {"flows": [{"name": name, "dependsOn": {"targets": targets}} for name, targets in needs.items()]}
+
+    assert judge_job_flow(flow(a=[], b=["a"], c=["a", "b"]), None) == ()
+    assert [str(each) for each in judge_job_flow(flow(a=["b"], b=["a", "x"]), None)] == [
+        "spec.flows[1].dependsOn.targets: x is no job of this object; name one of the jobs (a)",
+        (
+            "spec.flows[0].dependsOn.targets: b leads back to the job itself (a → b → a); "
+            "take one of these dependencies away"
+        ),
+    ]
+    (twice,) = judge_job_flow({"flows": [{"name": "a"}, {"name": "a"}]}, None)
+    assert str(twice) == "spec.flows[1].name: a is the name of spec.flows[0] too; name each job template once"

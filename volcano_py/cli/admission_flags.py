@@ -1,0 +1,108 @@
+"""The flags of `volcano-py run` about admission webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from volcano_py.admission.queues import MAX_DEPTH
+from volcano_py.api.names import ADMISSION, SYSTEM_NAMESPACE
+from volcano_py.daemon.options import AdmissionOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FLAGS = (
+    click.option(
+        "--admission",
+        type=bool,
+        is_flag=False,
+        flag_value=True,
+        default=False,
+        show_default=True,
+        help="Answer admission webhooks for queues, PodGroups and jobs.",
+    ),
+    click.option(
+        "--admission-address",
+        default=":8443",
+        show_default=True,
+        help="Where webhooks are answered (HTTPS).",
+    ),
+    click.option(
+        "--admission-service",
+        default=f"{SYSTEM_NAMESPACE}/{ADMISSION}",
+        show_default=True,
+        metavar="NAMESPACE/NAME",
+        help="The Service in front; the Secret and the webhook configurations have its name, too.",
+    ),
+    click.option(
+        "--admission-host",
+        "admission_hosts",
+        multiple=True,
+        help="A further name or IP address that the API server uses (repeatable).",
+    ),
+    click.option(
+        "--admission-manage-certificates",
+        type=bool,
+        is_flag=False,
+        flag_value=True,
+        default=True,
+        show_default=True,
+        help="Make certificates, renew them, and tell the API server; else they come from --admission-cert-dir.",
+    ),
+    click.option(
+        "--admission-cert-dir",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="Directory with tls.crt and tls.key, read again when they change; of managed ones, for temporary files.",
+    ),
+    click.option(
+        "--admission-max-queue-depth",
+        "--max-queue-depth",
+        type=click.IntRange(1, 1000),
+        default=MAX_DEPTH,
+        show_default=True,
+        help="Levels of queues below root that are let in.",
+    ),
+)
+
+
+def admission_flags(command: F) -> F:
+    """Adds them, in this order."""
+    for flag in reversed(_FLAGS):
+        command = flag(command)
+    return command
+
+
+def admission_options(flags: dict[str, Any]) -> AdmissionOptions:
+    """What they say.
+
+    Raises:
+        click.BadParameter: an address or a name cannot be understood, or a directory is missing.
+    """
+    from volcano_py.observe.listen import ListenAddress
+
+    namespace, slash, name = flags["admission_service"].partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise click.BadParameter(
+            f"{flags['admission_service']!r} is not NAMESPACE/NAME", param_hint="--admission-service"
+        )
+    try:
+        ListenAddress.parse(flags["admission_address"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--admission-address") from error
+    if not flags["admission_manage_certificates"] and flags["admission_cert_dir"] is None:
+        raise click.BadParameter(
+            "name the directory of the certificates, since none are made here", param_hint="--admission-cert-dir"
+        )
+    return AdmissionOptions(
+        enabled=flags["admission"],
+        address=flags["admission_address"],
+        namespace=namespace,
+        name=name,
+        hosts=flags["admission_hosts"],
+        manage_certificates=flags["admission_manage_certificates"],
+        certificate_directory=flags["admission_cert_dir"],
+        max_queue_depth=flags["admission_max_queue_depth"],
+    )

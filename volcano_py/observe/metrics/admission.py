@@ -1,0 +1,46 @@
+"""Admission webhooks: what was asked, what became of it, how long it took."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind, exponential
+
+_REVIEWS: Final = Definition(
+    name=PREFIX + "admission_reviews_total",
+    kind=Kind.COUNTER,
+    text="Reviews by outcome: allowed, refused, failed (they could not be judged).",
+    labels=("webhook", "operation", "outcome"),
+)
+_SECONDS: Final = Definition(
+    name=PREFIX + "admission_review_seconds",
+    kind=Kind.HISTOGRAM,
+    text="How long a review took; the API server waits ten seconds.",
+    labels=("webhook",),
+    buckets=exponential(0.001, 4, 7),
+)
+_EXPIRY: Final = Definition(
+    name=PREFIX + "admission_certificate_expiry_timestamp_seconds",
+    kind=Kind.GAUGE,
+    text="When the certificate served to the API server expires, in seconds since 1970; 0 without webhooks.",
+)
+
+DEFINITIONS: Final = (_REVIEWS, _SECONDS, _EXPIRY)
+
+
+class AdmissionMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._reviews = _REVIEWS.counter(registry)
+        self._seconds = _SECONDS.histogram(registry)
+        self._expiry = _EXPIRY.gauge(registry)
+
+    def reviewed(self, webhook: str, operation: str, outcome: str, seconds: float) -> None:
+        """A review was answered."""
+        self._reviews.labels(webhook, operation, outcome).inc()
+        self._seconds.labels(webhook).observe(seconds)
+
+    def certificate_expires(self, when: float) -> None:
+        """`when` in seconds since 1970."""
+        self._expiry.set(when)

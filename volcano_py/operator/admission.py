@@ -1,0 +1,254 @@
+"""The handlers of the admission webhooks: what comes is decoded, judged by the rules, and answered in one message.
+
+Each handler is one webhook; its id is the last part of the webhook's URL. All replicas answer, leader or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, Literal, TypeVar, cast
+
+import kopf
+import msgspec
+import structlog
+
+from volcano_py.admission import jobs, pod_groups, queues, templates
+from volcano_py.admission.jobs import JobCustoms
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.queues import QueueRules
+from volcano_py.admission.violation import Violations, told
+from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
+from volcano_py.api.objects import ApiObject, PodGroup, Queue
+from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.jobs.defaults import JobRules
+from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.admission_view import AdmissionView
+
+log = structlog.get_logger(__name__)
+
+FLOW_API: Final = "flow.volcano.sh/v1alpha1"
+
+_REFUSED: Final = 422  # as the API server's own validation answers
+_TRY_AGAIN: Final = 503
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+_ApiObject = TypeVar("_ApiObject", bound=ApiObject)
+Raw = Mapping[str, Any]
+
+
+class Outcome(StrEnum):
+    """What became of a review."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    FAILED = "failed"
+    """It could not be judged: the API server did not answer, or an error of ours."""
+
+
+Reviewed = Callable[[str, str, Outcome, float], None]
+"""Called with the webhook's id, the operation, the outcome, and how long it took in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRules:
+    """What this installation has decided."""
+
+    queues: QueueRules = field(default_factory=QueueRules)
+    jobs: JobCustoms = field(default_factory=lambda: JobCustoms(JobRules(), JobPlugins.of(BUILTIN)))
+    default_queue: str = DEFAULT_QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One request: the objects as they came; `old` is None on CREATE, `new` on DELETE."""
+
+    operation: str
+    name: str
+    namespace: str
+    new: Raw | None
+    old: Raw | None
+
+    @property
+    def is_farewell(self) -> bool:
+        """An object that is being deleted is only taken apart any more, and that must never be stopped."""
+        metadata = (self.new or {}).get("metadata") or {}
+        return self.operation == "UPDATE" and bool(metadata.get("deletionTimestamp"))
+
+
+class AdmissionHandlers:
+    """All webhooks; `register` puts them into kopf's registry."""
+
+    def __init__(self, view: AdmissionView, rules: AdmissionRules, reviewed: Reviewed) -> None:
+        self._view, self._rules, self._reviewed = view, rules, reviewed
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Every verb that can do harm; the webhook configurations narrow them down further."""
+        self._add(registry, "validate", SCHEDULING_API, "queues", self._queue, ("CREATE", "UPDATE", "DELETE"))
+        self._add(registry, "validate", SCHEDULING_API, "podgroups", self._pod_group)
+        self._add(registry, "validate", BATCH_API, "jobs", self._job)
+        self._add(registry, "validate", BATCH_API, "cronjobs", self._cron_job)
+        self._add(registry, "validate", FLOW_API, "jobflows", self._job_flow)
+        self._add(registry, "mutate", SCHEDULING_API, "queues", self._queue_defaults, ("CREATE",))
+        self._add(registry, "mutate", SCHEDULING_API, "podgroups", self._pod_group_defaults, ("CREATE",))
+        self._add(registry, "mutate", BATCH_API, "jobs", self._job_defaults, ("CREATE",))
+
+    def _add(
+        self,
+        registry: kopf.OperatorRegistry,
+        verb: Literal["validate", "mutate"],
+        api: str,
+        plural: str,
+        handler: Callable[[Review], Awaitable[Any]],
+        operations: tuple[Operation, ...] = ("CREATE", "UPDATE"),
+    ) -> None:
+        group, version = api.split("/")
+        name = f"{verb}-{plural}"
+        decorate = kopf.on.validate if verb == "validate" else kopf.on.mutate
+        # A partial has no name that kopf could take for the id, so it is given.
+        decorate(group, version, plural, registry=registry, id=name, operations=list(operations))(
+            cast(Any, partial(self._run, name, handler))
+        )
+
+    async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **given: Any) -> None:
+        review = Review(
+            operation=str(given["operation"]),
+            name=given.get("name") or "",
+            namespace=given.get("namespace") or "",
+            new=None if given["new"] is None else dict(given["new"]),
+            old=None if given["old"] is None else dict(given["old"]),
+        )
+        begun = asyncio.get_running_loop().time()
+        outcome = Outcome.FAILED
+        try:
+            patch = None if review.is_farewell else await handler(review)
+            if patch:
+                given["patch"].update(patch)
+            outcome = Outcome.ALLOWED
+        except kopf.AdmissionError as error:
+            if error.code == _REFUSED:
+                outcome = Outcome.REFUSED
+            log.info("refused", webhook=webhook, operation=review.operation, object=_key(review), answer=str(error))
+            raise
+        except RequestError as error:
+            log.warning("a review has failed", webhook=webhook, object=_key(review), error=str(error))
+            raise kopf.AdmissionError(
+                f"it cannot be judged, because the API server does not tell what there is ({error}); try again",
+                code=_TRY_AGAIN,
+            ) from error
+        except Exception as error:
+            log.exception("a review has failed", webhook=webhook, object=_key(review))
+            raise kopf.AdmissionError(
+                f"it cannot be judged: {type(error).__name__}: {error}; please report this", code=500
+            ) from error
+        finally:
+            self._reviewed(webhook, review.operation, outcome, asyncio.get_running_loop().time() - begun)
+
+    # Queues. The tree is judged by what the API server has now: a mistake in it would stay.
+
+    async def _queue(self, review: Review) -> None:
+        rules = self._rules.queues
+        if review.new is None:
+            _refuse("queue", review.name, queues.judge_delete(review.name, await self._view.fresh(review.name), rules))
+            return
+        after = _decoded(review.new, Queue, "queue")
+        if review.old is None:
+            world = await self._view.fresh(after.spec.parent)
+            _refuse("queue", review.name, queues.judge_create(after, world, rules))
+            return
+        before = _decoded_old(review.old, Queue)
+        if before is None:
+            before = Queue(metadata=after.metadata)
+        if queues.needs_others(before, after):
+            world = await self._view.fresh(after.spec.parent)
+            _refuse("queue", review.name, queues.judge_update(before, after, world, rules))
+
+    async def _queue_defaults(self, review: Review) -> dict[str, Any]:
+        return queues.defaults(_decoded(review.new or {}, Queue, "queue"))
+
+    # Work. It is judged again when it is scheduled, so that a view a moment old is good enough to let it in.
+
+    async def _pod_group(self, review: Review) -> None:
+        default = self._rules.default_queue
+        after = _decoded(review.new or {}, PodGroup, "podgroup")
+        before = None if review.old is None else _decoded_old(review.old, PodGroup)
+
+        def judge(world: QueueWorld) -> Violations:
+            if before is None:
+                return pod_groups.judge_create(after, world, default)
+            return pod_groups.judge_update(before, after, world, default)
+
+        _refuse("podgroup", review.name, await self._judged(judge))
+
+    async def _pod_group_defaults(self, review: Review) -> dict[str, Any]:
+        group = _decoded(review.new or {}, PodGroup, "podgroup")
+        annotations = self._view.namespace_annotations(review.namespace)
+        return pod_groups.defaults(group, annotations, self._rules.default_queue)
+
+    async def _job(self, review: Review) -> None:
+        after = _decoded(review.new or {}, Job, "job")
+        before = None if review.old is None else _decoded_old(review.old, Job)
+        if before is not None and review.old is not None and review.new is not None:
+            found = jobs.judge_update(before, after, review.old.get("spec") or {}, review.new.get("spec") or {})
+        else:
+            found = await self._judged(lambda world: jobs.judge_create(after, world, self._rules.jobs))
+        _refuse("job", review.name, found)
+
+    async def _job_defaults(self, review: Review) -> dict[str, Any]:
+        new = review.new or {}
+        return jobs.defaults(_decoded(new, Job, "job"), new.get("spec") or {}, self._rules.jobs)
+
+    async def _cron_job(self, review: Review) -> None:
+        new, old = _spec(review.new) or {}, _spec(review.old)
+        customs = self._rules.jobs
+        _refuse("cronjob", review.name, await self._judged(lambda world: _typed(
+            "cronjob", lambda: templates.judge_cron_job(new, old, world, customs)
+        )))  # fmt: skip
+
+    async def _job_flow(self, review: Review) -> None:
+        new, old = _spec(review.new) or {}, _spec(review.old)
+        _refuse("jobflow", review.name, _typed("jobflow", lambda: templates.judge_job_flow(new, old)))
+
+    async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
+        """A refusal is looked at once more by what there is now: the queue may have been made a moment ago."""
+        found = judge(self._view.world())
+        return judge(await self._view.fresh()) if found else found
+
+
+def _refuse(kind: str, name: str, violations: Violations) -> None:
+    if violations:
+        raise kopf.AdmissionError(told(kind, name, violations), code=_REFUSED)
+
+
+def _decoded(raw: Raw, kind: type[_ApiObject], name: str) -> _ApiObject:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise kopf.AdmissionError(f"the {name} cannot be read: {error}; correct this field", code=_REFUSED) from error
+
+
+def _decoded_old(raw: Raw, kind: type[_ApiObject]) -> _ApiObject | None:
+    """An object that is stored already, maybe from before there were rules; None when it cannot be read."""
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def _typed(name: str, judge: Callable[[], Violations]) -> Violations:
+    try:
+        return judge()
+    except msgspec.ValidationError as error:
+        raise kopf.AdmissionError(f"the {name} cannot be read: {error}; correct this field", code=_REFUSED) from error
+
+
+def _spec(raw: Raw | None) -> Raw | None:
+    return None if raw is None else raw.get("spec") or {}
+
+
+def _key(review: Review) -> str:
+    return f"{review.namespace}/{review.name}" if review.namespace else review.name
