@@ -93,6 +93,9 @@ TOO_MANY_PODS: Final = "Too many pods"
 NODE_UNSCHEDULABLE: Final = "node(s) were unschedulable"
 NODE_AFFINITY_MISMATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 NODE_PORTS_TAKEN: Final = "node(s) didn't have free ports for the requested pod ports"
+POD_AFFINITY_MISMATCH: Final = "node(s) didn't match pod affinity rules"
+POD_ANTI_AFFINITY_MISMATCH: Final = "node(s) didn't match pod anti-affinity rules"
+POD_KEPT_AWAY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 def insufficient_reason(resource: str) -> str:

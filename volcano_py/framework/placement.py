@@ -8,6 +8,7 @@ thousand jobs that fit nowhere cost little more than one. Many tasks at a time a
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -130,11 +131,11 @@ class Placer:
         """The one node given (nominated earlier), if it fits."""
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
-        if state.refusals()[node] != FITS:
+        if state.gates is not None and state.gates.codes[node] != FITS:
             return Choice(_NOTHING)
         if state.room[node] > 0:
             return Choice(rows)
-        if self._room(state, rows, self._future_idle(rows))[0] > 0:
+        if self._room(state, self._codes_then(state, rows), self._future_idle(rows))[0] > 0:
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
 
@@ -184,23 +185,25 @@ class Placer:
         if not dirty:
             return state
         state.position = len(self._log)
-        if state.predicate_reach is Reach.DOMAIN or len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
+        if len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
             fresh = self._evaluate(task_class)
             state.codes, state.room, state.scores, state.bounds = fresh.codes, fresh.room, fresh.scores, fresh.bounds
             state.gates = fresh.gates
             return state
         rows = np.unique(np.array(dirty, dtype=np.intp))
-        if state.predicate_reach is Reach.ROW:
+        state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
+        if state.predicate_reach is Reach.DOMAIN:
+            state.bounds, rows = self._bounds(self._predicate_reaches(task_class)), self._all_rows
+        if state.predicate_reach is not Reach.STATIC:
             state.codes[rows] = self._codes(task_class, rows)
         state.room[rows] = self._room_now(state, rows)
-        state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
         if state.gates is not None:
             state.gates = self._gates_of(task_class)
         return state
 
     def _evaluate(self, task_class: TaskClass) -> _ClassState:
         rows = self._all_rows
-        reach = _widest(self._predicates, "predicate_reach", task_class, Reach.STATIC)
+        reaches = self._predicate_reaches(task_class)
         started = time.perf_counter()
         codes = self._codes(task_class, rows)
         judged = time.perf_counter()
@@ -209,14 +212,14 @@ class Placer:
         self.stages.scoring.append(time.perf_counter() - judged)
         state = _ClassState(
             task_class=task_class,
-            predicate_reach=reach,
-            batch_reach=_widest(self._batch_scores, "batch_node_order_reach", task_class, Reach.FEASIBLE_SET),
+            predicate_reach=_widest(Reach.STATIC, reaches.values()),
+            batch_reach=_widest(Reach.FEASIBLE_SET, _reaches(self._batch_scores, "batch_node_order_reach", task_class)),
             dims=task_class.requested,
             codes=codes,
             room=np.zeros(len(rows), dtype=np.int64),
             scores=scores,
             position=len(self._log),
-            bounds=self._bounds(task_class, reach),
+            bounds=self._bounds(reaches),
             gates=self._gates_of(task_class),
         )
         state.room = self._room_now(state, rows)
@@ -226,19 +229,16 @@ class Placer:
         gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows))
         return gates if len(gates) else None
 
-    def _bounds(self, task_class: TaskClass, reach: Reach) -> list[Call] | None:
-        """The calls that bound a sweep of the class: one of each plugin whose answers move with the row."""
-        if reach is Reach.STATIC:
-            return []
-        if reach is Reach.DOMAIN:
-            return None
-        moving = {
-            call.plugin.name: None
-            for call in self._predicates
-            if _widest([call], "predicate_reach", task_class, Reach.STATIC) is Reach.ROW
-        }
+    def _predicate_reaches(self, task_class: TaskClass) -> dict[str, Reach]:
+        """Plugin name → how far a placement moves its answers for the class."""
+        names = [call.plugin.name for call in self._predicates]
+        return dict(zip(names, _reaches(self._predicates, "predicate_reach", task_class), strict=True))
+
+    def _bounds(self, reaches: dict[str, Reach]) -> list[Call] | None:
+        """The calls that bound a sweep of the class: one of each plugin whose answers move."""
+        moving = [name for name, reach in reaches.items() if reach is not Reach.STATIC]
         bounds = {call.plugin.name: call for call in self._predicate_rooms}
-        return [bounds[name] for name in moving] if moving.keys() <= bounds.keys() else None
+        return [bounds[name] for name in moving] if bounds.keys() >= set(moving) else None
 
     def _codes(self, task_class: TaskClass, rows: Rows, *, released: bool = False) -> Codes:
         """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
@@ -249,6 +249,16 @@ class Placer:
                 break
             answer = call(task_class, NodeView(self._nodes, rows, released=released))
             codes = np.where(open_rows, answer, codes)
+        return codes
+
+    def _codes_then(self, state: _ClassState, rows: Rows) -> Codes:
+        """[K] refusals once terminating pods are gone and promised places are taken."""
+        codes = state.codes[rows]
+        if not (self._promised or self._nodes.releasing.any()):
+            return codes
+        moot = np.flatnonzero(self._ssn.passing(codes))
+        if len(moot):
+            codes[moot] = self._codes(state.task_class, rows[moot], released=True)
         return codes
 
     def _score(self, task_class: TaskClass, view: NodeView) -> Scores:
@@ -262,7 +272,7 @@ class Placer:
         idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
         if self._promised:
             idle = np.minimum(idle, self._future_idle(rows))
-        room = self._room(state, rows, idle)
+        room = self._room(state, state.codes[rows], idle)
         for call in state.bounds or ():
             bound: Counts | None = call(state.task_class, NodeView(self._nodes, rows))
             if bound is None:
@@ -279,19 +289,20 @@ class Placer:
         return free + nodes.releasing[rows] - nodes.pipelined[rows]
 
     @staticmethod
-    def _room(state: _ClassState, rows: Rows, free: NDArray[np.int64]) -> Counts:
+    def _room(state: _ClassState, codes: Codes, free: NDArray[np.int64]) -> Counts:
+        """[K] how many tasks fit into `free` [K, R] where `codes` [K] say yes."""
         request = state.task_class.request
-        room = np.full(len(rows), np.iinfo(np.int64).max, dtype=np.int64)
+        room = np.full(len(codes), np.iinfo(np.int64).max, dtype=np.int64)
         for dim in state.dims:
             np.minimum(room, free[:, dim] // request[dim], out=room)
         np.maximum(room, 0, out=room)
-        room[state.codes[rows] != FITS] = 0
+        room[codes != FITS] = 0
         return room
 
     # -- choosing --------------------------------------------------------------------------------------------------
 
     def _choose_future(self, state: _ClassState) -> Choice:
-        room = self._room(state, self._all_rows, self._nodes.future_idle())
+        room = self._room(state, self._codes_then(state, self._all_rows), self._nodes.future_idle())
         candidates = np.flatnonzero(state.open(room))
         if not len(candidates):
             state.full_at = len(self._log)
@@ -352,7 +363,10 @@ class Placer:
         return total
 
 
-def _widest(calls: list[Call], question: str, task_class: TaskClass, least: Reach) -> Reach:
-    """The widest reach that any of the plugins declares for the class; who cannot tell may mean the widest."""
-    reaches = [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
+def _reaches(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:
+    """The reach that each plugin declares for the class; who cannot tell may mean the widest."""
+    return [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
+
+
+def _widest(least: Reach, reaches: Iterable[Reach]) -> Reach:
     return max((least, *reaches), key=lambda reach: _WIDTH.get(reach, len(_WIDTH)))

@@ -201,9 +201,10 @@ class Plugin:
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many tasks of the class each node takes one after the other before `predicate` says no.
 
-        Asked for classes whose `predicate_reach` is ROW, so that a gang can be placed in one sweep. A number too large
-        would break the predicate, one too small send tasks elsewhere. None, or no such method: nodes are asked after
-        each task.
+        Asked for classes whose `predicate_reach` is not STATIC, so that a gang can be placed in one sweep. A number
+        too large would break the predicate, one too small send tasks elsewhere. For a class of reach DOMAIN numbers
+        also say that its tasks, placed within them, change no answer of any other node. None, or no such method: nodes
+        are asked after each task.
         """
         raise NotImplementedError
 

@@ -143,7 +143,7 @@ class PodCounts:
         if tally is None:
             tally = self._matching[topology_key, slots] = self._new(topology_key)
             if self._by_profile is None:
-                self._by_profile = _Groups(self._profile_of, np.flatnonzero(self._kind != _NOT))
+                self._by_profile = _Groups(self._profile_of)
             for number, profile in enumerate(self._profiles):
                 if slots.issubset(profile):
                     self._of_profile.setdefault(number, []).append(tally)
@@ -165,7 +165,7 @@ class PodCounts:
         if tally is None:
             tally = self._of_classes[topology_key, class_rows] = self._new(topology_key)
             if self._by_class is None:
-                self._by_class = _Groups(self._tasks.task_class, np.flatnonzero(self._kind != _NOT))
+                self._by_class = _Groups(self._tasks.task_class)
             for class_row in class_rows:
                 self._of_class.setdefault(class_row, []).append(tally)
                 rows = self._by_class.of(class_row)
@@ -219,12 +219,11 @@ class PodCounts:
 
 
 class _Groups:
-    """Rows by a small number each of them has."""
+    """Task rows by a small number each of them has."""
 
-    def __init__(self, numbers: NDArray[np.int32], rows: Rows) -> None:
-        of_row = numbers[rows]
-        order = np.argsort(of_row, kind="stable")
-        self._rows, self._sorted = rows[order], of_row[order]
+    def __init__(self, numbers: NDArray[np.int32]) -> None:
+        self._rows = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._rows]
 
     def of(self, number: int) -> Rows:
         first, last = np.searchsorted(self._sorted, (number, number + 1))

@@ -21,15 +21,18 @@ class Refusals:
     def __init__(self) -> None:
         self._known: list[Refusal] = [_PLUGIN_ERROR] * (PLUGIN_ERROR_CODE + 1)
         self._resolvable: list[bool] = [True, False]
-        self._codes: dict[tuple[Refusal, bool], int] = {(_PLUGIN_ERROR, False): PLUGIN_ERROR_CODE}
+        self._passing: list[bool] = [False, False]
+        self._codes: dict[tuple[Refusal, bool, bool], int] = {(_PLUGIN_ERROR, False, False): PLUGIN_ERROR_CODE}
 
-    def code(self, refusal: Refusal, *, resolvable: bool) -> int:
+    def code(self, refusal: Refusal, *, resolvable: bool, passing: bool = False) -> int:
         """The code of a refusal, made at its first mention."""
-        found = self._codes.get((refusal, resolvable))
+        key = (refusal, resolvable, passing)
+        found = self._codes.get(key)
         if found is None:
-            found = self._codes[refusal, resolvable] = len(self._known)
+            found = self._codes[key] = len(self._known)
             self._known.append(refusal)
             self._resolvable.append(resolvable)
+            self._passing.append(passing)
         return found
 
     def of(self, code: int) -> Refusal:
@@ -38,5 +41,13 @@ class Refusals:
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the node says yes, or might once pods are evicted from it."""
-        known = (codes >= 0) & (codes < len(self._resolvable))
-        return np.array(self._resolvable, dtype=np.bool_)[np.where(known, codes, PLUGIN_ERROR_CODE)]
+        return self._look_up(self._resolvable, codes)
+
+    def passing(self, codes: Codes) -> NDArray[np.bool_]:
+        """[K] where the node says no because of what is leaving it, or for want of what is promised to it."""
+        return self._look_up(self._passing, codes)
+
+    @staticmethod
+    def _look_up(flags: list[bool], codes: Codes) -> NDArray[np.bool_]:
+        known = (codes >= 0) & (codes < len(flags))
+        return np.array(flags, dtype=np.bool_)[np.where(known, codes, PLUGIN_ERROR_CODE)]

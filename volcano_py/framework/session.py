@@ -211,13 +211,22 @@ class Session:
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
-    def refusal(self, reason: Reason, message: str, *, resolvable: bool = True) -> int:
-        """The id of a refusal, for arrays of codes. Not `resolvable`: the node says no whoever is evicted from it."""
-        return self._refusals.code(Refusal(reason, message), resolvable=resolvable)
+    def refusal(self, reason: Reason, message: str, *, resolvable: bool = True, passing: bool = False) -> int:
+        """The id of a refusal, for arrays of codes.
+
+        Not `resolvable`: the node says no whoever is evicted from it. `passing`: it may say yes once terminating pods
+        are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its room
+        can be kept.
+        """
+        return self._refusals.code(Refusal(reason, message), resolvable=resolvable, passing=passing)
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the node says yes, or might once pods are evicted from it."""
         return self._refusals.resolvable(codes)
+
+    def passing(self, codes: Codes) -> NDArray[np.bool_]:
+        """[K] where the refusal may pass by itself."""
+        return self._refusals.passing(codes)
 
     def refusal_of(self, code: int) -> Refusal:
         """The refusal of a code; one that nobody has registered is a plugin's mistake."""

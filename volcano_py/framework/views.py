@@ -49,6 +49,11 @@ class NodeView:
         self._nonzero_used: NDArray[np.int64] | None = None
 
     @property
+    def released(self) -> bool:
+        """Whether the nodes are shown as they will be, and not as they are."""
+        return self._released
+
+    @property
     def allocatable(self) -> NDArray[np.int64]:
         """[K, R]"""
         if self._allocatable is None:

@@ -210,13 +210,8 @@ def _extras(spec: PodSpec) -> bytes:
 
 def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
     """The first required feature that no plugin evaluates yet. Preferences may go unheeded, requirements may not."""
-    affinity = spec.affinity
     feature: str | None = None
-    if affinity is not None and affinity.pod_affinity is not None and affinity.pod_affinity.required:
-        feature = "spec.affinity.podAffinity (required)"
-    elif affinity is not None and affinity.pod_anti_affinity is not None and affinity.pod_anti_affinity.required:
-        feature = "spec.affinity.podAntiAffinity (required)"
-    elif any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
+    if any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
         feature = "spec.topologySpreadConstraints (DoNotSchedule)"
     elif spec.resource_claims:
         feature = "spec.resourceClaims (dynamic resource allocation)"

@@ -116,6 +116,18 @@ def test_where_nobody_looks_there_is_nothing_to_count() -> None:
     assert not opened.ssn.pod_counts.any
 
 
+def test_who_asks_late_sees_what_was_placed_before() -> None:
+    social = looking_at(app="x")
+    opened = open_session(three_nodes(), gang("wait", pods=3, labels={"app": "x"}, affinity=social))
+    counts, seen = opened.ssn.pod_counts, opened.ssn.task_class(int(opened.rows("wait-0")[0]))
+    ((_, classes),) = counts.carriers(seen)
+    counts.matching(ZONE, (term(app="x"),))
+    counts.carrying(ZONE, classes)
+    opened.place("wait", {"wait-0": "a1", "wait-1": "b1"})
+    for late in (counts.matching(EACH_NODE, (term(app="x"),)), counts.carrying(EACH_NODE, classes)):
+        assert per_node(opened, late, late.standing) == {"a1": 1, "b1": 1}
+
+
 def test_labels_that_change_move_the_pod_from_one_count_to_the_other() -> None:
     looks = pod("looks", affinity=looking_at(app="x"), group="looks")
     before = pod("p", labels={"app": "x"}, on="a1")

@@ -266,17 +266,12 @@ def test_a_pod_with_a_problem_is_not_taken_for_best_effort() -> None:
     assert not Watched(with_containers(Container(resources=asks(cpu="much")))).class_of("a").best_effort
 
 
-ANTI = PodAffinity(required=[PodAffinityTerm(topology_key="zone")])
 CLAIM = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource(claim_name="data"))
 
 
 @pytest.mark.parametrize(
     ("spec", "feature"),
     [
-        pytest.param({"affinity": Affinity(pod_affinity=ANTI)}, "spec.affinity.podAffinity (required)", id="affinity"),
-        pytest.param(
-            {"affinity": Affinity(pod_anti_affinity=ANTI)}, "spec.affinity.podAntiAffinity (required)", id="anti"
-        ),
         pytest.param(
             {"topology_spread_constraints": [TopologySpreadConstraint(topology_key="zone")]},
             "spec.topologySpreadConstraints (DoNotSchedule)",

@@ -23,7 +23,7 @@ class PredicatesArguments(Arguments):
     node_ports: GoBool = argument("predicate.NodePortsEnable", True, "Keep pods with the same host ports apart.")
     taints: GoBool = argument("predicate.TaintTolerationEnable", True, "Heed NoSchedule and NoExecute taints.")
     pod_affinity: GoBool = argument(
-        "predicate.PodAffinityEnable", True, f"Heed required affinity between pods. {_WAITS}"
+        "predicate.PodAffinityEnable", True, "Heed required affinity and anti-affinity between pods."
     )
     volume_limits: GoBool = argument(
         "predicate.NodeVolumeLimitsEnable", True, "Heed how many CSI volumes a node can attach."

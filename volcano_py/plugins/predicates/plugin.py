@@ -1,13 +1,14 @@
 """predicates: which nodes can take a pod at all.
 
-Cordons, node selector and affinity, taints, host ports, volumes, with kube-scheduler's semantics and in its words; with
-`predicate.ProportionalEnable`, cpu and memory that nodes keep for their idle devices. Room for the pod (resources and
-the number of pods) is the placer's question. Pods that need resource claims, spread or affinity
-between pods never get here: they wait with a reason of their own (state.task_class).
+Cordons, node selector and affinity, taints, host ports, affinity between pods, volumes, with kube-scheduler's semantics
+and in its words; with `predicate.ProportionalEnable`, cpu and memory that nodes keep for their idle devices. Room for
+the pod (resources and the number of pods) is the placer's question. Pods that need resource claims or spread never get
+here: they wait with a reason of their own (state.task_class).
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
+from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
 from volcano_py.plugins.predicates.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import fault_of
@@ -43,12 +45,15 @@ class Predicates(Plugin):
         """Verdict key → refusal id of this session for each of the verdict's messages."""
         self._faults: dict[int, Refusal | None] = {}
         self._ports: HostPorts | None = None
+        self._affinity: PodAffinity | None = None
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._index = ssn.nodes
         self._reserve = Reserve(ssn, self.arguments.reserve())
         self._volumes = Volumes(ssn, self.arguments)
+        if self.arguments.pod_affinity:
+            self._affinity = PodAffinity(ssn)
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Refuses a pod whose node affinity cannot be read, or whose claims are not ready, with the fix."""
@@ -69,21 +74,31 @@ class Predicates(Plugin):
         if self._asks_for_ports(task_class):
             taken = self._host_ports().taken(task_class.host_ports, view.rows)
             codes[taken & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN)
+        if self._affinity is not None:
+            self._affinity.refuse(task_class, view, codes)
         self._volumes.refuse(task_class, view, codes)
         if self._reserve.concerns(task_class):
             self._reserve.refuse(task_class, view, codes)
         return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
-        moves = self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
-        reach = self._volumes.reach(task_class)
-        return Reach.ROW if moves and reach is Reach.STATIC else reach
+        reaches = [self._volumes.reach(task_class)]
+        if self._affinity is not None:
+            reaches.append(self._affinity.reach(task_class))
+        if Reach.DOMAIN in reaches:
+            return Reach.DOMAIN
+        moves = Reach.ROW in reaches or self._asks_for_ports(task_class) or self._reserve.concerns(task_class)
+        return Reach.ROW if moves else Reach.STATIC
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        if self._volumes.reach(task_class) is Reach.DOMAIN:
+            return None  # a claim that one pod takes is gone for all nodes
+        rooms = [self._volumes.room(task_class, view), self._reserve.room(task_class, view)]
+        if self._affinity is not None:
+            rooms.append(self._affinity.room(task_class, view))
         if self._asks_for_ports(task_class):
-            return np.ones(len(view), dtype=np.int64)  # a second one would want the same ports
-        room = self._volumes.room(task_class, view)
-        return None if room is None else np.minimum(room, self._reserve.room(task_class, view))
+            rooms.append(np.ones(len(view), dtype=np.int64))  # a second one would want the same ports
+        return reduce(_less, rooms)
 
     def on_allocate(self, placement: Placement) -> None:
         self._volumes.update(placement)
@@ -120,3 +135,8 @@ class Predicates(Plugin):
         if self._ports is None:
             self._ports = HostPorts(self._ssn)
         return self._ports
+
+
+def _less(one: Counts | None, other: Counts | None) -> Counts | None:
+    """[K] what both allow; None when either cannot tell."""
+    return None if one is None or other is None else np.minimum(one, other)

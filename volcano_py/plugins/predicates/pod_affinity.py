@@ -1,0 +1,163 @@
+"""Which nodes a pod may use for the sake of other pods: required affinity and anti-affinity.
+
+Semantics are kube-scheduler's InterPodAffinity filter. A node is refused when
+
+- some affinity term of the pod has no pod in the node's domain that matches *all* the pod's affinity terms, or the node
+  lacks the topology label. The first pod of a group that matches its own terms may go to any node with the labels;
+- an anti-affinity term of the pod matches a pod in the node's domain;
+- a pod in the node's domain has an anti-affinity term that matches the pod.
+
+Pods that are terminating count until they are gone. A pod that is only promised a place keeps others away from it, but
+is no company yet: who would follow it waits with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.pod_counts import Numbers, Tally
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+_Mask = NDArray[np.bool_]
+_NO_END: Final = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rules:
+    """What is heeded for one class, as live tallies.
+
+    Attributes:
+        company: pods that match all affinity terms, by each of their topology keys.
+        matches_itself: the class's pods match all its affinity terms.
+        apart: pods that match an anti-affinity term of the class.
+        shunned_by: pods with an anti-affinity term that matches the class.
+        repels_itself: two pods of the class may not be in one domain.
+    """
+
+    company: tuple[Tally, ...]
+    matches_itself: bool
+    apart: tuple[Tally, ...]
+    shunned_by: tuple[Tally, ...]
+    repels_itself: bool
+
+
+class PodAffinity:
+    """The filter in one cycle."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._rules_of: dict[int, _Rules | None] = {}
+        self._lonely = ssn.refusal(Reason.NODES_REFUSE, POD_AFFINITY_MISMATCH, resolvable=False)
+        self._company_is_promised = ssn.refusal(Reason.NODES_REFUSE, POD_AFFINITY_MISMATCH, passing=True)
+        self._apart = ssn.refusal(Reason.NODES_REFUSE, POD_ANTI_AFFINITY_MISMATCH, passing=True)
+        self._shunned = ssn.refusal(Reason.NODES_REFUSE, POD_KEPT_AWAY, passing=True)
+
+    def concerns(self, task_class: TaskClass) -> bool:
+        """Whether other pods matter to the class, or it to them."""
+        return self._rules(task_class) is not None
+
+    def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
+        """Write into `codes` [K] the refusals of nodes that say yes so far."""
+        rules = self._rules(task_class)
+        if rules is None:
+            return
+        rows = view.rows
+        if rules.company:
+            there = _in_company(rules, rows, released=view.released)
+            lonely = (codes == FITS) & ~there
+            codes[lonely] = self._lonely
+            if lonely.any() and not view.released:
+                codes[lonely & _in_company(rules, rows, released=True)] = self._company_is_promised
+        for tallies, refusal in ((rules.apart, self._apart), (rules.shunned_by, self._shunned)):
+            for tally in tallies:
+                numbers = tally.staying if view.released else tally.taken
+                codes[_occupied(tally, numbers, rows) & (codes == FITS)] = refusal
+
+    def reach(self, task_class: TaskClass) -> Reach:
+        """Where every domain is a node, keeping apart is that node's affair alone."""
+        rules = self._rules(task_class)
+        if rules is None:
+            return Reach.STATIC
+        by_node = not rules.company and all(tally.alone for tally in (*rules.apart, *rules.shunned_by))
+        return Reach.ROW if by_node else Reach.DOMAIN
+
+    def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
+        """[K] how many tasks each node takes one after the other, as long as that changes nothing for other nodes."""
+        rules = self._rules(task_class)
+        if rules is None:
+            return np.full(len(view), _NO_END)
+        if rules.company and not any(_any(tally.taken) for tally in rules.company):
+            return None  # where the first goes decides for all others
+        if not rules.repels_itself:
+            return np.full(len(view), _NO_END)
+        return np.ones(len(view), dtype=np.int64) if self.reach(task_class) is Reach.ROW else None
+
+    def _rules(self, task_class: TaskClass) -> _Rules | None:
+        if task_class.row not in self._rules_of:
+            self._rules_of[task_class.row] = _rules_for(self._ssn, task_class)
+        return self._rules_of[task_class.row]
+
+
+def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
+    """None when there is nothing to heed; without any term in the cluster this costs next to nothing."""
+    if not task_class.profile and not task_class.affinity_terms:
+        return None
+    counts = ssn.pod_counts
+    required = [term for term in task_class.affinity_terms if term.required]
+    together = [one for one in required if not one.anti]
+    apart = [one for one in required if one.anti]
+    shunned_by = [
+        counts.carrying(carried.topology_key, classes)
+        for carried, classes in counts.carriers(task_class)
+        if carried.required and carried.anti
+    ]
+    if not required and not shunned_by:
+        return None
+    matched = tuple(one.term for one in together)
+    return _Rules(
+        company=tuple(counts.matching(key, matched) for key in dict.fromkeys(one.topology_key for one in together)),
+        matches_itself=all(counts.selects(task_class, one.term) for one in together),
+        apart=tuple(counts.matching(one.topology_key, (one.term,)) for one in apart),
+        shunned_by=tuple(shunned_by),
+        repels_itself=any(counts.selects(task_class, one.term) for one in apart),
+    )
+
+
+def _in_company(rules: _Rules, rows: Rows, *, released: bool) -> _Mask:
+    """[K] nodes in whose domains there is (or with `released` will be) the company that the class wants."""
+    labelled = np.ones(len(rows), dtype=np.bool_)
+    there = np.ones(len(rows), dtype=np.bool_)
+    for tally in rules.company:
+        labelled &= tally.domain_of[rows] >= 0
+        there &= _occupied(tally, tally.staying if released else tally.standing, rows)
+    # nobody to follow, and nobody who is promised a place: the first of the group
+    if rules.matches_itself and not any(_any(_known(tally, released)) for tally in rules.company):
+        return labelled
+    return there
+
+
+def _known(tally: Tally, released: bool) -> Numbers:
+    return tally.staying if released else tally.taken
+
+
+def _any(numbers: Numbers) -> bool:
+    """Whether any domain has pods; what stands outside all domains does not count."""
+    return bool(numbers[:-1].any())
+
+
+def _occupied(tally: Tally, numbers: Numbers, rows: Rows) -> _Mask:
+    """[K] nodes whose domain has pods; not those outside all domains."""
+    occupied = numbers > 0
+    occupied[-1] = False
+    mask: _Mask = occupied[tally.domain_of[rows]]
+    return mask
