@@ -27,7 +27,6 @@ from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import ConditionLookup, Outcomes
 
-
 EVENTS_WITHIN: Final = 2.0
 """Seconds for events that wait when all else is done: a burst of thousands would take minutes at their rate."""
 
