@@ -28,9 +28,12 @@ CLUSTER_WRITES = {
     ("scheduling.volcano.sh", "queues"): {"create", "patch"},
     ("scheduling.volcano.sh", "queues/status"): {"patch"},
     ("bus.volcano.sh", "commands"): {"delete"},
-    ("batch.volcano.sh", "jobs"): {"delete"},
+    ("batch.volcano.sh", "jobs"): {"create", "delete"},
     ("batch.volcano.sh", "jobs/status"): {"patch"},
     ("batch.volcano.sh", "jobs/finalizers"): {"update"},
+    ("batch.volcano.sh", "cronjobs/status"): {"patch"},
+    ("flow.volcano.sh", "jobflows/status"): {"patch"},
+    ("flow.volcano.sh", "jobtemplates/status"): {"patch"},
     ("", "services"): {"create", "patch"},
     ("", "configmaps"): {"create", "patch"},
     ("", "secrets"): {"create"},
@@ -108,6 +111,8 @@ def test_each_controller_has_a_role_of_its_own(named: Callable[[str, str], Manif
         "podgroup-controller",
         "queue-controller",
         "job-controller",
+        "cronjob-controller",
+        "jobflow-controller",
         "job-plugins",
         "job-secrets",
     ):
@@ -146,7 +151,7 @@ def test_every_binding_binds_an_existing_role_to_an_existing_account(
     installation: list[Manifest], named: Callable[[str, str], Manifest]
 ) -> None:
     bindings = [each for each in installation if each["kind"].endswith("RoleBinding") or each["kind"] == "RoleBinding"]
-    assert len(bindings) == 8
+    assert len(bindings) == 10
     for binding in bindings:
         role = named(binding["roleRef"]["kind"], binding["roleRef"]["name"])
         assert role["metadata"].get("namespace") == binding["metadata"].get("namespace")
@@ -160,6 +165,10 @@ def test_people_may_make_jobs_and_podgroups_where_they_may_make_pods_but_no_queu
 ) -> None:
     edit = named("ClusterRole", "volcano-py-edit")
     assert edit["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
-    assert [rule["resources"] for rule in edit["rules"]] == [["podgroups"], ["jobs"]]
+    assert [rule["resources"] for rule in edit["rules"]] == [
+        ["podgroups"],
+        ["jobs", "cronjobs"],
+        ["jobflows", "jobtemplates"],
+    ]
     for rule in named("ClusterRole", "volcano-py-view")["rules"]:
         assert set(rule["verbs"]) == READ
