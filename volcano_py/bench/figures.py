@@ -14,7 +14,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One scheduler's figures under one load; seconds, bytes. `notes` holds what only some loads measure."""
+    """One scheduler's figures under one load; seconds, bytes. `notes` holds what only some loads measure.
+
+    `seconds` and `pods_per_second` are 0 where a load has no throughput.
+    """
 
     scheduler: str
     pods: int

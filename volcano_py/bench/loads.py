@@ -119,7 +119,7 @@ class Loads:
             await asyncio.sleep(_SETTLE)
             beside = await self._idle_share(process, seconds)
             busy = await self._gang_latencies(contender, namespace, small, range(gangs // 2, gangs))
-            run = self._measured(contender, namespace, process, since=time.time())
+            run = replace(self._measured(contender, namespace, process, since=0.0), seconds=0.0, pods_per_second=0.0)
         finally:
             await process.stop(_STOP)
         for each in (namespace, crowd, misfits):

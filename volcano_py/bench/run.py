@@ -22,6 +22,12 @@ _STUCK = 3_000  # pods that fit nowhere
 _GANGS = 10  # gangs of 20 whose latency is measured at rest
 _REST_SECONDS = 30.0
 
+SIZES: Final = {
+    "restart": f"{_RESIDENT} bound pods and {_PENDING} pending",
+    "rest": f"{_RESIDENT} bound pods, {_GANGS} gangs of 20, {_STUCK} stuck pods for the second half",
+}
+"""What the loads with a size of their own are made of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

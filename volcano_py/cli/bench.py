@@ -10,7 +10,7 @@ from rich.table import Table
 
 from volcano_py.bench.decide import run_decide
 from volcano_py.bench.figures import Run
-from volcano_py.bench.run import LOADS, Comparison, compare
+from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, output_option, print_data
@@ -80,8 +80,8 @@ def bench(
         except LocalError as error:
             raise click.ClickException(str(error)) from error
     if output == "table":
-        what = f"{nodes} nodes, {pods} pods in gangs of {gang}"
-        _print(comparison, f"{load if mode == 'api' else mode}: {what}")
+        what = SIZES.get(load if mode == "api" else mode, f"{pods} pods in gangs of {gang}")
+        _print(comparison, f"{load if mode == 'api' else mode}: {nodes} nodes, {what}")
     else:
         print_data(comparison.as_json(), output)
 
@@ -111,8 +111,8 @@ def _row(run: Run, ceiling: float | None) -> list[str]:
     return [
         run.scheduler,
         str(run.pods),
-        f"{run.seconds:.2f}",
-        f"{run.pods_per_second:,.0f}",
+        f"{run.seconds:.2f}" if run.seconds else "-",
+        f"{run.pods_per_second:,.0f}" if run.seconds else "-",
         f"{100 * run.pods_per_second / ceiling:.0f} %" if ceiling else "-",
         f"{run.p50_seconds:.3f}",
         f"{run.p99_seconds:.3f}",
