@@ -67,7 +67,7 @@ def test_nothing_else_counts_as_a_binding(path: Path, other: bytes) -> None:
 
 def test_percentiles_of_nothing_are_zero() -> None:
     assert percentiles([]) == (0.0, 0.0)
-    assert percentiles([1.0, 2.0, 3.0]) == (2.0, pytest.approx(2.98))
+    assert percentiles([1.0, 2.0, 3.0]) == pytest.approx((2.0, 2.98))
 
 
 def test_a_process_is_read_from_proc() -> None:
