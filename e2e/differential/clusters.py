@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from e2e.differential.features import Feature, plain_pod
 from e2e.differential.nodes import make_nodes
+from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from e2e.differential.words import CLUSTER_LABEL, Manifest, Words
 
 ASKED_PER_CLUSTER = 2
@@ -35,14 +36,21 @@ class Cluster:
     asked: Sequence[Manifest]
 
 
-def make_cluster(seed: int, number: int, features: Sequence[Feature]) -> Cluster:
-    """The cluster of that number; its pods use only these features."""
+def make_cluster(seed: int, number: int, features: Sequence[Feature], *, scored: bool = False) -> Cluster:
+    """The cluster of that number; its pods use only these features.
+
+    With `scored` there is one pod to ask about, which may only go to this cluster: others would see it as placed for
+    a moment.
+    """
     words = Words(seed, number)
     nodes = make_nodes(words)
     running = _lasting_ports(
         [_running(words, index, features) for index in range(words.between(0, 2 * len(nodes) + 2))]
     )
-    asked = [_asked(words, index, features) for index in range(ASKED_PER_CLUSTER)]
+    if scored:
+        asked = [_scored(words, features)]
+    else:
+        asked = [_asked(words, index, features) for index in range(ASKED_PER_CLUSTER)]
     return Cluster(number, nodes, running, asked)
 
 
@@ -85,4 +93,14 @@ def _asked(words: Words, index: int, features: Sequence[Feature]) -> Manifest:
         pod["spec"].setdefault("nodeSelector", {})[CLUSTER_LABEL] = words.cluster
     if words.chance(_GATED):
         pod["spec"]["schedulingGates"] = [{"name": "differential/wait"}]
+    return pod
+
+
+def _scored(words: Words, features: Sequence[Feature]) -> Manifest:
+    pod = plain_pod(words, f"{words.cluster}-scored")
+    pod["spec"]["schedulerName"] = words.one_of((SCHEDULER_NAME, MOST_ALLOCATED))
+    for feature in features:
+        if words.chance(feature.scored):
+            feature.add(words, pod)
+    pod["spec"].setdefault("nodeSelector", {})[CLUSTER_LABEL] = words.cluster
     return pod

@@ -1,6 +1,7 @@
-"""An HTTP extender of kube-scheduler that writes down which nodes passed its filters, and refuses them all.
+"""An HTTP extender of kube-scheduler that writes down which nodes passed its filters, and lets nothing be bound.
 
-Asked last, it sees the outcome of all of kube-scheduler's own filters; as it lets nothing pass, nothing is bound.
+Asked last, it sees the outcome of all of kube-scheduler's own filters. It refuses all nodes, unless they are to be
+scored: then it lets them pass, takes binding upon itself, and refuses that.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from aiohttp import web
 
 from volcano_py.local.ports import LOOPBACK
 
+FILTER, BIND = "filter", "bind"
+"""Verbs: the last part of the URL that is asked."""
+
 _REFUSAL = "the differential test binds nothing"
 _LARGEST_REQUEST = 16 * 1024 * 1024  # bytes; a pod and the names of all nodes
 
@@ -19,14 +23,16 @@ _LARGEST_REQUEST = 16 * 1024 * 1024  # bytes; a pod and the names of all nodes
 class RecordingExtender:
     """An async context manager; `passed` is what kube-scheduler's filters let through, by the pod's UID."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, scoring: bool) -> None:
+        self._scoring = scoring
         self.passed: dict[str, frozenset[str]] = {}
         self.url = ""
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
         application = web.Application(client_max_size=_LARGEST_REQUEST)
-        application.router.add_post("/filter", self._filter)
+        application.router.add_post(f"/{FILTER}", self._filter)
+        application.router.add_post(f"/{BIND}", self._bind)
         self._runner = web.AppRunner(application, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, LOOPBACK, 0)
@@ -45,4 +51,9 @@ class RecordingExtender:
         question: dict[str, Any] = await request.json()
         names = question.get("NodeNames") or []
         self.passed[question["Pod"]["metadata"]["uid"]] = frozenset(names)
+        if self._scoring:
+            return web.json_response({"NodeNames": names})
         return web.json_response({"NodeNames": [], "FailedNodes": dict.fromkeys(names, _REFUSAL)})
+
+    async def _bind(self, _request: web.Request) -> web.Response:
+        return web.json_response({"Error": _REFUSAL})

@@ -22,12 +22,14 @@ _EXAMPLES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """`often` is the probability with which a pod that is asked about uses it, `running` with which one that runs."""
+    """Probabilities: `often`, with which a pod that is asked about uses it, `running`, with which one that runs does,
+    and `scored`, with which one does whose nodes are scored, and which therefore should fit several."""
 
     name: str
     add: Callable[[Words, Manifest], None]
     often: float
     running: float = 0.0
+    scored: float = 0.0
 
     def examples(self, seed: int) -> list[Manifest]:
         """Pods that use the feature and nothing else, in several of its forms."""
@@ -255,6 +257,19 @@ def add_spread(words: Words, pod: Manifest) -> None:
     pod["spec"]["topologySpreadConstraints"] = list(constraints.values())
 
 
+def add_preferred_spread(words: Words, pod: Manifest) -> None:
+    constraints = {each["topologyKey"]: each for each in (_constraint(words) for _ in range(_one_or_two(words)))}
+    required = [
+        each
+        for each in pod["spec"].get("topologySpreadConstraints", ())
+        if each["whenUnsatisfiable"] == "DoNotSchedule"
+    ]
+    for constraint in constraints.values():
+        constraint["whenUnsatisfiable"] = "ScheduleAnyway"
+        constraint.pop("minDomains", None)
+    pod["spec"]["topologySpreadConstraints"] = [*required, *constraints.values()]
+
+
 def _constraint(words: Words) -> dict[str, Any]:
     constraint: dict[str, Any] = {
         "topologyKey": words.topology_key(),
@@ -322,19 +337,20 @@ def _affinity(pod: Manifest) -> dict[str, Any]:
 
 # In the order in which they are added: what comes later looks at what is there.
 FEATURES: Final = (
-    Feature("requests", add_requests, 0.7, 0.9),
-    Feature("more containers", add_more_containers, 0.2, 0.15),
-    Feature("init containers and sidecars", add_init_containers, 0.2, 0.15),
-    Feature("overhead", add_overhead, 0.15, 0.1),
-    Feature("pod-level resources", add_pod_level_resources, 0.1, 0.1),
-    Feature("node selector", add_node_selector, 0.15),
-    Feature("node affinity", add_node_affinity, 0.3),
-    Feature("preferred node affinity", add_preferred_node_affinity, 0.1),
-    Feature("tolerations", add_tolerations, 0.5),
-    Feature("host ports", add_host_ports, 0.25, 0.2),
-    Feature("host network", add_host_network, 0.05, 0.05),
-    Feature("pod affinity", add_pod_affinity, 0.25, 0.1),
-    Feature("pod anti-affinity", add_pod_anti_affinity, 0.25, 0.25),
-    Feature("preferred pod affinity", add_preferred_pod_affinity, 0.1, 0.1),
-    Feature("topology spread", add_spread, 0.35, 0.1),
+    Feature("requests", add_requests, 0.7, 0.9, 0.7),
+    Feature("more containers", add_more_containers, 0.2, 0.15, 0.3),
+    Feature("init containers and sidecars", add_init_containers, 0.2, 0.15, 0.2),
+    Feature("overhead", add_overhead, 0.15, 0.1, 0.15),
+    Feature("pod-level resources", add_pod_level_resources, 0.1, 0.1, 0.1),
+    Feature("node selector", add_node_selector, 0.15, 0.0, 0.0),
+    Feature("node affinity", add_node_affinity, 0.3, 0.0, 0.0),
+    Feature("preferred node affinity", add_preferred_node_affinity, 0.1, 0.0, 0.6),
+    Feature("tolerations", add_tolerations, 0.5, 0.0, 0.6),
+    Feature("host ports", add_host_ports, 0.25, 0.2, 0.0),
+    Feature("host network", add_host_network, 0.05, 0.05, 0.0),
+    Feature("pod affinity", add_pod_affinity, 0.25, 0.1, 0.0),
+    Feature("pod anti-affinity", add_pod_anti_affinity, 0.25, 0.25, 0.0),
+    Feature("preferred pod affinity", add_preferred_pod_affinity, 0.1, 0.3, 0.5),
+    Feature("topology spread", add_spread, 0.35, 0.1, 0.0),
+    Feature("preferred topology spread", add_preferred_spread, 0.05, 0.1, 0.5),
 )

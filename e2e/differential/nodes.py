@@ -31,8 +31,7 @@ def _node(words: Words, name: str) -> Manifest:
     if words.chance(0.1):
         node["spec"]["unschedulable"] = True
     node["status"]["images"] = [
-        {"names": [name], "sizeBytes": size * 1024 * 1024 + words.between(0, 999)}
-        for name, size in words.some_of(IMAGES, 0)
+        {"names": [name], "sizeBytes": size * 1024 * 1024} for name, size in words.some_of(IMAGES, 0)
     ]
     return node
 

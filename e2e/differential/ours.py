@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from e2e.differential.features import Feature
-from e2e.differential.theirs import SCHEDULER_NAME
+from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.kinds import KINDS, POD
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import FITS
+from volcano_py.framework.views import FITS, NodeView
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
@@ -48,13 +49,13 @@ class Answer:
 class Ours:
     """The scheduler over these objects, as an API server has them."""
 
-    def __init__(self, objects: Objects) -> None:
-        state = ClusterState(scheduler_names=(SCHEDULER_NAME,))
+    def __init__(self, objects: Objects, configuration_text: str = default_configuration_text()) -> None:
+        state = ClusterState(scheduler_names=(SCHEDULER_NAME, MOST_ALLOCATED))
         for kind, members in objects.items():
             for each in members:
                 state.upsert(kind, each)
         registry = builtin_registry()
-        configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
+        configuration = parse_configuration(configuration_text, registry.catalogue()).config
         assert configuration is not None
         self._snapshot = state.snapshot(time.time())
         index = NodeIndex(self._snapshot.nodes, self._snapshot.nodes_version)
@@ -82,11 +83,25 @@ class Ours:
             self._snapshot.nodes[node].name: _FULL if code == FITS else ssn.refusal_of(code).message
             for node, code in enumerate(ssn.placer.codes(task_class).tolist())
         }
-        failures = ssn.dispatch.failures.counts
-        assert not failures, f"plugins failed: {failures}"
+        self._expect_no_failure()
         return Answer(
             frozenset(fitting), None, {name: text for name, text in says.items() if name not in fitting}, gated
         )
+
+    def scores(self, uid: str, nodes: Sequence[str]) -> list[float]:
+        """What the plugins together give each of the nodes, which are all that the pod fits."""
+        ssn = self._session
+        task_class = ssn.task_class(self._rows[uid])
+        view = NodeView(ssn.ledger.nodes, np.array([ssn.nodes.rows[node] for node in nodes], dtype=np.intp))
+        calls = (*ssn.dispatch.calls("node_order"), *ssn.dispatch.calls("batch_node_order"))
+        answers = [call(task_class, view) for call in calls]
+        self._expect_no_failure()
+        total: list[float] = sum((answer for answer in answers if answer is not None), np.zeros(len(nodes))).tolist()
+        return total
+
+    def _expect_no_failure(self) -> None:
+        failures = self._session.dispatch.failures.counts
+        assert not failures, f"plugins failed: {failures}"
 
 
 async def read_objects(client: APIClient) -> Objects:

@@ -5,25 +5,43 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import yaml
 
-from e2e.differential.rounds import Comparison
+from e2e.differential.rounds import Comparison, Scoring
 
 _MOST_SHOWN: Final = 5
 
 
+_T = TypeVar("_T")
+
+
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One that is meant: what it is, why, and how it is recognised."""
+class Difference(Generic[_T]):
+    """One that is meant: why it is there, and how it is recognised."""
 
     reason: str
-    applies: Callable[[Comparison], bool]
+    applies: Callable[[_T], bool]
 
 
-MEANT: Final[Sequence[Difference]] = ()
-"""Every disagreement that is not among these fails the test."""
+MEANT: Final[Sequence[Difference[Comparison]]] = ()
+"""Every disagreement about nodes that is not among these fails the test."""
+
+MEANT_OF_SCORES: Final[Sequence[Difference[Scoring]]] = (
+    Difference(
+        "its least and most allocated leave out what the pod asks for as a whole; here it counts, as it does for every "
+        "pod that runs",
+        lambda scoring: (
+            scoring.component in ("least allocated", "most allocated") and "resources" in scoring.pod["spec"]
+        ),
+    ),
+)
+"""The same for scores."""
+
+
+def _reason(meant: Sequence[Difference[_T]], found: _T) -> str | None:
+    return next((difference.reason for difference in meant if difference.applies(found)), None)
 
 
 @dataclass(slots=True)
@@ -54,7 +72,7 @@ class Tally:
                 self._note(each)
 
     def _note(self, comparison: Comparison) -> None:
-        reason = next((difference.reason for difference in MEANT if difference.applies(comparison)), None)
+        reason = _reason(MEANT, comparison)
         if reason is None:
             self.disagreements.append(comparison)
         else:
@@ -69,13 +87,77 @@ class Tally:
         yield f"pods that fit some nodes only: {self.choosy}; pods that wait for a gate: {self.gated}"
         yield f"compared: {', '.join(self.features)}"
         yield f"not evaluated yet: {', '.join(self.missing) or 'nothing'}"
-        for reason, count in sorted(self.meant.items()):
-            yield f"{count} times otherwise than kube-scheduler, because {reason}"
+        yield from _meant(self.meant)
 
     def explanation(self) -> str:
         """The first disagreements with all that is needed to look into them."""
         shown = [_explain(each) for each in self.disagreements[:_MOST_SHOWN]]
         return "\n".join([*self.lines(), *shown])
+
+
+def _meant(counts: Counter[str]) -> Iterator[str]:
+    for reason, count in sorted(counts.items()):
+        yield f"{count} times otherwise than kube-scheduler: {reason}"
+
+
+@dataclass(slots=True)
+class ScoreTally:
+    """The same for scores."""
+
+    seed: int
+    components: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    clusters: int = 0
+    nodes: int = 0
+    decisive: Counter[str] = field(default_factory=Counter)
+    """Pods for which a score prefers some nodes to others, by score."""
+    meant: Counter[str] = field(default_factory=Counter)
+    disagreements: list[Scoring] = field(default_factory=list)
+
+    def add(self, clusters: int, scorings: Sequence[Scoring]) -> None:
+        self.clusters += clusters
+        for each in scorings:
+            self.nodes += len(each.nodes)
+            self.decisive[each.component] += each.decides
+            if not each.agree:
+                self._note(each)
+
+    def _note(self, scoring: Scoring) -> None:
+        reason = _reason(MEANT_OF_SCORES, scoring)
+        if reason is None:
+            self.disagreements.append(scoring)
+        else:
+            self.meant[reason] += 1
+
+    def lines(self) -> Iterator[str]:
+        """For people, at the end of a run."""
+        yield (
+            f"{self.clusters} clusters (seed {self.seed}), {self.nodes} scores of nodes compared: "
+            f"{len(self.disagreements)} disagreements"
+        )
+        decisive = ", ".join(f"{name} {self.decisive[name]}" for name in self.components)
+        yield f"pods for which a score prefers some nodes: {decisive}"
+        yield f"not scored yet: {', '.join(self.missing) or 'nothing'}"
+        yield from _meant(self.meant)
+
+    def explanation(self) -> str:
+        """Disagreements by score, and the first of each with all that is needed to look into them."""
+        counts = Counter(each.component for each in self.disagreements)
+        first = {each.component: each for each in reversed(self.disagreements)}
+        return "\n".join([*self.lines(), str(dict(counts)), *map(_explain_scores, first.values())])
+
+
+def _explain_scores(scoring: Scoring) -> str:
+    return yaml.safe_dump(
+        {
+            "cluster": scoring.cluster,
+            "score": scoring.component,
+            "ours": dict(zip(scoring.nodes, scoring.ours, strict=True)),
+            "kube-scheduler": dict(zip(scoring.nodes, scoring.theirs, strict=True)),
+            "pod": scoring.pod["spec"],
+        },
+        sort_keys=False,
+    )
 
 
 def _explain(comparison: Comparison) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from e2e.differential.clusters import Cluster
+from e2e.differential.components import Component
 from e2e.differential.features import OVERHEAD, RUNTIME_CLASS
 from e2e.differential.ours import Answer, Ours, read_objects
 from e2e.differential.theirs import SCHEDULER_NAME, KubeScheduler
@@ -44,21 +45,45 @@ class Comparison:
         return self.ours.nodes == self.theirs
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What both gave the nodes that a pod fits, for one reason; only differences between nodes mean anything."""
+
+    cluster: int
+    pod: Mapping[str, Any]
+    component: str
+    nodes: tuple[str, ...]
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+
+    @property
+    def agree(self) -> bool:
+        return _above_the_first(self.ours) == _above_the_first(self.theirs)
+
+    @property
+    def decides(self) -> bool:
+        """Whether it prefers any node to another."""
+        return len({*self.theirs}) > 1
+
+
+def _above_the_first(scores: Sequence[float]) -> list[float]:
+    return [score - scores[0] for score in scores]
+
+
+async def furnish(client: APIClient) -> None:
+    """Create what all rounds share."""
+    namespaces = [{"metadata": {"name": name, "labels": labels}} for name, labels in NAMESPACES.items()]
+    await client.create_many("/api/v1/namespaces", namespaces)
+    runtime_class = {"metadata": {"name": RUNTIME_CLASS}, "handler": "any", "overhead": {"podFixed": OVERHEAD}}
+    await client.create("/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
+
+
 class Arena:
     """The API server on which rounds take place, one after the other."""
 
     def __init__(self, client: APIClient, kube_scheduler: KubeScheduler) -> None:
         self._client = client
         self._theirs = kube_scheduler
-
-    async def furnish(self) -> None:
-        """What all rounds share."""
-        await self._client.create_many(
-            "/api/v1/namespaces",
-            [{"metadata": {"name": name, "labels": labels}} for name, labels in NAMESPACES.items()],
-        )
-        runtime_class = {"metadata": {"name": RUNTIME_CLASS}, "handler": "any", "overhead": {"podFixed": OVERHEAD}}
-        await self._client.create("/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
 
     async def compare(self, round_name: str, clusters: Sequence[Cluster]) -> list[Comparison]:
         """Build the clusters, ask both schedulers about every pod, and clear everything away.
@@ -84,6 +109,29 @@ class Arena:
             Comparison(cluster, pod, answer, theirs.get(pod["metadata"]["uid"]), ours.nodes)
             for (cluster, _), pod, answer in zip(pods, created, answers, strict=True)
         ]
+
+    async def score(
+        self, round_name: str, clusters: Sequence[Cluster], components: Sequence[Component]
+    ) -> list[Scoring]:
+        """Build the clusters, have both score the nodes of every pod, and clear everything away."""
+        async with self._built(round_name, clusters):
+            asking = f"{round_name}-1"
+            asked = [(cluster.number, pod) for cluster in clusters for pod in cluster.asked]
+            created = await _together(self._create_pod(_asked(pod, asking)) for _, pod in asked)
+            fitting = await self._theirs.fitting([pod["metadata"]["uid"] for pod in created], f"{_ASKED}={asking}")
+            theirs = self._theirs.scores()
+            objects = await read_objects(self._client)
+            scorings = []
+            for component in components:
+                ours = Ours(objects, component.configuration)
+                for (cluster, _), pod in zip(asked, created, strict=True):
+                    nodes = tuple(sorted(fitting[pod["metadata"]["uid"]]))
+                    if len(nodes) > 1 and component.profile in ("", pod["spec"]["schedulerName"]):
+                        scored = theirs.get((_key(pod), component.plugin), {})
+                        given = tuple(scored.get(node, 0) / component.weight for node in nodes)
+                        own = tuple(ours.scores(pod["metadata"]["uid"], nodes))
+                        scorings.append(Scoring(cluster, pod, component.name, nodes, own, given))
+            return scorings
 
     @asynccontextmanager
     async def _built(self, round_name: str, clusters: Sequence[Cluster]) -> AsyncIterator[None]:
@@ -133,6 +181,10 @@ def _asked(pod: Manifest, asking: str) -> Manifest:
     metadata = pod["metadata"]
     labels = {**metadata["labels"], _ASKED: asking}
     return {**pod, "metadata": {**metadata, "name": f"{metadata['name']}-{asking}", "labels": labels}}
+
+
+def _key(pod: Mapping[str, Any]) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def _pods_path(namespace: str) -> str:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import yaml
 
-from e2e.differential.extender import RecordingExtender
+from e2e.differential.extender import BIND, FILTER, RecordingExtender
+from e2e.differential.words import GPU
 from e2e.harness.waiting import eventually
 from volcano_py.local.controlplane import ControlPlane
 
 SCHEDULER_NAME: Final = "default-scheduler"
+MOST_ALLOCATED: Final = "most-allocated"
+"""A second profile, which fills nodes."""
 
 FEATURE_GATES: Final = "TaintTolerationComparisonOperators=true"
 """What is not on by default in this version and evaluated here nevertheless."""
+
+_SCORED: Final = re.compile(r'"Plugin scored node for pod" pod="([^"]+)" plugin="([^"]+)" node="([^"]+)" score=(-?\d+)')
 
 _QPS: Final = 10_000
 _ANSWER_SECONDS: Final = 60.0
@@ -28,6 +35,7 @@ class KubeScheduler:
 
     def __init__(self, control_plane: ControlPlane, extender: RecordingExtender) -> None:
         self._client = control_plane.client
+        self._log = control_plane.process("kube-scheduler").log
         self._extender = extender
 
     def passed(self, uid: str) -> frozenset[str] | None:
@@ -50,6 +58,16 @@ class KubeScheduler:
         await eventually("kube-scheduler tries every pod", tried, seconds=_ANSWER_SECONDS)
         return {uid: self.passed(uid) or frozenset() for uid in uids}
 
+    def scores(self) -> Mapping[tuple[str, str], Mapping[str, int]]:
+        """Node → score by pod (`namespace/name`) and plugin, normalised and weighted, as the log tells it.
+
+        Plugins that have nothing to say about a pod are not there, nor are pods that fit less than two nodes.
+        """
+        scores: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        for pod, plugin, node, score in _SCORED.findall(self._log.read_text(encoding="utf-8", errors="replace")):
+            scores[pod, plugin][node] = int(score)
+        return scores
+
     async def has_seen(self, node: str, uid: str) -> None:
         """Wait until the pod, which fits this node alone, passed on it: nodes that came before it are known as well."""
 
@@ -67,20 +85,31 @@ def _was_tried(pod: Mapping[str, Any]) -> bool:
 
 
 @asynccontextmanager
-async def kube_scheduler(control_plane: ControlPlane) -> AsyncIterator[KubeScheduler]:
-    """Start kube-scheduler with its default plugins and the recording extender."""
-    async with RecordingExtender() as extender:
+async def kube_scheduler(control_plane: ControlPlane, *, scoring: bool = False) -> AsyncIterator[KubeScheduler]:
+    """Start kube-scheduler with its default plugins and the recording extender.
+
+    With `scoring` it goes on to score the nodes, and logs that, before binding fails.
+    """
+    async with RecordingExtender(scoring=scoring) as extender:
         path = control_plane.work_dir / "kube-scheduler.yaml"
-        configuration = _configuration(extender.url, str(control_plane.kubeconfig_for_user("system:kube-scheduler")))
+        kubeconfig = str(control_plane.kubeconfig_for_user("system:kube-scheduler"))
+        configuration = _configuration(_extender(extender.url, scoring=scoring), kubeconfig)
         await asyncio.to_thread(path.write_text, yaml.safe_dump(configuration), encoding="utf-8")
-        await control_plane.start_kube_scheduler(f"--config={path}", f"--feature-gates={FEATURE_GATES}")
+        # Scores are logged at this level, by that file; everything at this level would be too much.
+        verbosity = ("--vmodule=schedule_one=10",) if scoring else ()
+        await control_plane.start_kube_scheduler(f"--config={path}", f"--feature-gates={FEATURE_GATES}", *verbosity)
         try:
             yield KubeScheduler(control_plane, extender)
         finally:
             await control_plane.stop("kube-scheduler")
 
 
-def _configuration(extender: str, kubeconfig: str) -> dict[str, Any]:
+def _extender(url: str, *, scoring: bool) -> dict[str, Any]:
+    verbs = {"filterVerb": FILTER, "bindVerb": BIND} if scoring else {"filterVerb": FILTER}
+    return {"urlPrefix": url, "nodeCacheCapable": True, "httpTimeout": "30s", **verbs}
+
+
+def _configuration(extender: dict[str, Any], kubeconfig: str) -> dict[str, Any]:
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -89,7 +118,21 @@ def _configuration(extender: str, kubeconfig: str) -> dict[str, Any]:
         "percentageOfNodesToScore": 100,
         "podInitialBackoffSeconds": 1,
         "podMaxBackoffSeconds": 1,
-        "extenders": [{"urlPrefix": extender, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "30s"}],
-        # Preemption would look for victims on every node, for nothing.
-        "profiles": [{"schedulerName": SCHEDULER_NAME, "plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}],
+        "extenders": [extender],
+        "profiles": [_profile(SCHEDULER_NAME, "LeastAllocated"), _profile(MOST_ALLOCATED, "MostAllocated")],
+    }
+
+
+def _profile(name: str, strategy: str) -> dict[str, Any]:
+    """The default plugins, with the resources that Volcano balances, and without preemption, which would look for
+    victims in vain."""
+    balanced = [{"name": resource, "weight": 1} for resource in ("cpu", "memory", GPU)]
+    filled = [{"name": resource, "weight": 1} for resource in ("cpu", "memory")]
+    return {
+        "schedulerName": name,
+        "plugins": {"postFilter": {"disabled": [{"name": "*"}]}},
+        "pluginConfig": [
+            {"name": "NodeResourcesBalancedAllocation", "args": {"resources": balanced}},
+            {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": strategy, "resources": filled}}},
+        ],
     }

@@ -21,7 +21,7 @@ CLUSTER_LABEL: Final = "differential/cluster"
 
 HOST: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
-GPU: Final = "example.com/gpu"
+GPU: Final = "nvidia.com/gpu"
 HUGE_PAGES: Final = "hugepages-2Mi"
 
 APPS: Final = ("web", "db", "cache")

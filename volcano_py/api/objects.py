@@ -227,6 +227,10 @@ class PodStatus(ApiObject, frozen=True):
     conditions: list[Condition] = []
     nominated_node_name: str = ""
     container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+    allocated_resources: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    """Granted to and used by the pod as a whole, where it asks for resources as a whole."""
 
 
 class Pod(ApiObject, frozen=True):

@@ -6,10 +6,12 @@ resources (KEP-2837) and in-place resize (KEP-1287).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
+from typing import Final
 
-from volcano_py.api.objects import Container, ContainerStatus, PodSpec, ResourceList
+from volcano_py.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity
 
 Amounts = dict[str, Fraction]
@@ -19,36 +21,94 @@ class RequestError(ValueError):
     """A request that cannot be read; the text names the field, what was found and what is right."""
 
 
-def pod_requests(spec: PodSpec, statuses: Iterable[ContainerStatus] = ()) -> Amounts:
+_RESIZE_PENDING: Final = "PodResizePending"
+_NOBODY: Final = PodStatus()
+_NOTHING: Final[Mapping[str, Fraction]] = MappingProxyType({})
+
+
+def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY, *, missing: Mapping[str, Fraction] = _NOTHING) -> Amounts:
     """Requests of the whole pod by resource name, in Kubernetes' units (cores, bytes), without the `pods` count.
+
+    Args:
+        status: tells what a resize that is under way has come to.
+        missing: what a container counts with when it does not ask for any of that resource, not even for 0.
 
     Raises:
         RequestError: a quantity is malformed or negative.
     """
-    granted = {status.name: status for status in statuses}
+    resize = _Resize(status)
     running: Amounts = {}
     for index, container in enumerate(spec.containers):
-        asked = _container(container, f"spec.containers[{index}]")
-        if (status := granted.get(container.name)) is not None:
-            asked = _resized(asked, status)
-        _add(running, asked)
+        asked = resize.of(container, _container(container, f"spec.containers[{index}]"))
+        _add(running, {**missing, **asked})
     peak: Amounts = {}
     sidecars: Amounts = {}
     for index, container in enumerate(spec.init_containers):
         asked = _container(container, f"spec.initContainers[{index}]")
         if container.restart_policy == "Always":
+            asked = {**missing, **resize.of(container, asked)}
             _add(sidecars, asked)
             _add(running, asked)
             _raise_to(peak, sidecars)
         else:
+            asked = {**missing, **asked}
             _add(asked, sidecars)
             _raise_to(peak, asked)
     _raise_to(running, peak)
     if spec.resources is not None:
         pod_level = _with_limits(spec.resources.requests, spec.resources.limits)
-        running.update(_parse(pod_level, "spec.resources.requests"))
+        running.update(resize.of_pod(_parse(pod_level, "spec.resources.requests")))
     _add(running, _parse(spec.overhead, "spec.overhead"))
     return running
+
+
+def resize_of(status: PodStatus) -> tuple[object, ...]:
+    """All of a pod's status that `pod_requests` looks at."""
+    containers = (*status.container_statuses, *status.init_container_statuses)
+    return (
+        [(each.name, each.allocated_resources, each.resources) for each in containers if each.resources is not None],
+        status.allocated_resources,
+        status.resources,
+        [condition.reason for condition in status.conditions if condition.type == _RESIZE_PENDING],
+    )
+
+
+class _Resize:
+    """While a resize is under way the pod may hold any of: asked, granted, running with. The largest counts, unless
+    the node has said that what is asked can never be: then it holds one of the other two."""
+
+    def __init__(self, status: PodStatus) -> None:
+        self._status = status
+        self._containers: dict[str, ContainerStatus] = {
+            each.name: each for each in (*status.container_statuses, *status.init_container_statuses)
+        }
+        self._infeasible = any(
+            condition.type == _RESIZE_PENDING and condition.reason == "Infeasible" for condition in status.conditions
+        )
+
+    def of(self, container: Container, asked: Amounts) -> Amounts:
+        """What counts of a container that asks for so much."""
+        status = self._containers.get(container.name)
+        if status is None or status.resources is None:
+            return asked
+        path = f"status.containerStatuses[{container.name}]"
+        granted = _parse(status.allocated_resources, f"{path}.allocatedResources")
+        return self._largest(asked, granted, _parse(status.resources.requests, f"{path}.resources.requests"))
+
+    def of_pod(self, asked: Amounts) -> Amounts:
+        """The same of what is asked for the pod as a whole."""
+        status = self._status
+        if status.resources is None:
+            return asked
+        granted = _parse(status.allocated_resources, "status.allocatedResources")
+        largest = self._largest(asked, granted, _parse(status.resources.requests, "status.resources.requests"))
+        return {name: largest.get(name, Fraction(0)) for name in asked}
+
+    def _largest(self, asked: Amounts, granted: Amounts, actual: Amounts) -> Amounts:
+        largest: Amounts = {} if self._infeasible else dict(asked)
+        _raise_to(largest, granted)
+        _raise_to(largest, actual)
+        return largest
 
 
 def _container(container: Container, path: str) -> Amounts:
@@ -61,15 +121,6 @@ def _container(container: Container, path: str) -> Amounts:
 def _with_limits(requests: ResourceList, limits: ResourceList) -> ResourceList:
     """A missing request equals the limit, as the API server stores it."""
     return {**limits, **requests} if limits else requests
-
-
-def _resized(asked: Amounts, status: ContainerStatus) -> Amounts:
-    """While a resize is under way the pod may hold any of: asked, granted, running with. Count the largest."""
-    path = f"status.containerStatuses[{status.name}]"
-    _raise_to(asked, _parse(status.allocated_resources, f"{path}.allocatedResources"))
-    if status.resources is not None:
-        _raise_to(asked, _parse(status.resources.requests, f"{path}.resources.requests"))
-    return asked
 
 
 def _parse(amounts: ResourceList, path: str) -> Amounts:

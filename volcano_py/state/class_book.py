@@ -9,6 +9,7 @@ import msgspec
 
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
+from volcano_py.api.requests import resize_of
 from volcano_py.state.affinity import heeded_labels
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
@@ -110,7 +111,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.init_containers,
         spec.overhead,
         spec.resources,
-        pod.status.container_statuses,
+        resize_of(pod.status),
         spec.node_selector,
         spec.affinity,
         spec.tolerations,

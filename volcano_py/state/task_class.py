@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import msgspec
 import numpy as np
@@ -35,6 +36,7 @@ from volcano_py.state.volume_needs import Need
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
 NONZERO_MILLI_CPU = 100
 NONZERO_MEMORY = 200 * 1024 * 1024
+_STAND_INS = {"cpu": Fraction(NONZERO_MILLI_CPU, 1000), "memory": Fraction(NONZERO_MEMORY)}
 # Characters kept of an annotation, which may be 256 KiB; a list of weights that was cut is no JSON and so told as such.
 _LONGEST_STRATEGY = 4096
 
@@ -119,6 +121,7 @@ class TaskClass:
 
     @property
     def images(self) -> tuple[str, ...]:
+        """One of each container, init containers included; several may have the same."""
         return self.signature.images
 
     @property
@@ -145,9 +148,10 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     spec = pod.spec
     problem: tuple[Reason, str] | None = None
     try:
-        amounts = pod_requests(spec, pod.status.container_statuses)
+        amounts = pod_requests(spec, pod.status)
+        scored = amounts if _asks_for_all(spec) else pod_requests(spec, pod.status, missing=_STAND_INS)
     except RequestError as error:
-        amounts, problem = {}, (Reason.INVALID_POD, str(error))
+        amounts, scored, problem = {}, _STAND_INS, (Reason.INVALID_POD, str(error))
     units, capped = whole_units(amounts, Rounding.UP)
     if capped is not None:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
@@ -161,12 +165,12 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     social = bool(spec.topology_spread_constraints)
     return Signature(
         units=tuple(sorted((name, value) for name, value in units.items() if value)),
-        nonzero=(units.get("cpu") or NONZERO_MILLI_CPU, units.get("memory") or NONZERO_MEMORY),
+        nonzero=_nonzero(scored),
         node_selector=tuple(sorted(spec.node_selector.items())),
         affinity=_of_nodes(spec.affinity),
         tolerations=tuple(spec.tolerations),
         host_ports=_host_ports(spec),
-        images=tuple(sorted({container.image for container in spec.containers if container.image})),
+        images=tuple(sorted(container.image for container in (*spec.containers, *spec.init_containers))),
         namespace=pod.metadata.namespace if social or extras else "",
         labels=tuple(sorted(pod.metadata.labels.items())) if social else (),
         extras=extras,
@@ -175,6 +179,19 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         affinity_terms=affinity_terms(pod),
         volumes=volumes,
     )
+
+
+def _asks_for_all(spec: PodSpec) -> bool:
+    """Whether every container asks for all that has a stand-in."""
+    containers = (*spec.containers, *spec.init_containers)
+    asked = ({*container.resources.requests, *container.resources.limits} for container in containers)
+    return all(names >= _STAND_INS.keys() for names in asked)
+
+
+def _nonzero(amounts: Mapping[str, Fraction]) -> tuple[int, int]:
+    """Millicores and bytes."""
+    units, _ = whole_units({name: amounts.get(name, Fraction(0)) for name in _STAND_INS}, Rounding.UP)
+    return units.get("cpu", 0), units.get("memory", 0)
 
 
 def _of_nodes(affinity: Affinity | None) -> Affinity | None:

@@ -37,7 +37,7 @@ def total(**weights: int) -> float:
 
 
 def test_scores_are_weighted_and_added() -> None:
-    least, most, balanced = (75 + 50) // 2, (25 + 50) // 2, 87
+    least, most, balanced = (75 + 50) // 2, (25 + 50) // 2, 50 + (50 + 87 - 100) // 2
     assert total() == least + balanced
     assert total(leastrequested=3, mostrequested=10, balancedresource=100) == 3 * least + 10 * most + 100 * balanced
 

@@ -65,6 +65,18 @@ def test_several_images_are_summed_against_a_threshold_each() -> None:
     assert image_scores(with_images("n", tool=500, data=300), images=both) == {"n": expected(800, images=2)}
 
 
+def test_an_image_counts_for_each_container_that_has_it_init_containers_too() -> None:
+    there, absent = "registry.example/tool", "registry.example/other"
+    assert image_scores(with_images("n", tool=300), images=(there, there)) == {"n": expected(600, images=2)}
+    made = running("p", absent)
+    prepares = msgspec.structs.replace(made.spec.containers[0], image=there)
+    made = msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, init_containers=[prepares]))
+    opened = open_session(
+        with_images("n", tool=300), pod_group("g"), made, tiers=[[(NodeOrder, {"arguments": ONLY_IMAGES})]]
+    )
+    assert scores(opened, NodeOrder, "p") == {"n": expected(300, images=2)}
+
+
 @pytest.mark.parametrize(
     ("asked", "there"),
     [

@@ -48,8 +48,8 @@ def test_every_division_is_cut_off() -> None:
     asked, has = {"cpu": "1", "memory": "1Gi"}, {"cpu": "3", "memory": "7Gi"}
     assert score(asked, {}, has, leastrequested=1) == (66 + 85) // 2
     assert score(asked, {}, has, mostrequested=1) == (33 + 14) // 2
-    # fractions 1/3 and 1/7, so the deviation is 2/21
-    assert score(asked, {}, has, balancedresource=1) == 90
+    # fractions 1/3 and 1/7, so the deviation is 2/21 and the balance 90, after 100
+    assert score(asked, {}, has, balancedresource=1) == 50 + (50 + 90 - 100) // 2
 
 
 def test_most_allocated_is_the_mean_percentage_in_use() -> None:
@@ -75,20 +75,24 @@ def test_a_resource_of_which_the_node_has_nothing_is_left_out() -> None:
     has = {"cpu": "4", "memory": "0"}
     assert score({"cpu": "1"}, {}, has, leastrequested=1) == 75
     assert score({"cpu": "1"}, {}, has, mostrequested=1) == 25
-    assert score({"cpu": "1"}, {}, has, balancedresource=1) == 100
+    assert score({"cpu": "1"}, {}, has, balancedresource=1) == 75
     nothing = {"cpu": "0", "memory": "0"}
     assert score({"cpu": "1"}, {}, nothing, leastrequested=1) == 0
     assert score({"cpu": "1"}, {}, nothing, mostrequested=1) == 0
 
 
-def test_balanced_prefers_resources_used_to_the_same_degree() -> None:
-    assert score({"cpu": "1", "memory": "2Gi"}, {"cpu": "1", "memory": "2Gi"}, HAS, balancedresource=1) == 100
-    # half the cpu, a quarter of the memory
-    assert score({"cpu": "1", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}, HAS, balancedresource=1) == 87
+def test_balanced_prefers_nodes_on_which_the_pod_evens_out_what_is_in_use() -> None:
+    even = {"cpu": "1", "memory": "2Gi"}
+    assert score(even, even, HAS, balancedresource=1) == 75
+    # half the cpu and a quarter of the memory, after a quarter and an eighth
+    uneven = {"cpu": "1", "memory": "1Gi"}
+    assert score(uneven, uneven, HAS, balancedresource=1) == 50 + (50 + 87 - 93) // 2
+    # half of both, after half the cpu and nothing of the memory
+    assert score({"memory": "4Gi"}, {"cpu": "2"}, HAS, balancedresource=1) == 50 + (50 + 100 - 75) // 2
 
 
 def test_balanced_counts_real_requests_and_skips_pods_that_ask_for_nothing_it_balances() -> None:
-    assert score({"cpu": "2"}, {}, HAS, balancedresource=1) == 75
+    assert score({"cpu": "2"}, {}, HAS, balancedresource=1) == 50 + 25 // 2
     assert score({}, {"cpu": "4"}, HAS, balancedresource=1) == 0
 
 
@@ -96,10 +100,11 @@ def test_balanced_counts_gpus_for_pods_that_ask_for_them() -> None:
     has = {**HAS, GPU: "8"}
     with_gpu = score({"cpu": "2", "memory": "4Gi", GPU: "1"}, {}, has, balancedresource=1)
     # fractions 1/2, 1/2, 1/8: mean 3/8, variance (1/64 + 1/64 + 4/64) / 3 = 1/32
-    assert with_gpu == math.floor((1 - math.sqrt(1 / 32)) * 100) == 82
-    assert score({"cpu": "2", "memory": "4Gi"}, {GPU: "8"}, has, balancedresource=1) == 100
+    assert math.floor((1 - math.sqrt(1 / 32)) * 100) == 82
+    assert with_gpu == 50 + (50 + 82 - 100) // 2
+    assert score({"cpu": "2", "memory": "4Gi"}, {GPU: "8"}, has, balancedresource=1) == 75
     # without cpu two fractions are left, 1/2 and 1/8
-    assert score({"memory": "4Gi", GPU: "1"}, {}, {**has, "cpu": "0"}, balancedresource=1) == 81
+    assert score({"memory": "4Gi", GPU: "1"}, {}, {**has, "cpu": "0"}, balancedresource=1) == 50 + (50 + 81 - 100) // 2
 
 
 # -- the formulas, one node at a time, in whole numbers ---------------------------------------------------------------
@@ -132,6 +137,14 @@ def balance(used: list[int], capacity: list[int]) -> int:
     return int((1 - deviation) * 100)
 
 
+def improvement(before: list[tuple[int, int, int]], asked: tuple[int, int, int], capacity: list[int]) -> int:
+    dims = [dim for dim in range(3) if dim < 2 or asked[2]]
+    has = [capacity[dim] for dim in dims]
+    without = [sum(each[dim] for each in before) for dim in dims]
+    with_it = [amount + asked[dim] for amount, dim in zip(without, dims, strict=True)]
+    return 50 + (50 + balance(with_it, has) - balance(without, has)) // 2
+
+
 def added(values: list[float]) -> float:
     """In order, each sum rounded; newer versions of Python's own `sum` are more exact than kube-scheduler."""
     return functools.reduce(operator.add, values)
@@ -156,13 +169,12 @@ def test_the_columns_equal_the_formulas(
         balancedresource=1,
     )
     for number, (name, found) in enumerate(scores(opened, NodeOrder, "new").items()):
-        there = [*running, asked] if number == 0 else [asked]
-        stood_in = [sum(each[0] or 100 for each in there), sum(each[1] or 200 * 2**20 for each in there)]
+        before = running if number == 0 else []
+        # Requests of 0 are requests, for which nothing stands in.
+        used = [sum(each[dim] for each in (*before, asked)) for dim in range(2)]
         capacity = list(capacities[number])
-        balanced = [dim for dim in range(3) if dim < 2 or asked[2]]
-        real = [sum(each[dim] for each in there) for dim in balanced]
-        expected = 1_000_000 * least(stood_in, capacity[:2]) + 1_000 * most(stood_in, capacity[:2])
-        expected += balance(real, [capacity[dim] for dim in balanced]) if any(asked) else 0
+        expected = 1_000_000 * least(used, capacity[:2]) + 1_000 * most(used, capacity[:2])
+        expected += improvement(before, asked, capacity) if any(asked) else 0
         assert (name, found) == (f"n{number}", expected)
 
 

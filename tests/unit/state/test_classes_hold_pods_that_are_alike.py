@@ -11,6 +11,7 @@ from tests.support.sessions import pod
 from tests.unit.state.watched import Watched, with_spec, with_status
 from volcano_py.api.objects import (
     Affinity,
+    Condition,
     Container,
     ContainerPort,
     ContainerStatus,
@@ -214,10 +215,45 @@ def test_pod_level_requests_take_the_place_of_the_containers() -> None:
     assert request_of(changed) == {"cpu": 4000, "memory": GI}
 
 
-def test_while_a_resize_is_under_way_the_largest_amount_counts() -> None:
+@pytest.mark.parametrize(
+    ("asked", "granted", "actual", "counted"), [("1", "2", "3", 3000), ("3", "2", "1", 3000), ("1", "3", "2", 3000)]
+)
+def test_while_a_resize_is_under_way_the_largest_amount_counts(
+    asked: str, granted: str, actual: str, counted: int
+) -> None:
+    changed = with_containers(Container(name="c", resources=asks(cpu=asked)))
+    status = ContainerStatus(name="c", allocated_resources={"cpu": granted}, resources=asks(cpu=actual))
+    assert request_of(with_status(changed, container_statuses=[status])) == {"cpu": counted}
+
+
+def test_what_the_node_can_never_give_does_not_count() -> None:
+    changed = with_containers(Container(name="c", resources=asks(cpu="64")))
+    status = ContainerStatus(name="c", allocated_resources={"cpu": "2"}, resources=asks(cpu="1"))
+    refused = Condition(type="PodResizePending", status="True", reason="Infeasible")
+    assert request_of(with_status(changed, container_statuses=[status], conditions=[refused])) == {"cpu": 2000}
+    deferred = Condition(type="PodResizePending", status="True", reason="Deferred")
+    assert request_of(with_status(changed, container_statuses=[status], conditions=[deferred])) == {"cpu": 64000}
+
+
+def test_sidecars_are_resized_and_other_init_containers_are_not() -> None:
+    sidecar = Container(name="s", resources=asks(cpu="1"), restart_policy="Always")
+    changed = with_containers(Container(name="c"), init=[sidecar, Container(name="i", resources=asks(cpu="1"))])
+    statuses = [ContainerStatus(name=name, resources=asks(cpu="4")) for name in ("s", "i")]
+    assert request_of(with_status(changed, init_container_statuses=statuses)) == {"cpu": 5000}
+
+
+def test_a_pod_that_asks_for_resources_as_a_whole_is_resized_as_a_whole() -> None:
+    changed = with_containers(Container(resources=asks(cpu="1", memory="1Gi")), resources=asks(cpu="2"))
+    status = {"allocated_resources": {"cpu": "3", "memory": "2Gi"}, "resources": asks(cpu="1")}
+    assert request_of(with_status(changed, **status)) == {"cpu": 3000, "memory": GI}
+
+
+def test_a_change_of_what_is_granted_is_seen() -> None:
     changed = with_containers(Container(name="c", resources=asks(cpu="1")))
-    granted = ContainerStatus(name="c", allocated_resources={"cpu": "2"}, resources=asks(cpu="3"))
-    assert request_of(with_status(changed, container_statuses=[granted])) == {"cpu": 3000}
+    watched = Watched(changed)
+    status = ContainerStatus(name="c", resources=asks(cpu="3"))
+    watched.put(with_status(changed, container_statuses=[status]))
+    assert watched.class_of("a").request.tolist()[0] == 3000
 
 
 def test_fractions_of_a_unit_are_rounded_up() -> None:
@@ -327,6 +363,19 @@ def test_scoring_stands_in_for_requests_that_are_not_made() -> None:
     watched = Watched(pod("a"), pod("b", cpu="1"))
     assert watched.class_of("a").nonzero_request.tolist() == [100, 200 * 2**20]
     assert watched.class_of("b").nonzero_request.tolist() == [1000, 200 * 2**20]
+
+
+def test_scoring_stands_in_for_each_container_and_not_for_requests_of_zero() -> None:
+    def scored(*containers: Container, **fields: Any) -> list[int]:
+        counted: list[int] = Watched(with_containers(*containers, **fields)).class_of("a").nonzero_request.tolist()
+        return counted
+
+    silent = Container(name="c")
+    assert scored(silent, Container(name="d", resources=asks(cpu="1"))) == [1100, 2 * 200 * 2**20]
+    assert scored(Container(resources=asks(cpu="0"))) == [0, 200 * 2**20]
+    sidecar = Container(name="s", restart_policy="Always")
+    assert scored(silent, init=[sidecar, Container(name="i", resources=asks(cpu="1"))]) == [1100, 2 * 200 * 2**20]
+    assert scored(silent, resources=asks(cpu="2"), overhead={"cpu": "1"}) == [3000, 200 * 2**20]
 
 
 def test_node_affinity_is_read_as_required_and_preferred() -> None:

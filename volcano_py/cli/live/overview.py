@@ -134,7 +134,7 @@ def pod_row(pod: Pod) -> PodRow:
     group = pod.metadata.annotations.get(GROUP_NAME, "")
     told = next((each for each in pod.status.conditions if each.type == POD_SCHEDULED and each.status == "False"), None)
     try:
-        units, _ = whole_units(pod_requests(pod.spec, pod.status.container_statuses), Rounding.UP)
+        units, _ = whole_units(pod_requests(pod.spec, pod.status), Rounding.UP)
     except RequestError:
         units = {}  # the scheduler tells it
     return PodRow(

@@ -81,8 +81,9 @@ class NodeOrder(Plugin):
                 total += weights.most_requested * most_allocated(self._capacity, rows, used)
         if wishes.balanced is not None:
             capacity, positions = wishes.balanced
-            used = with_one_more(view.used[:, positions], task_class.request[positions])
-            total += weights.balanced_resource * balanced(capacity, rows, used)
+            used = view.used[:, positions].T.astype(np.float64, order="C")
+            request = task_class.request[positions].astype(np.float64)[:, None]
+            total += weights.balanced_resource * balanced(capacity, rows, used, request)
         if wishes.images is not None:
             total += weights.image_locality * self._image_scores(wishes.images, task_class).take(rows)
         return total

@@ -36,8 +36,23 @@ def _mean_percentage(capacity: NodeCapacity, rows: Rows, part: Floats) -> Floats
     return np.floor(mean, out=mean)
 
 
-def balanced(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
-    """[K] 100 × (1 - standard deviation of the fractions in use) over the resources that a node has."""
+def balanced(capacity: NodeCapacity, rows: Rows, used: Floats, request: Floats) -> Floats:
+    """[K] from 50 to 100: how much better balanced a node would be with the request ([D, 1]) on top of `used`.
+
+    75 stands for no difference. The balance of a node is 100 × (1 - standard deviation of the fractions in use) over
+    the resources that it has. (Before Kubernetes 1.36 the balance with the request was the score itself.)
+    """
+    score = _balance(capacity, rows, used + request)
+    score -= _balance(capacity, rows, used)
+    score += HIGHEST // 2
+    score /= 2
+    np.floor(score, out=score)
+    score += HIGHEST // 2
+    return score
+
+
+def _balance(capacity: NodeCapacity, rows: Rows, used: Floats) -> Floats:
+    """[K] from 50 to 100."""
     fractions = used / capacity.divisors(rows)
     np.minimum(fractions, 1.0, out=fractions)
     deviation = _deviation(fractions) if capacity.complete else _deviation_where(fractions, capacity.has(rows))
