@@ -50,7 +50,13 @@ WITHOUT_EFFECT: Final = (
 )
 
 
-VOLCANOS_CONTROLLERS: Final = {"queue-controller": "queue", "pg-controller": "podgroup"}
+VOLCANOS_CONTROLLERS: Final = {
+    "queue-controller": "queue",
+    "pg-controller": "podgroup",
+    "job-controller": "job",
+    "cronjob-controller": "cronjob",
+    "jobflow-controller": "jobflow",
+}
 """Names in Volcano's controller-manager → ours."""
 
 

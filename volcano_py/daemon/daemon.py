@@ -10,6 +10,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -27,9 +28,11 @@ from volcano_py.daemon.admitting import make_admission
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
-from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.garbage import keep_what_there_is
+from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.job_control import JobControl
+from volcano_py.daemon.job_makers import NAMES as JOB_MAKERS
+from volcano_py.daemon.job_makers import JobMakers
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
@@ -163,9 +166,19 @@ class Daemon:
             if "queue" in wanted
             else None
         )
+        self._makers = (
+            JobMakers(options, self._client, active=self._is_leading, record=self._tell, bad_object=self._bad_object)
+            if wanted & JOB_MAKERS
+            else None
+        )
         self._jobs = (
             JobControl(
-                options, self._client, active=self._is_leading, record=self._tell, bad_object=self._bad_object
+                options,
+                self._client,
+                active=self._is_leading,
+                record=self._tell,
+                bad_object=self._bad_object,
+                followers=self._makers.sinks if self._makers is not None else (),
             )
             if "job" in wanted
             else None
@@ -257,6 +270,9 @@ class Daemon:
             add("podgroup controller", self._after_sync(self._pod_groups.run))
         if self._jobs is not None:
             add("job controller", self._after_sync(self._jobs.run))
+        if self._makers is not None:
+            listed = self._jobs.listed if self._jobs is not None else None
+            add("controllers of CronJobs and JobFlows", self._after_sync(partial(self._makers.run, listed)))
         add("writers", self._drain_at_end)
         add("cycles", self._after_sync(self._run_cycles))
         await self._supervisor.run()
@@ -335,7 +351,7 @@ class Daemon:
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         jobs = self._jobs.controller if self._jobs is not None else None
-        for controller in (self._queues, self._commands, self._pod_groups, jobs):
+        for controller in (self._queues, self._commands, self._pod_groups, jobs, self._makers):
             if controller is not None:
                 controller.leadership_gained()
         if self._elector is not None and self._elector.had_to_wait:

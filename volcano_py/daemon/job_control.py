@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from volcano_py.admission.jobs import JobCustoms, breaks_of_job
@@ -11,7 +11,8 @@ from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
-from volcano_py.cluster.protocol import BadObjectHandler
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
@@ -23,7 +24,8 @@ _MOST_TOLD: Final = 3  # rules that a job breaks; the others are told when these
 
 
 class JobControl:
-    """The controller and the informer of its Jobs. The rest of what it watches comes with everybody's informers.
+    """The controller and the informer of its Jobs, which also feeds `followers`. The rest of what it watches comes with
+    everybody's informers.
 
     The informer is one of its own, because the daemon is to start where there are no Jobs (the CRD is not installed).
     """
@@ -36,6 +38,7 @@ class JobControl:
         active: IsActive,
         record: Record,
         bad_object: BadObjectHandler,
+        followers: Sequence[Sink] = (),
     ) -> None:
         rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
         plugins = JobPlugins.of(BUILTIN).with_installed()
@@ -49,11 +52,15 @@ class JobControl:
         )
         self._informers = Informers(
             client,
-            self.controller,
+            FanOut(self.controller, *followers),
             [kinds.VOLCANO_JOB],
             on_bad_object=bad_object,
             resync_every=options.resync_period or None,
         )
+
+    async def listed(self) -> None:
+        """Returns when all Jobs have been handed on."""
+        await self._informers.wait_synced()
 
     async def run(self) -> None:
         """Work until cancelled; what is not served yet is waited for."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano_py.api import names
 
-CONTROLLERS: Final = ("queue", "podgroup", "command", "job")
+CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow")
 """Our controllers; each can be left to Volcano's controller-manager."""
 
 
