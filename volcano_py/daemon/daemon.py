@@ -96,6 +96,7 @@ class Daemon:
             known_condition=self._state.pod_condition,
             on_surprise=self._outcomes.seen,
             on_prepared=self._outcomes.prepared,
+            node_exists=self._state.has_node,
             on_status_given_up=self._status_given_up,
             binds_in_flight=options.binds_in_flight,
             fence=self._is_leading,

@@ -181,6 +181,10 @@ class ClusterState:
             loads=self._loads.by_node(),
         )
 
+    def has_node(self, name: str) -> bool:
+        """Whether a node of that name exists."""
+        return self._nodes.existing_row(name) is not None
+
     def next_retry(self, after: float) -> float | None:
         """The first moment past `after` (seconds since the epoch) at which a pod whose binding failed may be tried
         again; None when there is none."""

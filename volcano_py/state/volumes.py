@@ -157,10 +157,11 @@ class Volumes:
         claim, decided = self._claims.get(key), self._decided.of(key)
         if claim is None or claim.uid != binding.claim.uid or claim.volume or claim.is_deleting:
             return False
-        if decided is not None and (decided.binding.volume, decided.node) != (binding.volume, node):
+        if decided is not None and decided.binding.volume != binding.volume:
             return False
         if not binding.volume:
-            return claim.selected_node in ("", node)
+            ordered_for = claim.selected_node if decided is None else decided.node
+            return ordered_for in ("", node)
         volume = self._volumes.get(binding.volume)
         if volume is None or volume.is_deleting or volume.claim not in ("", key):
             return False

@@ -80,12 +80,14 @@ class Bench:
         self.ready: list[str] = []
         self.prepared: list[str] = []
         self.leads = True
+        self.gone: list[str] = []
         self.outcomes, self.clock = outcomes, clock
         self.binder = VolumeBinder(
             client,
             outcomes,
             self._take,
             on_prepared=lambda each: self.prepared.append(each.pod.name),
+            node_exists=lambda name: name not in self.gone,
             fence=lambda: self.leads,
             in_flight=2,
             clock=clock,
@@ -267,6 +269,14 @@ async def test_a_claim_that_is_deleted_fails_the_pod(server: FakeApi, bench: Ben
     await written(server)
     bench.binder.claims.delete(KIND, heard())
     assert await bench.failed() == "PersistentVolumeClaim ns/data was deleted"
+
+
+async def test_a_node_that_has_gone_meanwhile_fails_the_pod(server: FakeApi, bench: Bench) -> None:
+    bench.binder.submit([bind()])
+    await written(server)
+    bench.gone = ["node-1"]
+    bench.hear(heard(volume="pv-1"))
+    assert await bench.failed() == "PersistentVolumeClaim ns/data is bound, but node node-1 is gone"
 
 
 async def test_a_provisioner_that_gives_up_fails_the_pod(server: FakeApi, bench: Bench) -> None:

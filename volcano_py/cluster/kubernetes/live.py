@@ -56,6 +56,7 @@ class LiveCluster:
         known_condition: ConditionLookup | None = None,
         on_surprise: Callable[[Pod], None] = lambda _pod: None,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
+        node_exists: Callable[[str], bool] = lambda _node: True,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
         binds_in_flight: int = IN_FLIGHT,
         fence: Fence = always,
@@ -63,13 +64,21 @@ class LiveCluster:
         rng: random.Random | None = None,
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition` and `on_status_given_up`: see
-        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared`: `VolumeBinder`."""
+        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `node_exists`:
+        `VolumeBinder`."""
         self._clock = clock
         self.binder = Binder(
             client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
         )
         self.volumes = VolumeBinder(
-            client, outcomes, self.binder.submit, on_prepared=on_prepared, fence=fence, clock=clock, rng=rng
+            client,
+            outcomes,
+            self.binder.submit,
+            on_prepared=on_prepared,
+            node_exists=node_exists,
+            fence=fence,
+            clock=clock,
+            rng=rng,
         )
         quiet = self.binder.quiet
         self.events = EventRecorder(client, component, quiet=quiet, clock=clock, rng=rng)

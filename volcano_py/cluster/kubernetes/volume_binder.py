@@ -60,17 +60,19 @@ class VolumeBinder:
         hand_on: Callable[[Iterable[Bind]], None],
         *,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
+        node_exists: Callable[[str], bool] = lambda _node: True,
         in_flight: int = IN_FLIGHT,
         retries: RetryPolicy = RETRIES,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it; `fence` is asked before each
-        write."""
+        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `node_exists` after all that
+        time; `fence` is asked before each write."""
         self.claims = Newsroom()
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
-        self._on_prepared, self._retries, self._fence = on_prepared, retries, fence
+        self._on_prepared, self._node_exists = on_prepared, node_exists
+        self._retries, self._fence = retries, fence
         self._clock, self._rng = clock, rng or random.Random()
         self._slots = asyncio.Semaphore(in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -120,6 +122,8 @@ class VolumeBinder:
                 await self._write(bind, news)
                 for binding, heard in zip(bind.claims, news, strict=True):
                     await self._until_bound(bind, binding, heard, ends)
+            if not self._node_exists(bind.node):
+                raise ClaimError(bind.claims[0].claim.key, f"is bound, but node {bind.node} is gone")
         except RequestError as error:
             self._fail(bind, error)
         except asyncio.CancelledError:
