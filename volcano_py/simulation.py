@@ -23,6 +23,7 @@ from volcano_py.operator.generated_group import (
     queue_for,
     wants_group,
 )
+from volcano_py.operator.jobs_in_memory import JobsInMemory
 from volcano_py.operator.queue_state import (
     PodGroupCounts,
     UnknownQueueStateError,
@@ -85,6 +86,7 @@ class Simulation:
         self.reports: list[CycleReport] = []
         self.now = EPOCH.timestamp()
         self._scheduler = Scheduler(registry, self.cluster.apply)
+        self._jobs = JobsInMemory(self.cluster, self._rules)
         for kind, obj in items:
             self.cluster.put(kind, obj)
             self.now = max(self.now, obj.metadata.created)  # type: ignore[attr-defined]
@@ -103,7 +105,8 @@ class Simulation:
         self.cluster.settle()
         self._run_controllers()
         # What is only waiting for time to pass has not settled.
-        return self.cluster.changes != before or self.reports[-1].look_again_at > self.now
+        waits = max(self.reports[-1].look_again_at, self._jobs.look_again_at) > self.now
+        return self.cluster.changes != before or waits
 
     def run(self, cycles: int | None = None) -> SimulationResult:
         """So many cycles, or (None) until one changes nothing."""
@@ -117,6 +120,7 @@ class Simulation:
     # -- controllers -----------------------------------------------------------------------------------------------
 
     def _run_controllers(self) -> None:
+        self._jobs.run(self.now)
         self.cluster.provide_volumes()
         for pod in self.cluster.objects("Pod", Pod):
             if wants_group(pod, self._rules):

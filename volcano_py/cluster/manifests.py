@@ -18,6 +18,10 @@ import yaml
 from volcano_py.api import objects, volumes
 from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass
 from volcano_py.cluster.memory_volumes import with_default_class
+from volcano_py.jobs.model import Job
+
+VOLCANO_JOB: Final = "VolcanoJob"
+"""What Volcano's Jobs are kept as."""
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Virtual time begins here."""
@@ -38,6 +42,7 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "CSIDriver": volumes.CSIDriver,
     "CSIStorageCapacity": volumes.CSIStorageCapacity,
     "NodeMetrics": objects.NodeMetrics,
+    VOLCANO_JOB: Job,
 }
 _CLUSTER_SCOPED: Final = frozenset(
     {
@@ -140,7 +145,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         for name, value in _SYSTEM_CLASSES.items()
     }
     for index, document in enumerate(documents):
-        kind = str(document.body.get("kind", ""))
+        kind = _kind(document.body)
         wanted = objects.Workload if kind in _OWNERS else KINDS.get(kind)
         if wanted is None:
             continue
@@ -154,6 +159,23 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         else (kind, _admitted(obj, priorities))
         for (kind, _), obj in found.items()
     ]
+
+
+def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject:
+    """An object that a controller makes while the cluster lives; `priorities` are the classes there are.
+
+    Raises:
+        ManifestError: a field has the wrong type, as in a pod template that no API server has looked at.
+    """
+    kind = _kind(body)
+    obj = _stored(Document("made by a controller", 1, body), kind, KINDS[kind], 0)
+    return _admitted(obj, {each.metadata.name: each for each in priorities})
+
+
+def _kind(body: Mapping[str, Any]) -> str:
+    """The kind under which objects are kept: Volcano's Jobs and those of `batch/v1` share their name."""
+    kind, group = str(body.get("kind", "")), str(body.get("apiVersion", "")).partition("/")[0]
+    return VOLCANO_JOB if (kind, group) == ("Job", "batch.volcano.sh") else kind
 
 
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:

@@ -86,7 +86,9 @@ class MemoryCluster:
                 self._evicted.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
-                status = msgspec.structs.replace(pod.status, phase="Running", conditions=_bound(pod.status.conditions))
+                status = msgspec.structs.replace(
+                    pod.status, phase="Running", conditions=_running(pod.status.conditions)
+                )
                 self.put("Pod", msgspec.structs.replace(pod, status=status))
 
     def provide_volumes(self) -> None:
@@ -150,9 +152,10 @@ class MemoryCluster:
         return pod if pod is not None and pod.metadata.uid == uid else None
 
 
-def _bound(conditions: Iterable[Condition]) -> list[Condition]:
-    """A pod that runs is no longer told why it waits."""
-    return [condition for condition in conditions if condition.type != names.POD_SCHEDULED]
+def _running(conditions: Iterable[Condition]) -> list[Condition]:
+    """A pod that runs is no longer told why it waits, and is ready at once."""
+    others = [condition for condition in conditions if condition.type not in (names.POD_SCHEDULED, "Ready")]
+    return [*others, Condition(type="Ready", status="True")]
 
 
 def _meta(obj: Any) -> ObjectMeta:
