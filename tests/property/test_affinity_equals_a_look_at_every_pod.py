@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.neighbours import HOST, ZONE, Neighbourhood
-from tests.support.node_answers import answers
+from tests.support.node_answers import answers, batch_scores
 from tests.support.sessions import gang, node, open_session, pod, pod_group, queue
 from volcano_py.api.objects import (
     Affinity,
@@ -25,6 +25,7 @@ from volcano_py.api.objects import (
     WeightedPodAffinityTerm,
 )
 from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
@@ -139,6 +140,23 @@ def test_each_node_says_what_the_oracle_says(
     opened = open_session(_nodes(), _namespaces(), standing, new, tiers=[[Predicates]])
     around = _around(standing)
     assert answers(opened, Predicates, "new") == {name: around.refusal(new, name) for name in sorted(NODES)}
+
+
+@given(crowds(), labels, affinities)
+def test_each_node_scores_what_the_oracle_says(
+    standing: list[Pod], own: dict[str, str], affinity: Affinity | None
+) -> None:
+    new = pod("new", group="g", labels=own, affinity=affinity)
+    company_only = {"podaffinity.weight": 1, "nodeaffinity.weight": 0, "tainttoleration.weight": 0}
+    opened = open_session(_nodes(), _namespaces(), standing, new, tiers=[[(NodeOrder, {"arguments": company_only})]])
+    raw = {name: _around(standing).raw_score(new, name) for name in NODES}
+    lowest, highest = min(raw.values()), max(raw.values())
+    expected = (
+        {name: int(100 * ((score - lowest) / (highest - lowest))) for name, score in raw.items()}
+        if highest > lowest
+        else None
+    )
+    assert batch_scores(opened, NodeOrder, "new") == expected
 
 
 @given(crowds(4), st.lists(st.tuples(labels, affinities), min_size=1, max_size=4), st.data())

@@ -25,6 +25,7 @@ the placements that concern it. Nothing at all is done in a cycle in which nobod
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,9 @@ EACH_NODE: Final = ""
 """In place of a topology key: every node is a domain."""
 
 Numbers = NDArray[np.int32]
+
+_Carriers = dict[tuple[AffinityTerm, int], list[int]]
+"""An affinity term, and how often the class has carried it before → rows of classes."""
 
 _HERE, _LEAVING, _PROMISED = range(3)
 """How a pod counts: it stands on its node; it stands there and is being released; it is promised a place there."""
@@ -125,7 +129,7 @@ class PodCounts:
         self._of_profile: dict[int, list[Tally]] = {}
         """Number of a profile → tallies in which its pods count."""
         self._of_class: dict[int, list[Tally]] = {}
-        self._carriers: dict[int, dict[AffinityTerm, list[int]]] | None = None
+        self._carriers: dict[int, _Carriers] | None = None
 
     @property
     def any(self) -> bool:
@@ -152,11 +156,14 @@ class PodCounts:
         return tally
 
     def carriers(self, task_class: TaskClass) -> Iterable[tuple[AffinityTerm, tuple[int, ...]]]:
-        """The affinity terms that match the pods of `task_class`, each with the rows of the classes that carry it."""
+        """The affinity terms that match the pods of `task_class`, each with the rows of the classes that carry it.
+
+        A term that pods carry twice comes twice, the second time with the classes that do.
+        """
         if self._carriers is None:
             self._carriers = self._all_carriers()
         for slot in task_class.profile:
-            for carried, rows in self._carriers.get(slot, {}).items():
+            for (carried, _), rows in self._carriers.get(slot, {}).items():
                 yield carried, tuple(rows)
 
     def carrying(self, topology_key: str, class_rows: tuple[int, ...]) -> Tally:
@@ -207,14 +214,16 @@ class PodCounts:
         column = self._nodes.label(topology_key)
         return Tally(column.codes, len(column.values), alone=column.distinct)
 
-    def _all_carriers(self) -> dict[int, dict[AffinityTerm, list[int]]]:
-        """Slot of a term → the affinity terms about it → the rows of the classes that carry those."""
-        carriers: dict[int, dict[AffinityTerm, list[int]]] = {}
+    def _all_carriers(self) -> dict[int, _Carriers]:
+        """Slot of a term → who carries it."""
+        carriers: dict[int, _Carriers] = {}
         for task_class in self._classes:
-            if task_class is not None:
-                for carried in dict.fromkeys(task_class.affinity_terms):
-                    of_slot = carriers.setdefault(self._slots[carried.term], {})
-                    of_slot.setdefault(carried, []).append(task_class.row)
+            if task_class is None or not task_class.affinity_terms:
+                continue
+            for carried, times in Counter(task_class.affinity_terms).items():
+                of_slot = carriers.setdefault(self._slots[carried.term], {})
+                for before in range(times):
+                    of_slot.setdefault((carried, before), []).append(task_class.row)
         return carriers
 
 

@@ -23,9 +23,7 @@ class NodeOrderArguments(Arguments):
         "Prefer nodes on which cpu, memory and nvidia.com/gpu would be used to the same degree.",
     )
     node_affinity: Weight = argument("nodeaffinity.weight", 2, "Heed preferred node affinity.")
-    pod_affinity: Weight = argument(
-        "podaffinity.weight", 2, "Heed preferred affinity and anti-affinity between pods. Without effect so far."
-    )
+    pod_affinity: Weight = argument("podaffinity.weight", 2, "Heed preferred affinity and anti-affinity between pods.")
     taint_toleration: Weight = argument(
         "tainttoleration.weight", 3, "Prefer nodes with few PreferNoSchedule taints that the pod does not tolerate."
     )

@@ -1,7 +1,7 @@
 """nodeorder: which of the nodes that can take a pod suits it best, by kube-scheduler's scores.
 
 Each score is an integer from 0 to 100 as kube-scheduler computes it; the plugin answers with the weighted sum.
-Affinity between pods and topology spread are not scored yet: both are wishes and may go unheeded.
+Topology spread is not scored yet: it is a wish and may go unheeded.
 
 What a pod is counted with differs, as it does in kube-scheduler: least and most allocated use stand-ins for the cpu
 and memory that pods do not ask for, balance uses real requests and leaves out pods that ask for none of what it
@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.config.flags import Flags
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
 from volcano_py.plugins.nodeorder.arguments import NodeOrderArguments
 from volcano_py.plugins.nodeorder.images import image_key, image_scores
+from volcano_py.plugins.nodeorder.pod_affinity_score import PodAffinityScore
 from volcano_py.plugins.nodeorder.preferences import (
     affinity_counts,
     affinity_key,
@@ -59,10 +60,13 @@ class NodeOrder(Plugin):
         super().__init__(arguments, flags)
         self._weights: NodeOrderArguments = arguments
         self._wishes_of: dict[int, _Wishes] = {}
+        self._company: PodAffinityScore | None = None
 
     def on_session_open(self, ssn: Session) -> None:
         nodes = ssn.ledger.nodes
         self._index = ssn.nodes
+        if self._weights.pod_affinity:
+            self._company = PodAffinityScore(ssn)
         self._node_count = int(np.count_nonzero(nodes.present))
         self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
         self._gpu = ssn.axis.index(_GPU)
@@ -102,7 +106,13 @@ class NodeOrder(Plugin):
             if (score := normalised(counts.take(view.rows))) is not None:
                 fewest_first = self._weights.taint_toleration * (HIGHEST - score).astype(np.float64)
                 total = fewest_first if total is None else total + fewest_first
+        if self._company is not None and (company := self._company.scores(task_class, view.rows)) is not None:
+            company *= self._weights.pod_affinity
+            total = company if total is None else total + company
         return total
+
+    def batch_node_order_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.FEASIBLE_SET if self._company is None else self._company.reach(task_class)
 
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))
