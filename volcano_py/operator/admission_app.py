@@ -91,6 +91,11 @@ class Admission:
             await self._keeper.ready.wait()
             await self._server.run()
 
+    @property
+    def listening(self) -> ListenAddress | None:
+        """Where webhooks are answered really; None while they are not."""
+        return self._server.listening
+
     def problem(self) -> str | None:
         """For readiness: a replica that cannot answer must not be asked."""
         return self._keeper.problem() or self._server.problem()

@@ -1,0 +1,191 @@
+"""The webhook server: TLS whose certificate changes under way, kopf that comes and goes, and callers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import kopf
+import pytest
+
+from volcano_py.observe.listen import ListenAddress
+from volcano_py.operator import admission_server
+from volcano_py.operator.admission_certificates import Certificates, issue
+from volcano_py.operator.admission_keeper import tls_context
+from volcano_py.operator.admission_server import AdmissionServer
+
+pytestmark = pytest.mark.real_time
+
+HOSTS = ("localhost", "127.0.0.1")
+REVIEW = {"kind": "AdmissionReview", "request": {"uid": "1", "object": {"metadata": {"uid": "2", "name": "q"}}}}
+
+
+class Door:
+    """A server on a free port, and a client that trusts its authority."""
+
+    def __init__(self, directory: Path) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.outdated = 0
+        self.tls = tls_context()
+        self.certificates = issue(HOSTS, datetime.now(UTC))
+        self._directory = directory
+        self.load(self.certificates)
+        self.server = AdmissionServer(ListenAddress.parse("127.0.0.1:0"), self.tls, self._count)
+        self._kopf: asyncio.Task[None] | None = None
+
+    def _count(self) -> None:
+        self.outdated += 1
+
+    def load(self, certificates: Certificates) -> None:
+        certificate, key = self._directory / "tls.crt", self._directory / "tls.key"
+        certificate.write_bytes(certificates.certificate)
+        key.write_bytes(certificates.key)
+        self.tls.load_cert_chain(certificate, key)
+
+    async def answer(self, review: Any, webhook: str | None = None, **_: Any) -> Any:
+        """kopf's function."""
+        self.asked.append((webhook or "", review))
+        return {"response": {"uid": review["request"]["uid"], "allowed": True}}
+
+    async def attach(self, function: Callable[..., Awaitable[Any]] | None = None) -> None:
+        """As kopf does when it has started."""
+
+        async def serve() -> None:
+            async for _ in self.server(cast(kopf.WebhookFn, function or self.answer)):
+                pass
+
+        self._kopf = asyncio.create_task(serve())
+        await asyncio.sleep(0)
+
+    async def detach(self) -> None:
+        """As kopf does when it stops."""
+        if self._kopf is not None:
+            self._kopf.cancel()
+            await asyncio.gather(self._kopf, return_exceptions=True)
+            self._kopf = None
+
+    async def post(self, path: str = "/validate-queues", **content: Any) -> tuple[int, Any]:
+        """Status and JSON; every call is a new connection."""
+        trust = ssl.create_default_context(cadata=self.certificates.authorities.decode())
+        address = self.server.listening
+        assert address is not None
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"https://127.0.0.1:{address.port}{path}", ssl=trust, **content) as response,
+        ):
+            return response.status, await response.json() if response.content_type == "application/json" else None
+
+
+@pytest.fixture
+async def door(tmp_path: Path) -> AsyncIterator[Door]:
+    door = Door(tmp_path)
+    running = asyncio.create_task(door.server.run())
+    async with asyncio.timeout(20):
+        while door.server.listening is None:  # noqa: ASYNC110 - what is waited for is no event
+            await asyncio.sleep(0.005)
+    yield door
+    await door.detach()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_the_path_names_the_webhook_and_kopf_answers(door: Door) -> None:
+    await door.attach()
+    assert door.server.problem() is None
+    assert await door.post(json=REVIEW) == (200, {"response": {"uid": "1", "allowed": True}})
+    ((webhook, review),) = door.asked
+    assert webhook == "validate-queues"
+    assert review["request"]["object"]["metadata"] == {"name": "q"}, "kopf keeps no memory of objects without a UID"
+
+
+async def test_a_certificate_that_is_replaced_holds_for_the_next_connection(door: Door) -> None:
+    await door.attach()
+    assert (await door.post(json=REVIEW))[0] == 200
+    old, door.certificates = door.certificates, issue(HOSTS, datetime.now(UTC))
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        await door.post(json=REVIEW)
+    door.load(door.certificates)
+    assert (await door.post(json=REVIEW))[0] == 200
+    door.certificates = old
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        await door.post(json=REVIEW)
+
+
+async def test_a_review_waits_while_kopf_is_started_again(door: Door) -> None:
+    assert door.server.problem() == "kopf is being started; reviews wait for it"
+    waiting = asyncio.create_task(door.post(json=REVIEW))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    await door.attach()
+    assert (await waiting)[0] == 200
+
+
+async def test_a_kopf_that_stays_away_is_told(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", 0.05)
+    status, answer = await door.post(json=REVIEW)
+    assert (status, answer) == (503, {"error": "not judged within 0.05 s; try again"})
+
+
+async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) -> None:
+    async def knows_nothing(*_: Any, **__: Any) -> Any:
+        raise LookupError("The specified resource has no handlers")
+
+    await door.attach(knows_nothing)
+    waiting = asyncio.create_task(door.post(json=REVIEW))
+    async with asyncio.timeout(20):
+        while not door.outdated:  # noqa: ASYNC110 - what is waited for is no event
+            await asyncio.sleep(0.005)
+    await door.detach()
+    await door.attach()
+    assert (await waiting)[0] == 200
+    assert door.outdated == 1
+
+
+async def test_an_error_that_stays_is_answered_as_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", 0.2)
+
+    async def fails(*_: Any, **__: Any) -> Any:
+        raise ValueError("no")
+
+    await door.attach(fails)
+    assert (await door.post(json=REVIEW))[0] == 503
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"request": 1}', b"\xff"])
+async def test_what_is_no_review_is_sent_back(door: Door, body: bytes) -> None:
+    await door.attach()
+    status, answer = await door.post(data=body)
+    assert status == 400
+    assert answer["error"].startswith("the review cannot be read: ")
+    assert not door.asked
+
+
+async def test_a_review_of_many_megabytes_is_not_read(door: Door) -> None:
+    await door.attach()
+    status, _ = await door.post(data=io.BytesIO(b" " * (9 * 2**20)))
+    assert status == 413
+    assert not door.asked
+
+
+async def test_other_paths_and_methods_show_nothing(door: Door) -> None:
+    await door.attach()
+    assert (await door.post("/a/b", json=REVIEW))[0] == 404
+    assert not door.asked
+
+
+async def test_an_address_that_is_taken_is_told(door: Door) -> None:
+    taken = door.server.listening
+    assert taken is not None
+    other = AdmissionServer(ListenAddress("127.0.0.1", taken.port), door.tls, door._count)
+    with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.1"):
+        await other.run()
+    assert other.problem() == "admission webhooks are not served yet"
+    with contextlib.suppress(OSError):
+        await other.run()
