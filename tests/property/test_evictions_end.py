@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from hypothesis import given, settings
@@ -34,31 +35,63 @@ tiers:
 - plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}]
 - plugins: [{name: drf}, {name: predicates}, {name: binpack}]
 """,
+    "capacity": """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
+- plugins: [{name: capacity}, {name: predicates}, {name: nodeorder}]
+""",
+    "capacity in a tree": """
+actions: "enqueue, reclaim, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
+- plugins: [{name: drf, enablePreemptable: false}, {name: capacity, enableHierarchy: true}, {name: predicates}]
+""",
+    "hdrf": """
+actions: "enqueue, allocate, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: drf, enableHierarchy: true, enablePreemptable: false}, {name: predicates}, {name: nodeorder}]
+""",
+    "namespaces": """
+actions: "enqueue, allocate, preempt, reclaim"
+tiers:
+- plugins: [{name: priority, enablePreemptable: false}, {name: gang}]
+- plugins: [{name: drf, enableNamespaceOrder: true}, {name: proportion}, {name: predicates}]
+""",
 }
+_QUEUES: Final = {"q1": "org/one", "q2": "org/two", "q3": "other"}
+"""Name → where the queue stands in a tree; the first two are siblings."""
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """A few nodes, two queues and jobs that run, fill the nodes, or wait; each pod asks for one to three CPUs."""
+    """A few nodes, three queues and jobs that run, fill the nodes, or wait; each pod asks for one to three CPUs.
+
+    The queues say everything that any policy heeds: weights, amounts, a parent, a path.
+    """
     sizes = draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
     free = {f"n{index}": cpus for index, cpus in enumerate(sizes)}
     objects: list[dict[str, Any]] = [
         {"kind": "PriorityClass", "metadata": {"name": name}, "value": value} for name, value in _PRIORITIES.items()
     ]
     objects += [_node(name, cpus) for name, cpus in free.items()]
-    for queue in ("q1", "q2"):
-        spec = {"weight": draw(st.integers(1, 3)), "reclaimable": draw(st.booleans())}
-        objects.append({"kind": "Queue", "metadata": {"name": queue}, "spec": spec})
-    for name in _NAMES[: draw(st.integers(2, len(_NAMES)))]:
-        pods, cpus = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    objects.append({"kind": "Queue", "metadata": {"name": "org"}, "spec": {"deserved": {"cpu": draw(_amounts)}}})
+    objects += [draw(_queues(name, path)) for name, path in _QUEUES.items()]
+    names = _NAMES[: draw(st.integers(2, len(_NAMES)))]
+    for number, name in enumerate(names):
+        # The first half are there already, and modest ones of few queues, so that there is something to take back.
+        is_first = number < (len(names) + 1) // 2
+        pods, cpus = draw(st.integers(2, 6) if is_first else st.integers(1, 4)), draw(st.integers(1, 2))
         job: dict[str, Any] = {
             "name": name,
-            "queue": draw(st.sampled_from(("q1", "q2"))),
-            "min": draw(st.integers(1, pods)),
-            "priority": draw(st.sampled_from(sorted(_PRIORITIES))),
+            "namespace": draw(st.sampled_from(("ns1", "ns2"))),
+            "queue": draw(st.sampled_from(("q1", "q3") if is_first else sorted(_QUEUES))),
+            "min": draw(st.sampled_from((1, 1, pods)) if is_first else st.integers(1, pods)),
+            "priority": draw(st.sampled_from(("low", "middle") if is_first else sorted(_PRIORITIES))),
         }
         places: list[str] = []
-        if draw(st.booleans()):
+        if is_first or draw(st.integers(0, 3)) == 0:
             for node in sorted(free):
                 while free[node] >= cpus and len(places) < pods:
                     free[node] -= cpus
@@ -71,6 +104,29 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
     return objects
 
 
+_amounts: Final = st.integers(1, 8)
+
+
+@st.composite
+def _queues(draw: st.DrawFn, name: str, path: str) -> dict[str, Any]:
+    """A queue that deserves some CPUs, of which it is guaranteed a part."""
+    deserved = draw(_amounts)
+    weights = "/".join(str(draw(st.integers(1, 3))) for _ in range(path.count("/") + 2))
+    spec: dict[str, Any] = {
+        "weight": draw(st.integers(1, 3)),
+        "reclaimable": draw(st.booleans()),
+        "deserved": {"cpu": deserved},
+    }
+    if draw(st.booleans()):
+        spec["guarantee"] = {"resource": {"cpu": draw(st.integers(1, deserved))}}
+    if draw(st.booleans()):
+        spec["capability"] = {"cpu": draw(st.integers(deserved, 12))}
+    if "/" in path:
+        spec["parent"] = path.split("/")[0]
+    annotations = {"volcano.sh/hierarchy": f"root/{path}", "volcano.sh/hierarchy-weights": weights}
+    return {"kind": "Queue", "metadata": {"name": name, "annotations": annotations}, "spec": spec}
+
+
 def _node(name: str, cpus: int) -> dict[str, Any]:
     return {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpus, "pods": 110}}}
 
@@ -79,7 +135,7 @@ def _job(job: dict[str, Any], pods: int, cpus: int, places: list[str]) -> list[d
     spec = {"minMember": job["min"], "queue": job["queue"], "priorityClassName": job["priority"]}
     group: dict[str, Any] = {
         "kind": "PodGroup",
-        "metadata": {"name": job["name"], "namespace": "default"},
+        "metadata": {"name": job["name"], "namespace": job["namespace"]},
         "spec": spec,
     }
     if places:
@@ -92,7 +148,7 @@ def _pod(job: dict[str, Any], index: int | str, cpus: int, node: str) -> dict[st
         "kind": "Pod",
         "metadata": {
             "name": f"{job['name']}-{index}",
-            "namespace": "default",
+            "namespace": job["namespace"],
             "annotations": {"scheduling.k8s.io/group-name": job["name"]},
         },
         "spec": {
@@ -107,9 +163,9 @@ def _pod(job: dict[str, Any], index: int | str, cpus: int, node: str) -> dict[st
     return pod
 
 
-def _simulation(objects: list[dict[str, Any]], policy: str) -> Simulation:
+def _simulation(objects: list[dict[str, Any]], policy: str, *, without: str = "nothing") -> Simulation:
     registry = builtin_registry()
-    parsed = parse_configuration(_POLICIES[policy], registry.catalogue())
+    parsed = parse_configuration(_POLICIES[policy].replace(f", {without}", ""), registry.catalogue())
     assert parsed.config is not None, parsed.problems
     documents = [Document("generated", number, body) for number, body in enumerate(objects)]
     return Simulation(stored(documents), parsed.config, registry)
@@ -119,7 +175,8 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
     """Every evicted pod is made anew by its controller, under a new name; how many were."""
     gone = [key for key in simulation.cluster.evictions if key not in known]
     known.update(gone)
-    bodies = {f"default/{body['metadata']['name']}": body for body in objects if body["kind"] == "Pod"}
+    pods = [body for body in objects if body["kind"] == "Pod"]
+    bodies = {f"{body['metadata']['namespace']}/{body['metadata']['name']}": body for body in pods}
     for place, key in enumerate(gone):
         body = bodies[key]
         again = {**body, "metadata": {**body["metadata"], "name": f"{body['metadata']['name']}-{turn}{place}"}}
@@ -134,7 +191,7 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
     return len(gone)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -149,7 +206,7 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
     assert quiet == 4, f"still evicting: {simulation.cluster.evictions[-8:]}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -172,3 +229,33 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
         for name in minimum
     }
     assert all(bound[name] >= minimum[name] for name in promised)
+
+
+@settings(max_examples=80, deadline=None)
+@given(clusters(), st.sampled_from(["capacity", "capacity in a tree", "priority"]))
+def test_no_queue_is_reclaimed_below_its_guarantee(objects: list[dict[str, Any]], policy: str) -> None:
+    """Nor is anything taken from a queue that is not reclaimable."""
+    simulation = _simulation(objects, policy, without="preempt")
+    queues = {body["metadata"]["name"]: body["spec"] for body in objects if body["kind"] == "Queue"}
+    queue_of = {body["metadata"]["name"]: body["spec"]["queue"] for body in objects if body["kind"] == "PodGroup"}
+    for _ in range(4):
+        held = _held(simulation, queue_of)
+        seen = len(simulation.cluster.evictions)
+        simulation.step()
+        evicted = Counter(queue_of[key.split("/")[1].split("-")[0]] for key in simulation.cluster.evictions[seen:])
+        left = _held(simulation, queue_of)
+        for name in evicted:
+            guaranteed = queues[name].get("guarantee", {}).get("resource", {}).get("cpu", 0)
+            assert queues[name]["reclaimable"], name
+            assert left[name] >= min(held[name], guaranteed), f"{name} held {held[name]} and keeps {left[name]}"
+
+
+def _held(simulation: Simulation, queue_of: dict[str, str]) -> Counter[str]:
+    """CPUs of the pods that have a node and stay there, by queue."""
+    held: Counter[str] = Counter()
+    for pod in simulation.cluster.objects("Pod", Pod):
+        if pod.spec.node_name and pod.metadata.deletion_timestamp is None:
+            held[queue_of[pod.metadata.name.split("-")[0]]] += int(
+                pod.spec.containers[0].resources.requests.get("cpu", 0)
+            )
+    return held
