@@ -104,6 +104,13 @@ def test_without_the_sample_nothing_is_created(stage: Stage, up: Up) -> None:
     assert (plan_of(stage).documents, plan_of(stage).extra_nodes) == ((), 7)
 
 
+def test_webhooks_are_there_when_asked_for(stage: Stage, up: Up) -> None:
+    assert up().exit_code == 0
+    assert not plan_of(stage).admission
+    assert up("--admission").exit_code == 0
+    assert plan_of(stage).admission
+
+
 def test_the_daemon_follows_the_configuration_file_itself(
     stage: Stage, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
