@@ -46,7 +46,7 @@ def nodes() -> list[Any]:
 def session(*objects: Objects, at: list[Any] | None = None, **switches: Any) -> Opened:
     arguments = {f"predicate.{name}Enable": value for name, value in switches.items()}
     tiers = [[(Predicates, {"arguments": arguments})]]
-    return open_session(CLASSES, objects, pod_group("g", min_member=2), at or nodes(), tiers=tiers)
+    return open_session(CLASSES, *objects, pod_group("g", min_member=2), at or nodes(), tiers=tiers)
 
 
 def mine(*claims: str, name: str = "p") -> Any:
@@ -280,7 +280,7 @@ def bindings(opened: Opened) -> dict[str, str]:
 
 
 def two_pods(*objects: Objects) -> Opened:
-    return session(mine("a"), mine("b", name="q"), claim("a"), claim("b"), objects)
+    return session(mine("a"), mine("b", name="q"), claim("a"), claim("b"), *objects)
 
 
 def test_pods_whose_claims_ask_for_the_same_are_one_class() -> None:

@@ -20,11 +20,11 @@ from tests.support.volumes import (
 )
 from tests.unit.state.watched import Watched, as_status, deleted, on
 from volcano_py.api.effects import ClaimBinding, ObjectRef
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.state.storage import Storage
 from volcano_py.state.volume_needs import BoundNeed, Need, OpenNeed, Trouble
 
-CLASSES = [storage_class(LOCAL), storage_class(MADE, provisioner="disk.csi")]
+CLASSES: list[ApiObject] = [storage_class(LOCAL), storage_class(MADE, provisioner="disk.csi")]
 
 
 def mine(name: str, *claims: str) -> Pod:
