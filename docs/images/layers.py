@@ -26,8 +26,10 @@ WORDS: Final[Mapping[str, str]] = {
     "actions": "steps of a cycle",
     "plugins": "policies",
     "framework": "extension points, session, placement, statement",
+    "admission": "rules at the door",
     "config": "volcano-scheduler.conf",
     "state": "tables, classes, snapshot",
+    "jobs": "what a Job needs next",
     "api": "objects, quantities, reasons, effects",
 }
 FIRST_PURE: Final = "scheduler"
