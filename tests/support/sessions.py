@@ -49,6 +49,7 @@ from volcano_py.api.objects import (
     SchedulingGate,
     Taint,
     Toleration,
+    TopologySpreadConstraint,
 )
 from volcano_py.config.parse import parse_configuration
 from volcano_py.framework.action import Action
@@ -180,6 +181,7 @@ def pod(
     affinity: Affinity | None = None,
     tolerations: Sequence[Toleration] = (),
     host_ports: Sequence[int] = (),
+    spread: Sequence[TopologySpreadConstraint] = (),
     scheduler: str = names.DEFAULT_SCHEDULER_NAME,
     age: float = 0.0,
     devices: Quantities | None = None,
@@ -214,6 +216,7 @@ def pod(
                     ports=[ContainerPort(host_port=port, container_port=port) for port in host_ports],
                 )
             ],
+            topology_spread_constraints=list(spread),
             priority=priority,
             priority_class_name=priority_class,
             scheduling_gates=[SchedulingGate(name=gate) for gate in gates],

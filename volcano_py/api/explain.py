@@ -96,6 +96,8 @@ NODE_PORTS_TAKEN: Final = "node(s) didn't have free ports for the requested pod 
 POD_AFFINITY_MISMATCH: Final = "node(s) didn't match pod affinity rules"
 POD_ANTI_AFFINITY_MISMATCH: Final = "node(s) didn't match pod anti-affinity rules"
 POD_KEPT_AWAY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+SPREAD_LABEL_MISSING: Final = f"{SPREAD_MISMATCH} (missing required label)"
 
 
 def insufficient_reason(resource: str) -> str:

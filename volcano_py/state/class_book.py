@@ -13,6 +13,7 @@ from volcano_py.api.requests import resize_of
 from volcano_py.state.affinity import heeded_labels
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
 from volcano_py.state.ledger import Ledger
+from volcano_py.state.spread import heeded_by_spread
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
 from volcano_py.state.term_book import TermBook
 from volcano_py.state.volume_needs import Need
@@ -103,9 +104,9 @@ class ClassBook:
 def _raw(pod: Pod) -> tuple[object, ...]:
     """All fields a signature is made from, unprocessed: equal raws have equal signatures."""
     spec, meta = pod.spec, pod.metadata
-    spread = bool(spec.topology_spread_constraints)
-    social = bool(spec.affinity or spread or spec.resource_claims)
-    heeded = heeded_labels(spec.affinity) if spec.affinity else ()
+    spreads = spec.topology_spread_constraints
+    social = bool(spec.affinity or spreads or spec.resource_claims)
+    heeded = (heeded_labels(spec.affinity) if spec.affinity else frozenset()) | heeded_by_spread(spreads)
     return (
         spec.containers,
         spec.init_containers,
@@ -118,6 +119,6 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.resource_claims,
         spec.topology_spread_constraints,
         meta.namespace if social else None,
-        meta.labels if spread else [meta.labels.get(key) for key in sorted(heeded)],
+        [meta.labels.get(key) for key in sorted(heeded)],
         strategy_of(pod),
     )

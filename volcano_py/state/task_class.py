@@ -29,6 +29,7 @@ from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_terms
 from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
 from volcano_py.state.pod_terms import PodTerm
+from volcano_py.state.spread import Spread, spread_fault, spreads_of
 from volcano_py.state.term_book import Profile, distinct
 from volcano_py.state.volume_needs import Need
 
@@ -60,16 +61,17 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     host_ports: tuple[tuple[str, str, int], ...] = ()
     images: tuple[str, ...] = ()
     namespace: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
     extras: bytes = b""
     problem: tuple[Reason, str] | None = None
     strategy: tuple[str, str] = ("", "")
     affinity_terms: tuple[AffinityTerm, ...] = ()
     volumes: tuple[Need, ...] = ()
+    spreads: tuple[Spread, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
-        return distinct(one.term for one in self.affinity_terms)
+        counted = (spread.term for spread in self.spreads if spread.term is not None)
+        return distinct((*(one.term for one in self.affinity_terms), *counted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,11 @@ class TaskClass:
         return self.signature.affinity_terms
 
     @property
+    def spreads(self) -> tuple[Spread, ...]:
+        """Topology spread constraints, required and preferred."""
+        return self.signature.spreads
+
+    @property
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
         """(host IP, protocol, port) triples; "0.0.0.0" is every address."""
         return self.signature.host_ports
@@ -157,12 +164,10 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
         problem = problem or (Reason.INVALID_POD, text)
     units["pods"] = 1
-    if (fault := affinity_fault(spec.affinity)) is not None:
+    if (fault := affinity_fault(spec.affinity) or spread_fault(pod)) is not None:
         problem = problem or (Reason.INVALID_POD, fault)
     extras = _extras(spec)
-    # Labels and namespace would split classes for nothing where no spread is to be kept. Where other pods look at them,
-    # the term book tells pods apart (class_split).
-    social = bool(spec.topology_spread_constraints)
+    # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
         units=tuple(sorted((name, value) for name, value in units.items() if value)),
         nonzero=_nonzero(scored),
@@ -171,13 +176,13 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         tolerations=tuple(spec.tolerations),
         host_ports=_host_ports(spec),
         images=tuple(sorted(container.image for container in (*spec.containers, *spec.init_containers))),
-        namespace=pod.metadata.namespace if social or extras else "",
-        labels=tuple(sorted(pod.metadata.labels.items())) if social else (),
+        namespace=pod.metadata.namespace if extras else "",
         extras=extras,
         problem=problem or _unsupported(spec),
         strategy=strategy_of(pod),
         affinity_terms=affinity_terms(pod),
         volumes=volumes,
+        spreads=spreads_of(pod),
     )
 
 
@@ -219,21 +224,15 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
 
 
 def _extras(spec: PodSpec) -> bytes:
-    """Resource claims and spread constraints, encoded: only equality matters here."""
-    if not spec.resource_claims and not spec.topology_spread_constraints:
-        return b""
-    return msgspec.json.encode((spec.resource_claims, spec.topology_spread_constraints))
+    """Resource claims, encoded: only equality matters here."""
+    return msgspec.json.encode(spec.resource_claims) if spec.resource_claims else b""
 
 
 def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
     """The first required feature that no plugin evaluates yet. Preferences may go unheeded, requirements may not."""
-    feature: str | None = None
-    if any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
-        feature = "spec.topologySpreadConstraints (DoNotSchedule)"
-    elif spec.resource_claims:
-        feature = "spec.resourceClaims (dynamic resource allocation)"
-    if feature is None:
+    if not spec.resource_claims:
         return None
+    feature = "spec.resourceClaims (dynamic resource allocation)"
     return Reason.UNSUPPORTED, f"the pod uses {feature}, which this scheduler does not evaluate yet"
 
 

@@ -8,7 +8,7 @@ from tests.support.sessions import gang, node, open_session, pod, pod_group
 from tests.unit.framework.closed import closed
 from tests.unit.state.watched import with_spec, with_status
 from volcano_py.api.effects import Event, PodCondition
-from volcano_py.api.objects import Condition, TopologySpreadConstraint
+from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.closing import Closing
 from volcano_py.framework.job import Job
@@ -104,12 +104,10 @@ def test_a_place_that_was_found_later_outweighs_one_that_was_given_back() -> Non
 
 def test_what_cannot_be_placed_as_it_stands_is_an_error() -> None:
     broken = pod("g-1", group="g", cpu="much")
-    spread: Any = with_spec(
-        pod("h-0", group="h", cpu="1"), topology_spread_constraints=[TopologySpreadConstraint(topology_key="zone")]
-    )
-    done = closed(node("n1"), pod_group("g"), broken, pod_group("h"), spread)
+    claiming: Any = with_spec(pod("h-0", group="h", cpu="1"), resource_claims=[{"name": "gpu"}])
+    done = closed(node("n1"), pod_group("g"), broken, pod_group("h"), claiming)
     unreadable = "spec.containers[0].resources.requests.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)"
-    feature = "spec.topologySpreadConstraints (DoNotSchedule)"
+    feature = "spec.resourceClaims (dynamic resource allocation)"
     assert done.pods() == {
         "g-1": ("SchedulerError", f"InvalidPod: {unreadable}"),
         "h-0": ("SchedulerError", f"Unsupported: the pod uses {feature}, which this scheduler does not evaluate yet"),

@@ -309,11 +309,6 @@ CLAIM = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource(cla
     ("spec", "feature"),
     [
         pytest.param(
-            {"topology_spread_constraints": [TopologySpreadConstraint(topology_key="zone")]},
-            "spec.topologySpreadConstraints (DoNotSchedule)",
-            id="spread",
-        ),
-        pytest.param(
             {"resource_claims": [{"name": "gpu"}]}, "spec.resourceClaims (dynamic resource allocation)", id="dra"
         ),
     ],
@@ -327,7 +322,11 @@ def test_what_is_not_evaluated_yet_is_refused_and_named(spec: dict[str, Any], fe
     "spec",
     [
         pytest.param(
-            {"topology_spread_constraints": [TopologySpreadConstraint(when_unsatisfiable="ScheduleAnyway")]},
+            {
+                "topology_spread_constraints": [
+                    TopologySpreadConstraint(topology_key="zone", when_unsatisfiable="ScheduleAnyway")
+                ]
+            },
             id="spread",
         ),
         pytest.param(

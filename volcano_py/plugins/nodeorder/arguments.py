@@ -29,5 +29,5 @@ class NodeOrderArguments(Arguments):
     )
     image_locality: Weight = argument("imagelocality.weight", 1, "Prefer nodes that have the pod's images already.")
     topology_spread: Weight = argument(
-        "podtopologyspread.weight", 2, "Spread pods as `topologySpreadConstraints` ask for. Without effect so far."
+        "podtopologyspread.weight", 2, "Heed `topologySpreadConstraints` with ScheduleAnyway."
     )

@@ -1,7 +1,6 @@
 """nodeorder: which of the nodes that can take a pod suits it best, by kube-scheduler's scores.
 
 Each score is an integer from 0 to 100 as kube-scheduler computes it; the plugin answers with the weighted sum.
-Topology spread is not scored yet: it is a wish and may go unheeded.
 
 What a pod is counted with differs, as it does in kube-scheduler: least and most allocated use stand-ins for the cpu
 and memory that pods do not ask for, balance uses real requests and leaves out pods that ask for none of what it
@@ -32,6 +31,7 @@ from volcano_py.plugins.nodeorder.preferences import (
     taint_key,
 )
 from volcano_py.plugins.nodeorder.resources import balanced, least_allocated, most_allocated
+from volcano_py.plugins.nodeorder.topology_spread import SpreadWishes
 from volcano_py.state.axis import CPU, MEMORY
 from volcano_py.state.node_index import Key
 from volcano_py.state.task_class import TaskClass
@@ -69,6 +69,7 @@ class NodeOrder(Plugin):
             self._company = PodAffinityScore(ssn)
         self._node_count = int(np.count_nonzero(nodes.present))
         self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
+        self._spread = SpreadWishes(ssn)
         self._gpu = ssn.axis.index(_GPU)
         if self._gpu is not None:
             self._with_gpu: Positions = np.array([CPU, MEMORY, self._gpu])
@@ -109,10 +110,18 @@ class NodeOrder(Plugin):
         if self._company is not None and (company := self._company.scores(task_class, view.rows)) is not None:
             company *= self._weights.pod_affinity
             total = company if total is None else total + company
+        if self._wishes_spread(task_class):
+            spread = self._weights.topology_spread * self._spread.scores(task_class, view.rows).astype(np.float64)
+            total = spread if total is None else total + spread
         return total
 
     def batch_node_order_reach(self, task_class: TaskClass) -> Reach:
+        if self._wishes_spread(task_class):
+            return Reach.DOMAIN
         return Reach.FEASIBLE_SET if self._company is None else self._company.reach(task_class)
+
+    def _wishes_spread(self, task_class: TaskClass) -> bool:
+        return bool(self._weights.topology_spread) and any(not spread.required for spread in task_class.spreads)
 
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))

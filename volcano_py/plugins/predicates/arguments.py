@@ -32,7 +32,7 @@ class PredicatesArguments(Arguments):
         "predicate.VolumeZoneEnable", True, "Heed the zones and regions that bound volumes are labelled with."
     )
     topology_spread: GoBool = argument(
-        "predicate.PodTopologySpreadEnable", True, f"Heed `topologySpreadConstraints` with DoNotSchedule. {_WAITS}"
+        "predicate.PodTopologySpreadEnable", True, "Heed `topologySpreadConstraints` with DoNotSchedule."
     )
     volume_binding: GoBool = argument(
         "predicate.VolumeBindingEnable",

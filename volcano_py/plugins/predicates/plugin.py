@@ -1,9 +1,9 @@
 """predicates: which nodes can take a pod at all.
 
-Cordons, node selector and affinity, taints, host ports, affinity between pods, volumes, with kube-scheduler's semantics
-and in its words; with `predicate.ProportionalEnable`, cpu and memory that nodes keep for their idle devices. Room for
-the pod (resources and the number of pods) is the placer's question. Pods that need resource claims or spread never get
-here: they wait with a reason of their own (state.task_class).
+Cordons, node selector and affinity, taints, host ports, affinity between pods, topology spread, volumes, with
+kube-scheduler's semantics and in its words; with `predicate.ProportionalEnable`, cpu and memory that nodes keep for
+their idle devices. Room for the pod (resources and the number of pods) is the placer's question. Pods that need
+resource claims never get here: they wait with a reason of their own (state.task_class).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from volcano_py.api.explain import NODE_PORTS_TAKEN
 from volcano_py.api.reasons import Reason
 from volcano_py.config.flags import Flags
+from volcano_py.framework.gates import Gate
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
@@ -23,6 +24,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
+from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
 from volcano_py.plugins.predicates.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import fault_of
@@ -54,6 +56,7 @@ class Predicates(Plugin):
         self._volumes = Volumes(ssn, self.arguments)
         if self.arguments.pod_affinity:
             self._affinity = PodAffinity(ssn)
+        self._spread = TopologySpread(ssn)
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         """Refuses a pod whose node affinity cannot be read, or whose claims are not ready, with the fix."""
@@ -99,6 +102,10 @@ class Predicates(Plugin):
         if self._asks_for_ports(task_class):
             rooms.append(np.ones(len(view), dtype=np.int64))  # a second one would want the same ports
         return reduce(_less, rooms)
+
+    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:  # noqa: ARG002
+        on: bool = self.arguments.topology_spread
+        return self._spread.gate(task_class) if on and task_class.spreads else None
 
     def on_allocate(self, placement: Placement) -> None:
         self._volumes.update(placement)
