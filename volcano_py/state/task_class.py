@@ -156,7 +156,8 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     problem: tuple[Reason, str] | None = None
     try:
         amounts = pod_requests(spec, pod.status)
-        scored = amounts if _asks_for_all(spec) else pod_requests(spec, pod.status, missing=_STAND_INS)
+        stand_ins = _stand_ins(spec, amounts)
+        scored = pod_requests(spec, pod.status, missing=stand_ins) if stand_ins else amounts
     except RequestError as error:
         amounts, scored, problem = {}, _STAND_INS, (Reason.INVALID_POD, str(error))
     units, capped = whole_units(amounts, Rounding.UP)
@@ -186,11 +187,14 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     )
 
 
-def _asks_for_all(spec: PodSpec) -> bool:
-    """Whether every container asks for all that has a stand-in."""
+def _stand_ins(spec: PodSpec, amounts: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
+    """What containers that do not ask for it count with in scores: in pods that ask for resources as a whole, only
+    what the pod asks for nowhere."""
+    if spec.resources is not None and (spec.resources.requests or spec.resources.limits):
+        return {name: amount for name, amount in _STAND_INS.items() if name not in amounts}
     containers = (*spec.containers, *spec.init_containers)
     asked = ({*container.resources.requests, *container.resources.limits} for container in containers)
-    return all(names >= _STAND_INS.keys() for names in asked)
+    return {} if all(names >= _STAND_INS.keys() for names in asked) else _STAND_INS
 
 
 def _nonzero(amounts: Mapping[str, Fraction]) -> tuple[int, int]:

@@ -374,7 +374,17 @@ def test_scoring_stands_in_for_each_container_and_not_for_requests_of_zero() -> 
     assert scored(Container(resources=asks(cpu="0"))) == [0, 200 * 2**20]
     sidecar = Container(name="s", restart_policy="Always")
     assert scored(silent, init=[sidecar, Container(name="i", resources=asks(cpu="1"))]) == [1100, 2 * 200 * 2**20]
-    assert scored(silent, resources=asks(cpu="2"), overhead={"cpu": "1"}) == [3000, 200 * 2**20]
+
+
+def test_what_a_pod_asks_for_as_a_whole_needs_no_stand_in() -> None:
+    def scored(**fields: Any) -> list[int]:
+        changed = with_containers(Container(name="c"), Container(name="d", resources=asks(cpu="1")), **fields)
+        counted: list[int] = Watched(changed).class_of("a").nonzero_request.tolist()
+        return counted
+
+    assert scored(resources=asks(cpu="2"), overhead={"cpu": "1"}) == [3000, 2 * 200 * 2**20]
+    assert scored(resources=asks(cpu="2"), overhead={"memory": "1Gi"}) == [2000, GI]
+    assert scored(resources=asks(memory="1Gi")) == [1000, GI]
 
 
 def test_node_affinity_is_read_as_required_and_preferred() -> None:
