@@ -54,6 +54,11 @@ class NodeView:
         return self._released
 
     @property
+    def supposed(self) -> NDArray[np.int64] | None:
+        """[K] how many more tasks of the class in question are supposed there; None for none anywhere."""
+        return None if self._placed is None else self._placed[:, 0]
+
+    @property
     def allocatable(self) -> NDArray[np.int64]:
         """[K, R]"""
         if self._allocatable is None:

@@ -16,7 +16,9 @@ from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuota
 from volcano_py.plugins.sla import Sla
+from volcano_py.plugins.task_topology import TaskTopology
 from volcano_py.plugins.tdm import Tdm
+from volcano_py.plugins.usage import Usage
 
 BUILTIN_PLUGINS = (
     Priority,
@@ -36,4 +38,6 @@ BUILTIN_PLUGINS = (
     NodeGroup,
     ResourceQuota,
     Tdm,
+    TaskTopology,
+    Usage,
 )

@@ -1,0 +1,96 @@
+"""What a PodGroup's annotations say of its roles: who goes together, who keeps apart, who is placed first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+from volcano_py.api.names import TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER
+
+_KEYS: Final = (TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER)
+_LONGEST_TOLD: Final = 63  # characters of a role in a message
+
+
+class WishesError(ValueError):
+    """The annotations cannot be used; the message names the annotation, what was found and the fix."""
+
+
+class Strength(IntEnum):
+    """How much a role's place matters: the strongest wish that names it."""
+
+    NONE = 0
+    KEEPS_APART = 1
+    TOGETHER_WITH_ITSELF = 2
+    TOGETHER = 3
+    APART_FROM_ITSELF = 4
+
+
+@dataclass(slots=True)
+class Wishes:
+    """By role.
+
+    Attributes:
+        together: pairs of roles that should share a node (a role with itself, too), in both orders.
+        apart: pairs of roles that should not.
+        strength: of the roles named in either.
+        order: roles as they should be placed; those named first come first.
+    """
+
+    together: set[tuple[str, str]] = field(default_factory=set)
+    apart: set[tuple[str, str]] = field(default_factory=set)
+    strength: dict[str, Strength] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    def urgency(self, role: str) -> tuple[int, int]:
+        """A key: what is smaller is placed first."""
+        place = self.order.index(role) if role in self.order else len(self.order)
+        return place, -self.strength.get(role, Strength.NONE)
+
+    def attraction(self, role: str, other: str, *, only_apart: bool = False) -> int:
+        """How much a pod of `role` is drawn to one of `other`: 1, 0, or -1."""
+        drawn = 0 if only_apart else int((role, other) in self.together)
+        return drawn - int((role, other) in self.apart)
+
+
+def read_wishes(annotations: Mapping[str, str], roles: Collection[str]) -> Wishes | None:
+    """The wishes in a PodGroup's annotations, None without any; `roles` are those that the job has pods of.
+
+    Raises:
+        WishesError: a role is named that the job has no pods of, or twice in one group.
+    """
+    texts = {key: annotations[key] for key in _KEYS if key in annotations}
+    if not texts:
+        return None
+    wishes = Wishes()
+    for names in _groups(TASK_TOPOLOGY_AFFINITY, texts, roles):
+        _note(wishes, wishes.together, names, Strength.TOGETHER_WITH_ITSELF, Strength.TOGETHER)
+    for names in _groups(TASK_TOPOLOGY_ANTI_AFFINITY, texts, roles):
+        _note(wishes, wishes.apart, names, Strength.APART_FROM_ITSELF, Strength.KEEPS_APART)
+    wishes.order = tuple(name for names in _groups(TASK_TOPOLOGY_ORDER, texts, roles) for name in names)
+    return wishes
+
+
+def _note(
+    wishes: Wishes, pairs: set[tuple[str, str]], names: tuple[str, ...], alone: Strength, several: Strength
+) -> None:
+    """A group of one name is about the role and itself, a longer one about each two of its roles."""
+    for name in names:
+        strength = alone if len(names) == 1 else several
+        wishes.strength[name] = max(wishes.strength.get(name, Strength.NONE), strength)
+        pairs.update((name, other) for other in names if other != name or len(names) == 1)
+
+
+def _groups(key: str, texts: Mapping[str, str], roles: Collection[str]) -> Iterable[tuple[str, ...]]:
+    """`a,b;c` as groups of names. Of the order there is one group."""
+    for group in texts.get(key, "").split(";"):
+        names = tuple(name for part in group.split(",") if (name := part.strip()))
+        for position, name in enumerate(names):
+            told = name[:_LONGEST_TOLD]
+            if name not in roles:
+                raise WishesError(f"annotation {key} names the role {told}, of which the job has no pods; correct it")
+            if name in names[:position]:
+                raise WishesError(f"annotation {key} names the role {told} twice in one group; remove one")
+        if names:
+            yield names

@@ -1,0 +1,170 @@
+"""usage: real load of nodes, beside what pods have asked for.
+
+Measurements of the last five minutes count; a node without one is treated as if the plugin were not there. A node whose
+CPU or memory is loaded beyond its threshold takes no more pods (switch: `enablePredicate`); of the others the less
+loaded score more. What was placed since a node was measured is added to its load as an estimate.
+The plugin reads the snapshot; who measures is told in the `metrics` section of the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api.reasons import Reason
+from volcano_py.config.flags import Flags
+from volcano_py.framework.job import Placement
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.plugins.usage.arguments import UsageArguments
+from volcano_py.plugins.usage.estimates import Amounts, Estimator, Parts
+from volcano_py.state.axis import CPU, MEMORY
+from volcano_py.state.ledger import Rows
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+FRESH_FOR: Final = 300.0
+"""Seconds for which a measurement counts (Volcano's)."""
+_HIGHEST: Final = 100.0
+_NO_LIMITS: Final = "0/0"
+
+
+class Usage(Plugin):
+    """See the module."""
+
+    name = "usage"
+    arguments_type = UsageArguments
+
+    def __init__(self, arguments: Any, flags: Flags) -> None:
+        super().__init__(arguments, flags)
+        self._estimator = Estimator(arguments)
+        self._weights = np.array((arguments.cpu_weight, arguments.memory_weight), dtype=np.float64)
+
+    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
+        limits = [ssn.task_info(row).limits for row in rows.tolist()]
+        return ["" if pair == (0, 0) else f"{pair[0]}/{pair[1]}" for pair in limits]
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        nodes = ssn.ledger.nodes
+        self._capacity: Parts = np.maximum(nodes.allocatable[: nodes.size, [CPU, MEMORY]], 1).astype(np.float64)
+        self._load: Parts = np.full((nodes.size, 2), np.nan)
+        """[N, 2] parts of the node in use, NaN where that is not known."""
+        self._measured = np.full(nodes.size, -np.inf)
+        for name, load in ssn.snapshot.loads.items():
+            row = ssn.nodes.rows.get(name)
+            if row is not None and load.measured > ssn.now - FRESH_FOR:
+                self._load[row] = [np.nan if part is None else part for part in (load.cpu, load.memory)]
+                self._measured[row] = load.measured
+                ssn.moments.strike(load.measured + FRESH_FOR)
+        self._codes = self._answers()
+        self._shadow: Amounts = np.zeros((nodes.size, 2), dtype=np.int64)
+        """[N, 2] estimates of pods that were placed and not measured yet."""
+        self._counted: dict[int, Amounts] = {}
+        """Task row → its part of them."""
+        self._lifted: dict[int, Amounts] = {}
+        """The same of pods that were there and are evicted in this cycle."""
+        for row in self._unmeasured().tolist():
+            node = int(ssn.ledger.tasks.node[row])
+            self._count(row, node, self._estimate(row, node))
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:  # noqa: ARG002
+        return self._codes.take(view.rows)
+
+    def _answers(self) -> Codes:
+        """[N]"""
+        codes = np.full(len(self._load), FITS, dtype=np.int32)
+        limits = (("CPU", self.arguments.cpu_threshold), ("memory", self.arguments.memory_threshold))
+        for column, (what, percent) in enumerate(limits):
+            over = np.nan_to_num(self._load[:, column]) * 100 > percent
+            message = f"node(s) had more than {percent} % of their {what} in use"
+            codes[over & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
+        return codes
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        total = float(self._weights.sum())
+        if not total or not self.arguments.weight:
+            return np.zeros(len(view))
+        composite = self._composite(view.rows, self._shadow_with(task_class, view))
+        free = ((1.0 - composite) * self._weights).sum(axis=1) / total
+        scores: Scores = np.nan_to_num(free) * (_HIGHEST * self.arguments.weight)
+        return scores
+
+    def _composite(self, rows: Rows, shadow: Amounts) -> Parts:
+        """[K, 2] measured and expected load together, as parts of the node; NaN where nothing was measured."""
+        loaded: Parts = np.minimum(self._load[rows] + shadow / self._capacity[rows], 1.0)
+        return loaded
+
+    def _shadow_with(self, task_class: TaskClass, view: NodeView) -> Amounts:
+        """[K, 2] the estimates on the nodes, with those of the pods of the class that the view supposes there."""
+        shadow = self._shadow[view.rows]
+        supposed = view.supposed
+        if supposed is None:
+            return shadow
+        limits = _limits(task_class.variant.get(self.name, _NO_LIMITS))
+        estimate = self._estimator.of(task_class.request, limits)
+        for step in range(int(supposed.max(initial=0))):
+            more = np.flatnonzero(supposed > step)
+            risky = self._is_risky(view.rows[more], shadow[more])
+            shadow[more] += estimate.on(risky, self.arguments.risk_factor)
+        return shadow
+
+    def _is_risky(self, rows: Rows, shadow: Amounts) -> NDArray[np.bool_]:
+        """[K] nodes of which the weighted load has reached the threshold."""
+        weights = self._weights if self._weights.any() else np.ones(2)
+        load = (np.nan_to_num(self._composite(rows, shadow)) * weights).sum(axis=1) / weights.sum()
+        risky: NDArray[np.bool_] = load >= self.arguments.risk_threshold
+        return risky
+
+    # -- what is not measured yet ----------------------------------------------------------------------------------
+
+    def on_allocate(self, placement: Placement) -> None:
+        before = self._ssn.snapshot.ledger.tasks.status
+        for row, node in zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True):
+            if row in self._lifted:  # its eviction was taken back
+                self._count(row, node, self._lifted.pop(row))
+            elif before[row] == TaskStatus.PENDING:
+                self._count(row, node, self._estimate(row, node))
+
+    def on_deallocate(self, placement: Placement) -> None:
+        before = self._ssn.snapshot.ledger.tasks.status
+        for row, node in zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True):
+            amounts = self._counted.pop(row, None)
+            if amounts is not None:
+                self._shadow[node] -= amounts
+                if before[row] != TaskStatus.PENDING:
+                    self._lifted[row] = amounts
+
+    def _count(self, row: int, node: int, amounts: Amounts) -> None:
+        self._counted[row] = amounts
+        self._shadow[node] += amounts
+
+    def _estimate(self, row: int, node: int) -> Amounts:
+        """[2] of a task that comes to the node."""
+        where = np.array([node], dtype=np.intp)
+        risky = self._is_risky(where, self._shadow[where])
+        estimate = self._estimator.of(self._ssn.task_class(row).request, self._ssn.task_info(row).limits)
+        amounts: Amounts = estimate.on(risky, self.arguments.risk_factor)[0]
+        return amounts
+
+    def _unmeasured(self) -> Rows:
+        """Tasks that were scheduled after their node was measured; where that is not known, those that do not run."""
+        tasks = self._ssn.ledger.tasks
+        rows = np.flatnonzero(ON_NODE_STATUSES[tasks.status] & (tasks.status != TaskStatus.RELEASING))
+        rows = rows[tasks.node[rows] >= 0]
+        measured = self._measured[tasks.node[rows]]
+        when = tasks.scheduled_at[rows]
+        young = np.where(when > 0, when > measured, tasks.status[rows] != TaskStatus.RUNNING)
+        unmeasured: Rows = rows[young & np.isfinite(measured)]
+        return unmeasured
+
+
+def _limits(variant: str) -> tuple[int, int]:
+    cpu, _, memory = variant.partition("/")
+    return int(cpu), int(memory)
