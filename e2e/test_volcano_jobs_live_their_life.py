@@ -50,7 +50,7 @@ class Jobs:
         """Until the job is in this phase, and its status says this."""
 
         async def reached() -> dict[str, Any]:
-            found = (await self.get(name)).get("status", {})
+            found: dict[str, Any] = (await self.get(name)).get("status", {})
             seen = {key: found.get(key, 0) for key in status}
             assert (found.get("state", {}).get("phase"), seen) == (phase, status), found
             return found

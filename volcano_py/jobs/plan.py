@@ -69,7 +69,8 @@ class Plan:
     """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
 
     `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being
-    made, or "". `lost`: losses that are not settled yet. `broken`: pods that could not be made.
+    made, or "". `lost`: losses that are not settled yet. `broken`: pods that could not be made. `phase`: the one that
+    the job goes into, if it does so by itself.
     """
 
     actions: tuple[Action, ...] = ()
@@ -78,6 +79,7 @@ class Plan:
     waiting: str = ""
     lost: tuple[Lost, ...] = ()
     broken: str = ""
+    phase: JobPhase = JobPhase.NEW
 
 
 def plan(world: World) -> Plan:
@@ -91,7 +93,8 @@ def plan(world: World) -> Plan:
     verdicts, later, lost = _verdicts(world, members)
     stepping = _step(world, members, verdicts)
     if stepping is not None:
-        return stepping
+        # The job may go to and fro between waiting and running while a lost pod is given time to come back.
+        return replace(stepping, lost=lost if stepping.phase in ACTIVE else ())
     actions, waiting, broken = _clearing(world, members, verdicts), "", ""
     if job.status.phase in ACTIVE:
         made, waiting, broken = _making(world, members)
@@ -162,7 +165,7 @@ def _step(world: World, members: Members, verdicts: Sequence[Verdict]) -> Plan |
     step = by_itself(job, members)
     if step is None:
         return None
-    return Plan((WriteStatus(stepped(job, members, step, world.now), decides=True),))
+    return Plan((WriteStatus(stepped(job, members, step, world.now), decides=True),), phase=step.phase)
 
 
 def _asked_step(world: World, members: Members, verdict: Verdict, verdicts: Sequence[Verdict], step: Step) -> Plan:

@@ -1,0 +1,375 @@
+"""The plan: what is made, deleted and written next, given a Job and what there is of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.job_objects import NOW, failed, group, job, names, pods, task
+from volcano_py.jobs.actions import (
+    CreateGroup,
+    CreatePods,
+    DeleteGroup,
+    DeleteJob,
+    DeletePods,
+    Prepare,
+    UpdateGroup,
+    WriteStatus,
+)
+from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.plan import Plan, World, plan
+from volcano_py.jobs.plugins import JobPlugin, KeptObject
+
+RUNNING = {"worker-0": "Running", "worker-1": "Running"}
+
+
+def world(of: Job, states: dict[str, str] | None = None, **fields: Any) -> World:
+    there = fields.pop("pods", None) or pods(of, states or {})
+    return World(job=of, pods=there, group=fields.pop("group", group(of)), now=NOW, **fields)
+
+
+def kinds(made: Plan) -> list[str]:
+    return [type(action).__name__ for action in made.actions]
+
+
+def only(made: Plan, kind: type) -> Any:
+    (found,) = [action for action in made.actions if isinstance(action, kind)]
+    return found
+
+
+def settled(of: Job, states: dict[str, str]) -> Job:
+    """The job with a status that says what its pods are."""
+    written = [action.status for action in plan(world(of, states)).actions if isinstance(action, WriteStatus)]
+    return msgspec.structs.replace(of, status=written[0]) if written else of
+
+
+def decided(made: Plan) -> JobStatus:
+    """The one action is a change of phase."""
+    (action,) = made.actions
+    assert isinstance(action, WriteStatus)
+    assert action.decides
+    return action.status
+
+
+# -- beginning -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_job_is_written_before_anything_is_made() -> None:
+    status = decided(plan(world(job(phase=""), group=None)))
+    assert (status.state.phase, [each.status for each in status.conditions]) == ("Pending", ["Pending"])
+
+
+def test_first_what_plugins_and_volumes_need_then_the_group_then_the_pods() -> None:
+    of = job(task(replicas=2), phase="Pending")
+    assert "Prepare" in kinds(plan(world(of, group=None, prepared=False)))
+    assert "CreateGroup" in kinds(plan(world(of, group=None)))
+    assert names(only(plan(world(of, group=group(of, "Inqueue"))), CreatePods).bodies) == [
+        "train-worker-0",
+        "train-worker-1",
+    ]
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_pods_wait_until_the_group_is_let_in(phase: str) -> None:
+    of = settled(job(task(replicas=2), phase="Pending"), {})
+    made = plan(world(of, group=group(of, phase)))
+    assert made.actions == ()
+    assert made.waiting == "pods are made when PodGroup train-job-uid is admitted to queue default"
+
+
+@pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
+def test_only_missing_pods_are_made(phase: str) -> None:
+    of = job(task(replicas=3), task("other", 1), phase="Pending")
+    made = plan(world(of, {"worker-1": "Running", "worker-2": "Running!"}, group=group(of, phase)))
+    assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-other-0"], "worker-2 is not gone yet"
+
+
+def test_a_job_that_cannot_be_is_told_so_and_makes_nothing() -> None:
+    made = plan(world(job(phase="Pending"), group=None, problem="spec.tasks: nothing to run"))
+    status = only(made, WriteStatus).status
+    assert (status.state.reason, status.state.message) == ("InvalidJob", "spec.tasks: nothing to run")
+    mended = plan(world(msgspec.structs.replace(job(phase="Pending"), status=status), group=None))
+    assert only(mended, WriteStatus).status.state.message == ""
+
+
+def test_a_plugin_that_raises_spoils_only_its_pods() -> None:
+    class Picky(JobPlugin):
+        name = "picky"
+
+        def on_pod_create(self, pod: dict[str, Any], job: Job, task: Any, index: int) -> None:
+            if index == 1:
+                raise ValueError("not this one")
+
+    of = job(task(replicas=3), phase="Pending")
+    made = plan(world(of, group=group(of, "Inqueue"), plugins=[Picky()]))
+    assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-worker-2"]
+    assert made.broken == "pod train-worker-1 cannot be made: ValueError: not this one"
+
+
+def test_what_has_been_prepared_once_is_looked_at_again_only_where_it_follows_the_job() -> None:
+    class Keeping(JobPlugin):
+        name = "keeping"
+
+        def objects(self, job: Job) -> list[KeptObject]:
+            return [
+                KeptObject("v1", "Secret", "keys", dict),
+                KeptObject("v1", "ConfigMap", "hosts", dict, follows_job=True),
+            ]
+
+    volumes = [{"mountPath": "/a", "volumeClaim": {}}, {"mountPath": "/b", "volumeClaimName": "data"}]
+    of = job(phase="Pending", volumes=volumes)
+
+    def prepared(**fields: Any) -> Prepare:
+        found = only(plan(world(of, plugins=[Keeping()], prepared=False, **fields)), Prepare)
+        assert isinstance(found, Prepare)
+        return found
+
+    first, again = prepared(group=None), prepared()
+    assert [kept.name for kept in first.objects] == ["keys", "hosts"]
+    assert (len(first.claims), first.awaited_claims) == (1, ("data",))
+    assert [kept.name for kept in again.objects] == ["hosts"]
+    assert again.claims == ()
+
+
+@pytest.mark.parametrize(
+    ("iteration", "states", "starts"),
+    [
+        ("all", {"a-0": "Running"}, False),
+        ("all", {"a-0": "Running", "b-0": "Running"}, True),
+        ("all", {"a-0": "Succeeded", "b-0": "Running"}, True),
+        ("all", {"a-0": "Failed", "b-0": "Running"}, False),
+        ("", {"a-0": "Running"}, False),
+        ("any", {"a-0": "Running"}, True),
+        ("any", {"a-0": "Pending", "b-0": "Pending"}, False),
+    ],
+)
+def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[str, str], starts: bool) -> None:
+    last = task("last", 1, dependsOn={"name": ["a", "b"], "iteration": iteration})
+    of = job(task("a"), task("b"), last, phase="Pending")
+    made = plan(world(of, states, group=group(of, "Inqueue")))
+    created = [name for action in made.actions if isinstance(action, CreatePods) for name in names(action.bodies)]
+    assert ("train-last-0" in created) is starts
+
+
+# -- following -------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_is_as_it_should_be_asks_for_nothing() -> None:
+    of = settled(job(task(replicas=2)), RUNNING)
+    assert plan(world(of, RUNNING)) == Plan()
+
+
+def test_counts_follow_the_pods() -> None:
+    of = job(task(replicas=4), minAvailable=1)
+    states = {"worker-0": "Running", "worker-1": "Pending", "worker-2": "Failed", "worker-3": "Running!"}
+    status = only(plan(world(of, states)), WriteStatus).status
+    assert (status.running, status.pending, status.failed, status.terminating) == (1, 1, 1, 1)
+    assert status.task_status_count["worker"].phase == {"Failed": 1, "Pending": 1, "Running": 1}
+    assert status.min_available == 1
+
+
+def test_fewer_replicas_take_the_last_pods_away_and_the_group_follows() -> None:
+    before = settled(job(task(replicas=3)), {**RUNNING, "worker-2": "Running"})
+    of = replace_spec(before, task(replicas=1))
+    made = plan(world(of, pods=pods(before, {**RUNNING, "worker-2": "Running"}), group=group(before)))
+    assert names(only(made, DeletePods).pods) == ["train-worker-1", "train-worker-2"]
+    assert only(made, UpdateGroup).changes["spec"]["minMember"] == 1
+
+
+def replace_spec(of: Job, *tasks: dict[str, Any]) -> Job:
+    return msgspec.structs.replace(of, spec=job(*tasks).spec)
+
+
+def test_scaling_down_is_no_eviction() -> None:
+    policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+    before = settled(job(task(replicas=3)), {**RUNNING, "worker-2": "Running"})
+    after = msgspec.structs.replace(before, spec=job(task(replicas=2), policies=policies).spec)
+    assert "WriteStatus" in kinds(plan(world(after, RUNNING)))
+    assert not any(isinstance(each, WriteStatus) and each.decides for each in plan(world(after, RUNNING)).actions)
+
+
+def test_a_group_that_is_gone_is_made_again() -> None:
+    of = settled(job(task(replicas=2)), RUNNING)
+    assert kinds(plan(world(of, RUNNING, group=None))) == ["CreateGroup"]
+
+
+# -- restarts --------------------------------------------------------------------------------------------------------
+
+RESTARTING = [{"event": "PodFailed", "action": "RestartJob"}, {"event": "PodEvicted", "action": "RestartJob"}]
+
+
+def test_a_restart_is_written_then_everything_goes_then_it_begins_anew() -> None:
+    of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
+    first, second = pods(of, RUNNING)
+    there = [failed(first, 7), second]
+    made = plan(world(of, pods=there))
+    status = decided(made)
+    assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)
+    assert status.state.message == "a policy asks for it on PodFailed of pod train-worker-0, exit code 7"
+    assert [told.message for told in made.told] == [f"RestartJob: {status.state.message}"]
+    assert (status.running, status.failed, status.terminating, status.task_status_count) == (0, 0, 2, {})
+
+    of = msgspec.structs.replace(of, status=status)
+    made = plan(world(of, pods=there, group=group(job(task(replicas=2)))))
+    assert names(only(made, DeletePods).pods) == ["train-worker-0", "train-worker-1"]
+    assert only(made, DeleteGroup).uid == "group-uid"
+
+    assert decided(plan(world(of, group=None))).state.phase == "Pending"
+
+
+def test_an_eviction_is_seen_by_what_the_status_counted() -> None:
+    """Nobody needs to have seen the deletion."""
+    of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
+    status = decided(plan(world(of, {"worker-0": "Running"})))
+    assert status.state.message == "a policy asks for it on PodEvicted of pod train-worker-1"
+    assert decided(plan(world(of, {"worker-0": "Running", "worker-1": "Running!"}))).state.phase == "Restarting"
+
+
+def test_pods_that_fail_together_are_restarted_together() -> None:
+    of = job(task(replicas=3, policies=[{"event": "PodFailed", "action": "RestartPod"}]), minAvailable=1)
+    states = {"worker-0": "Running", "worker-1": "Running", "worker-2": "Running"}
+    of = settled(of, states)
+    first, second, third = pods(of, states)
+    there = [failed(first, 1), second, failed(third, 1)]
+    status = decided(plan(world(of, pods=there)))
+    assert (status.version, status.retry_count) == (0, 1)
+    assert status.controlled_resources["restarting"] == "pod/worker/0 pod/worker/2"
+    of = msgspec.structs.replace(of, status=status)
+    made = plan(world(of, pods=there))
+    assert names(only(made, DeletePods).pods) == ["train-worker-0", "train-worker-2"]
+    assert "DeleteGroup" not in kinds(made)
+    status = decided(plan(world(of, pods=[second])))
+    assert status.state.phase == "Pending"
+    assert "restarting" not in status.controlled_resources
+
+
+@pytest.mark.parametrize(
+    ("action", "gone"),
+    [
+        ("RestartPod", ["train-worker-1"]),
+        ("RestartPartition", ["train-worker-0", "train-worker-1"]),
+        ("RestartTask", ["train-worker-0", "train-worker-1", "train-worker-2", "train-worker-3"]),
+    ],
+)
+def test_a_part_of_the_job_is_restarted(action: str, gone: list[str]) -> None:
+    partitions = {"totalPartitions": 2, "partitionSize": 2}
+    policies = [{"event": "PodFailed", "action": action}]
+    of = job(task(replicas=4, partitionPolicy=partitions), task("other", 1), policies=policies)
+    states = {f"worker-{index}": "Running" for index in range(4)} | {"other-0": "Running"}
+    of = settled(of, states)
+    there = pods(of, states)
+    there[1] = failed(there[1], 1)
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, pods=there))))
+    assert names(only(plan(world(of, pods=there)), DeletePods).pods) == gone
+
+
+def test_a_restart_of_nothing_in_particular_is_none() -> None:
+    of = settled(job(task(replicas=2), policies=[{"event": "Unknown", "action": "RestartTask"}]), RUNNING)
+    assert plan(world(of, RUNNING, group=group(of, "Unknown"))).actions == ()
+
+
+def test_the_last_try_ends_in_failure_and_keeps_what_has_finished() -> None:
+    of = job(task(replicas=2), policies=RESTARTING, maxRetry=1)
+    of = settled(of, RUNNING)
+    first, second = pods(of, RUNNING)
+    there = [failed(first, 1), second]
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, pods=there))))
+    assert (of.status.state.phase, of.status.version) == ("Restarting", 0)
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, pods=there))))
+    assert of.status.state.phase == "Failed"
+    made = plan(world(of, pods=there))
+    assert names(only(made, DeletePods).pods) == ["train-worker-1"]
+    assert (of.status.failed, kinds(made)[:2]) == (1, ["DeletePods", "DeleteGroup"])
+
+
+def test_an_evicted_pod_may_come_back_before_the_timeout() -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
+    of = settled(job(task(replicas=2), policies=policies), RUNNING)
+    first = plan(world(of, {"worker-0": "Running"}))
+    assert first.look_again_at == NOW + 60
+    of = msgspec.structs.replace(of, status=only(first, WriteStatus).status)
+    again = {"worker-0": "Running", "worker-1": "Pending"}
+    step = plan(replace(world(of, again, lost=first.lost), now=NOW + 20))
+    of = msgspec.structs.replace(of, status=decided(step))
+    assert of.status.state.phase == "Pending", "fewer than the minimum run"
+    waiting = plan(replace(world(of, again, lost=step.lost), now=NOW + 30))
+    assert waiting.look_again_at == NOW + 60
+    late = plan(replace(world(of, again, lost=waiting.lost), now=NOW + 61))
+    assert decided(late).state.phase == "Aborting"
+    back = plan(replace(world(of, RUNNING, lost=waiting.lost), now=NOW + 61))
+    assert (back.lost, decided(back).state.phase) == ((), "Running")
+
+
+# -- ends ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "phase", ["Aborting", "Aborted", "Terminating", "Completing", "Completed", "Failed", "Terminated"]
+)
+def test_a_job_that_is_stopped_keeps_only_what_has_finished(phase: str) -> None:
+    states = {"worker-0": "Running", "worker-1": "Succeeded", "worker-2": "Failed", "worker-3": "Pending"}
+    made = plan(world(job(task(replicas=4), phase=phase), states))
+    assert names(only(made, DeletePods).pods) == ["train-worker-0", "train-worker-3"]
+    assert "DeleteGroup" in kinds(made)
+    assert not {"CreatePods", "CreateGroup"} & set(kinds(made))
+
+
+def test_a_command_goes_before_every_policy() -> None:
+    of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
+    made = plan(world(of, {"worker-0": "Running"}, request=JobAction.ABORT))
+    assert decided(made).state.phase == "Aborting"
+    assert [told.message for told in made.told] == ["AbortJob: asked for by a Command"]
+
+
+def test_an_aborted_job_is_resumed_as_a_new_version() -> None:
+    status = decided(plan(world(job(phase="Aborted"), group=None, request=JobAction.RESUME)))
+    assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)
+
+
+def test_a_command_that_means_nothing_now_does_nothing() -> None:
+    of = settled(job(task(replicas=2)), RUNNING)
+    assert plan(world(of, RUNNING, request=JobAction.RESUME)).actions == ()
+    ended = settled(job(task(replicas=2), phase="Completed"), {})
+    assert plan(world(ended, group=None, request=JobAction.RESTART_JOB)).actions == ()
+
+
+@pytest.mark.parametrize(
+    ("ttl", "later", "deleted"), [(60, 59, False), (60, 60, True), (0, 0, True), (None, 9e9, False)]
+)
+def test_a_finished_job_has_a_time_to_live(ttl: int | None, later: float, deleted: bool) -> None:
+    fields: dict[str, Any] = {} if ttl is None else {"ttlSecondsAfterFinished": ttl}
+    of = settled(job(phase="Completed", **fields), {})
+    made = plan(replace(world(of, group=None), now=NOW + later))
+    assert made.actions == ((DeleteJob(),) if deleted else ())
+    assert made.look_again_at == (NOW + 60 if ttl == 60 and not deleted else 0)
+
+
+def test_a_job_that_runs_has_none() -> None:
+    assert DeleteJob() not in plan(world(job(ttlSecondsAfterFinished=0), RUNNING_ONE)).actions
+
+
+RUNNING_ONE = {"worker-0": "Running"}
+
+
+def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
+    of = job(task(replicas=2))
+    deleted = msgspec.structs.replace(of.metadata, deletion_timestamp=of.status.state.last_transition_time)
+    assert plan(world(msgspec.structs.replace(of, metadata=deleted))) == Plan()
+
+
+def test_how_long_it_ran_is_told_at_its_end() -> None:
+    conditions = [{"status": "Running", "lastTransitionTime": "2027-01-15T08:00:00Z"}]
+    of = job(task(replicas=1), status={"conditions": conditions})
+    status = decided(plan(world(of, {"worker-0": "Succeeded"})))
+    assert (status.state.phase, status.running_duration) == ("Completed", "0s")
+    later = decided(plan(replace(world(of, {"worker-0": "Succeeded"}), now=NOW + 90.4)))
+    assert later.running_duration == "1m30s"
+    assert [each.status for each in later.conditions] == ["Running", "Completed"]
+
+
+def test_the_group_says_what_is_to_start_together() -> None:
+    made = plan(world(job(task(replicas=2), phase="Pending"), group=None))
+    assert only(made, CreateGroup).body["spec"]["minTaskMember"] == {"worker": 2}
