@@ -8,6 +8,7 @@ A mark is an HTML comment in front of a block, which readers do not see: `<!-- f
   Otherwise all of them are placed.
 - `scheduler: NAME`: the scheduler is called so.
 - `rejected`: the configuration is an example of an invalid one.
+- `refused: NAME`: admission refuses the object beside those of that file; the next block of text is the answer.
 - `include: PATH`: the block is a copy of that file of the project.
 - `plugin`: the Python code defines plugins, which are put to use.
 """
