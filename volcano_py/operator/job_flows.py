@@ -212,13 +212,14 @@ class JobFlowController:
             made = self._plan(flow)
             self._teller.tell(flow.metadata, *made.told)
             created, refused = await self._create_all(flow, made)
-            for job in made.remove:
-                await self._delete(job)
             if created and refused is None:
                 continue  # with these there, the status has more to tell
             await self._write_status(flow, made)
             if refused is not None:
                 raise refused
+            # Only when the status says that they have completed: otherwise they would be made again.
+            for job in made.remove:
+                await self._delete(job)
             if not await self._ask(flow, made):
                 return
         self._work.add((FLOW_KIND, key))
