@@ -36,6 +36,7 @@ from volcano_py.daemon.job_makers import JobMakers
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
+from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.build import build_info
@@ -127,6 +128,9 @@ class Daemon:
             report_job_shares=options.per_job_metrics,
         )
         self._admission = make_admission(options, client, self._metrics)
+        self._node_load = NodeLoad(
+            client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
+        )
         self._make_controllers()
         self._informers = self._make_informers()
         self._gauges = Gauges(self._metrics, self._informers, self._live)
@@ -259,6 +263,7 @@ class Daemon:
             add("admission webhooks", self._after_sync(self._admission.run))
         add("configuration file", self._configuration.follow_file)
         add("self-audit", self._audit)
+        add("node load", self._after_sync(self._node_load.run))
         if self._elector is not None:
             add("leader election", self._elect, restart=False)
         else:
@@ -412,6 +417,7 @@ class Daemon:
                 "plugins": [entry.name for entry in configuration.plugins()] if configuration else [],
             },
             "notListed": self._unsynced() or "",
+            "nodeLoad": self._node_load.status(),
             "lastCycle": {
                 "number": last.number,
                 "seconds": last.duration,

@@ -324,14 +324,20 @@ def test_metrics_that_read_no_load_are_told(parse: Parse) -> None:
     unknown = parse(base + "metrics:\n  type: promethius\n")
     assert only(unknown)[-1] == (
         'unknown source "promethius" (did you mean "prometheus"?), so no load is read; '
-        "known: prometheus, prometheus_adaptor, elasticsearch"
+        "known: prometheus, metrics-server"
     )
     addressless = parse(base + "metrics:\n  type: prometheus\n")
     assert only(addressless)[-1] == "prometheus needs an address, so no load is read; add `address:`"
     assert unknown.config is not None
     assert addressless.config is not None
     assert parse(base + "metrics:\n").problems == ()
-    assert parse(base + "metrics:\n  type: prometheus_adaptor\n  interval: 1m\n").problems == ()
+    assert parse(base + "metrics:\n  type: metrics-server\n  interval: 1m\n").problems == ()
+    elsewhere = parse(base + "metrics:\n  type: prometheus_adaptor\n")
+    assert only(elsewhere)[-1] == (
+        "prometheus_adaptor is not read by this scheduler, so no load is read; use one of: prometheus, metrics-server"
+    )
+    crooked = parse(base + "metrics: {type: metrics-server, tls.insecureSkipVerify: maybe}\n")
+    assert "write true or false" in only(crooked)[-1]
 
 
 def test_a_list_of_actions_without_end_is_refused(parse: Parse) -> None:

@@ -155,8 +155,8 @@ def test_amounts_are_parts_of_what_a_node_has_allocatable_and_the_youngest_holds
     woken: list[bool] = []
     state = ClusterState(on_change=woken.append)
     state.upsert("Node", node("a", cpu="10", memory="100Gi"))
-    for given in (metrics("a", cpu="2500m", memory="50Gi"), metrics("gone", cpu="1"), metrics("a", 0, cpu="5")):
-        state.upsert("NodeMetrics", given)
+    for told in (metrics("a", cpu="2500m", memory="50Gi"), metrics("gone", cpu="1"), metrics("a", 0, cpu="5")):
+        state.upsert("NodeMetrics", told)
     assert state.snapshot(MOMENT).loads == {"a": Load(0.5, None, MOMENT)}
     state.measured({"a": load(0.1, 0.1, age=10), "gone": load(0.9)})
     assert state.snapshot(MOMENT).loads["a"].cpu == 0.5

@@ -31,7 +31,14 @@ _TOP_KEYS: Final = (
     ("actions", "text", "The steps of a cycle in their order, separated by commas."),
     ("tiers", "list", "Each with `plugins`, a list of plugin entries. The order of tiers, and of plugins, matters."),
     ("configurations", "list", "Arguments of actions: each entry has the `name` of an action and its `arguments`."),
-    ("metrics", "mapping", "Where load-aware plugins read the load of nodes. Checked, but no plugin uses it so far."),
+    (
+        "metrics",
+        "mapping",
+        (
+            "Where the load of nodes is read for the plugin `usage`: `type` (`prometheus` or `metrics-server`), for "
+            "Prometheus `address`, `tls.insecureSkipVerify` and `tls.caFile`, and `interval` (30s)."
+        ),
+    ),
 )
 _ENTRY_KEYS: Final = (
     ("name", "text", "Which plugin. The same one may stand in several tiers; it is asked at each place."),

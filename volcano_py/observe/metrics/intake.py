@@ -35,8 +35,20 @@ _EVENTS: Final = Definition(
     text="Watch events by kind and type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR).",
     labels=("kind", "type"),
 )
+_LOADS: Final = Definition(
+    name=PREFIX + "node_load_reads_total",
+    kind=Kind.COUNTER,
+    text="Times the load of nodes was asked for where `metrics` of the configuration says, by outcome: read, failed.",
+    labels=("outcome",),
+)
+_LAST_LOAD: Final = Definition(
+    name=PREFIX + "node_load_last_read_timestamp_seconds",
+    kind=Kind.GAUGE,
+    text="When the load of nodes was last read, in seconds since 1970. The plugin usage heeds none that is older than "
+    "five minutes.",
+)
 
-DEFINITIONS: Final = (_SYNCED, _OBJECTS, _RELISTS, _BAD, _EVENTS)
+DEFINITIONS: Final = (_SYNCED, _OBJECTS, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD)
 
 
 class IntakeMetrics:
@@ -50,6 +62,16 @@ class IntakeMetrics:
         self._events = _EVENTS.counter(registry)
         # One lookup of a child for each watch event would cost more than counting it.
         self._event_counters: dict[tuple[str, str], Counter] = {}
+        self._loads = _LOADS.counter(registry)
+        self._last_load = _LAST_LOAD.gauge(registry)
+
+    def load_read(self, moment: float) -> None:
+        """`moment` in seconds since 1970."""
+        self._loads.labels("read").inc()
+        self._last_load.set(moment)
+
+    def load_failed(self) -> None:
+        self._loads.labels("failed").inc()
 
     def synced(self, kind: str, is_synced: bool) -> None:
         self._synced.labels(kind).set(is_synced)

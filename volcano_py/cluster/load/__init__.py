@@ -1,0 +1,1 @@
+"""How much of nodes is in use, asked of those who measure it."""

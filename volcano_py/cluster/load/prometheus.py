@@ -1,0 +1,136 @@
+"""Load from Prometheus, as node-exporter's series tell it: two queries for all nodes together.
+
+Values are means over ten minutes. A series is a node's by its label `node`, else by `instance` (a port behind it is
+left out), which must be the node's name, as Volcano wants it.
+"""
+
+from __future__ import annotations
+
+import math
+import ssl
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink
+from volcano_py.state.loads import Load
+
+CPU_QUERY: Final = (
+    'avg_over_time((1 - avg by (instance, node) (rate(node_cpu_seconds_total{mode="idle"}[5m])))[10m:30s])'
+)
+MEMORY_QUERY: Final = (
+    "avg_over_time((1 - max by (instance, node) "
+    "(node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes))[10m:30s])"
+)
+
+_ANSWERS_WITHIN: Final = 10.0  # seconds
+# 10,000 nodes take about 2 MB. What answers more is no Prometheus that we know of.
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_LONGEST_TOLD: Final = 200  # characters of a foreign error
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct, rename="camel"):
+    result_type: str = ""
+    result: list[_Series] = []
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    status: str
+    data: _Data = msgspec.field(default_factory=_Data)
+    error: str = ""
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+
+
+class Prometheus:
+    """A `LoadSource`. Must be made on the loop that uses it.
+
+    Raises:
+        LoadError: the address is no URL, or the file of authorities cannot be used.
+    """
+
+    def __init__(self, settings: LoadSettings) -> None:
+        parts = urlsplit(settings.address)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise LoadError(f"address {settings.address!r} is no URL; write one such as http://prometheus:9090")
+        self._url = settings.address.rstrip("/") + "/api/v1/query"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=_trust(settings), limit=2),
+            timeout=aiohttp.ClientTimeout(total=_ANSWERS_WITHIN),
+        )
+
+    async def read(self, sink: LoadSink) -> int:
+        cpu, memory = await self._ask(CPU_QUERY), await self._ask(MEMORY_QUERY)
+        loads = {name: _load(cpu.get(name), memory.get(name)) for name in cpu.keys() | memory.keys()}
+        if not loads:
+            raise LoadError(f"{self._url} knows no series of node-exporter (node_cpu_seconds_total)")
+        sink.measured(loads)
+        return len(loads)
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+    async def _ask(self, query: str) -> dict[str, tuple[float, float]]:
+        """Node → moment (seconds since the epoch) and value."""
+        try:
+            async with self._session.get(self._url, params={"query": query}, allow_redirects=False) as response:
+                body = await _limited(response)
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise LoadError(f"{self._url} does not answer: {str(error) or type(error).__name__}") from error
+        try:
+            answer = _decoder.decode(body)
+        except msgspec.DecodeError as error:
+            raise LoadError(f"{self._url} answered {status} and not as Prometheus does: {error}") from error
+        if answer.status != "success":
+            raise LoadError(f"{self._url} answered {status}: {answer.error[:_LONGEST_TOLD]}")
+        return _by_node(answer.data)
+
+
+async def _limited(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise LoadError(f"{response.url} answered more than {_MOST_BYTES} bytes")
+    return bytes(body)
+
+
+def _by_node(data: _Data) -> dict[str, tuple[float, float]]:
+    """What cannot be a load (no number, no node) is left out."""
+    found: dict[str, tuple[float, float]] = {}
+    for series in data.result:
+        name = series.metric.get("node") or series.metric.get("instance", "").partition(":")[0]
+        try:
+            value = float(series.value[1])
+        except ValueError:
+            continue
+        if name and math.isfinite(value):
+            found[name] = (series.value[0], max(value, 0.0))
+    return found
+
+
+def _load(cpu: tuple[float, float] | None, memory: tuple[float, float] | None) -> Load:
+    """The older of both moments is that of the whole."""
+    moments = [each[0] for each in (cpu, memory) if each is not None]
+    return Load(None if cpu is None else cpu[1], None if memory is None else memory[1], min(moments))
+
+
+def _trust(settings: LoadSettings) -> ssl.SSLContext | bool:
+    """For https only."""
+    if settings.insecure:
+        return False
+    if not settings.ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=settings.ca_file)
+    except OSError as error:
+        raise LoadError(f"tls.caFile {settings.ca_file}: {error.strerror or error}") from error

@@ -1,0 +1,116 @@
+"""Keeps the load of nodes in the state up to date, where the configuration names who measures it.
+
+Load that is old is not used (the plugin `usage` has the limit), so a source that fails does no harm but that placing
+goes by requests alone; that is said in the log, in the metrics and in /status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.load.metrics_server import MetricsServer
+from volcano_py.cluster.load.prometheus import Prometheus
+from volcano_py.cluster.load.source import METRICS_SERVER, LoadError, LoadSettings, LoadSink, LoadSource
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.observe.metrics.intake import IntakeMetrics
+from volcano_py.plugins.usage.plugin import FRESH_FOR
+
+log = structlog.get_logger(__name__)
+
+# Seconds after which a changed configuration is noticed while no load is to be read.
+_LOOK_EVERY: Final = 5.0
+
+
+class NodeLoad:
+    """`run` asks the source of the configuration in force, again and again."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        sink: LoadSink,
+        *,
+        configuration: Callable[[], SchedulerConfiguration | None],
+        metrics: IntakeMetrics,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._client, self._sink = client, sink
+        self._configuration = configuration
+        self._metrics = metrics
+        self._clock = clock
+        self._settings: LoadSettings | None = None
+        self._source: LoadSource | None = None
+        self._read_at: float | None = None
+        self._nodes = 0
+        self._problem = ""
+        self._told_stale = False
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                settings = self._wanted()
+                if settings != self._settings:
+                    await self._close()
+                    self._settings = settings
+                    self._read_at, self._problem, self._told_stale = None, "", False
+                if settings is not None:
+                    await self._read(settings)
+                await self._clock.sleep(settings.interval if settings is not None else _LOOK_EVERY)
+        finally:
+            await self._close()
+
+    def status(self) -> dict[str, Any] | None:
+        """What /status shows; None when no load is to be read."""
+        if self._settings is None:
+            return None
+        return {
+            "source": self._settings.type,
+            "nodes": self._nodes,
+            "lastRead": self._read_at,
+            "stale": self._is_stale(),
+            "problem": self._problem,
+        }
+
+    def _wanted(self) -> LoadSettings | None:
+        configuration = self._configuration()
+        return None if configuration is None else LoadSettings.of(configuration.metrics)
+
+    async def _read(self, settings: LoadSettings) -> None:
+        try:
+            if self._source is None:
+                self._source = MetricsServer(self._client) if settings.type == METRICS_SERVER else Prometheus(settings)
+            self._nodes = await self._source.read(self._sink)
+        except LoadError as error:
+            self._failed(str(error))
+            return
+        if self._problem:
+            log.info("the load of nodes is read again", source=settings.type, nodes=self._nodes)
+        self._problem, self._told_stale = "", False
+        self._read_at = self._clock.now().timestamp()
+        self._metrics.load_read(self._read_at)
+
+    def _failed(self, problem: str) -> None:
+        self._metrics.load_failed()
+        if problem != self._problem:
+            log.warning("the load of nodes could not be read", problem=problem)
+        self._problem = problem
+        if self._is_stale() and not self._told_stale:
+            self._told_stale = True
+            log.warning(
+                "the load of nodes is too old to be used; until it is read again pods are placed without it",
+                older_than_seconds=FRESH_FOR,
+                problem=problem,
+            )
+
+    def _is_stale(self) -> bool:
+        return self._read_at is None or self._clock.now().timestamp() - self._read_at >= FRESH_FOR
+
+    async def _close(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
+            await source.aclose()
