@@ -46,7 +46,7 @@ class PluginFailures:
 class Call:
     """One plugin's method for one point, guarded."""
 
-    __slots__ = ("_check", "_failures", "_method", "plugin", "point", "tier")
+    __slots__ = ("_check", "_closed", "_failures", "_method", "_name", "plugin", "point", "tier")
 
     def __init__(self, plugin: Plugin, point: str, tier: int, failures: PluginFailures) -> None:
         self.plugin = plugin
@@ -55,21 +55,22 @@ class Call:
         self._method = getattr(plugin, point)
         self._check = CHECKS.get(point)
         self._failures = failures
+        # What `__call__` needs at hand: it runs some twenty times for every task that is placed.
+        self._name, self._closed = plugin.name, failures.closed
 
     def __call__(self, *args: Any) -> Any:
-        name = self.plugin.name
-        if name in self._failures.closed:
-            return CLOSED[self.point](name, *args)
+        if self._name in self._closed:
+            return CLOSED[self.point](self._name, *args)
         try:
             answer = self._method(*args)
             if self._check is not None:
                 self._check(answer, args[-1])
             return answer
         except Exception as error:
-            self._failures.note(name, self.point, error)
+            self._failures.note(self._name, self.point, error)
             if self.point in _KEEPS_BOOKS:
-                self._failures.closed.add(name)
-            return CLOSED[self.point](name, *args)
+                self._closed.add(self._name)
+            return CLOSED[self.point](self._name, *args)
 
     def ask(self, question: str, *args: Any, otherwise: T) -> T:
         """Another question to the plugin, about its answers at this point; `otherwise` when it fails."""

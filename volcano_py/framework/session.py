@@ -263,14 +263,14 @@ class Session:
 
     def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
         """What is compared before the tree of queues is descended."""
-        return tuple(call(queue) for call in self.dispatch.calls("queue_order"))
+        return tuple([call(queue) for call in self.dispatch.calls("queue_order")])
 
     def queue_paths(self) -> dict[str, tuple[str, ...]]:
         """The tree of queues, as the plugin that owns it gives it."""
         return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
 
     def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
-        return tuple(call(path) for call in self.dispatch.calls("branch_order"))
+        return tuple([call(path) for call in self.dispatch.calls("branch_order")])
 
     def branch_epoch(self) -> int:
         return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))

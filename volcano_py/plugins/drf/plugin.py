@@ -92,7 +92,8 @@ class Drf(Plugin):
         return self._tree.layout.paths
 
     def branch_order(self, path: Path) -> Key:
-        return self._tree.key(path)
+        assert self._queues is not None, "asked with enableHierarchy only"
+        return self._queues.key(path)
 
     def branch_epoch(self) -> int:
         if self._queues is None:

@@ -62,7 +62,8 @@ class QueueShares:
 
     def key(self, path: Path) -> tuple[bool, float]:
         """The rank of a node among its siblings."""
-        self.settle()
+        if not self._is_settled:
+            self.settle()
         return self._tree.nodes[path].key
 
     def share(self, queue: str) -> float:
