@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -82,6 +83,8 @@ class JobCluster:
                 if due and not self.killing[1]:  # type: ignore[index]
                     self._dead = True
                     raise Killed
+                if path == PODS:
+                    arguments[0]["metadata"]["creationTimestamp"] = datetime.fromtimestamp(self.now(), UTC).isoformat()
                 try:
                     answer: bytes = await original(path, *arguments)
                 finally:

@@ -1,0 +1,281 @@
+"""The job controller against an API server in memory: what others do meanwhile, refusals, Commands, and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster, job, task
+from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.jobs.model import JobAction
+from volcano_py.operator.commands import Command, CommandController
+
+
+@pytest.fixture
+async def cluster(api: Any) -> AsyncIterator[JobCluster]:
+    cluster = JobCluster(api)
+    cluster.start()
+    yield cluster
+    await cluster.stop()
+
+
+def ask(cluster: JobCluster, action: JobAction, uid: str = "") -> None:
+    assert cluster.controller is not None
+    cluster.controller.request("ns/train", action, "Command ns/c", uid)
+
+
+async def test_a_job_that_settles_costs_nothing(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 3)))
+    await cluster.live()
+    before = cluster.calls
+    await cluster.live(60)
+    assert cluster.phase() == "Running"
+    assert cluster.calls == before
+
+
+async def test_counts_are_written_now_and_then_and_phases_at_once(cluster: JobCluster) -> None:
+    """A hundred pods that start one after the other are no hundred writes."""
+    cluster.runs = lambda name: False
+    cluster.submit(job(task("worker", 100), minAvailable=1))
+    await cluster.live(2)
+    written = cluster.api.count("PATCH", "/status")
+    for index in range(100):
+        cluster.pod_is(f"train-worker-{index}", "Running")
+        await asyncio.sleep(0.01)
+    await cluster.live(2)
+    assert cluster.status()["running"] == 100
+    assert cluster.api.count("PATCH", "/status") - written <= 5
+
+
+async def test_a_status_that_another_has_written_meanwhile_is_read_again(cluster: JobCluster) -> None:
+    conflict = api_error("PATCH", JOBS, 409, b'{"reason": "Conflict"}')
+    cluster.api.refuse("PATCH", "/status", conflict, conflict)
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    assert cluster.phase() == "Running"
+
+
+async def test_an_api_server_that_is_away_is_waited_for(cluster: JobCluster) -> None:
+    away = [UnreachableError("POST", PODS, "refused") for _ in range(40)]
+    cluster.api.refuse("POST", "/pods", *away)
+    cluster.submit(job(task("worker", 4)))
+    await cluster.live(200)
+    assert cluster.phase() == "Running"
+    assert set(cluster.created.values()) == {1}
+
+
+async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_made(cluster: JobCluster) -> None:
+    refusal = api_error("POST", PODS, 403, b'{"reason": "Forbidden", "message": "exceeded quota"}')
+    cluster.api.refuse("POST", "/pods", *[refusal] * 3)
+    cluster.submit(job(task("worker", 4)))
+    await cluster.live(2)
+    assert len(cluster.pods()) >= 1
+    assert any("exceeded quota" in message for message in cluster.told("FailedCreate"))
+    await cluster.live(20)
+    assert len(cluster.pods()) == 4
+
+
+async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) -> None:
+    invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
+    cluster.api.refuse("POST", "/pods", *[invalid] * 1000)
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live(600)
+    assert cluster.phase() == "Terminated"
+    assert any("given up" in message or "terminated after" in message for message in cluster.told("ExecuteAction"))
+
+
+async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobCluster) -> None:
+    foreign = cluster.api.put(
+        f"{PODS}/train-worker-0", {"metadata": {"name": "train-worker-0", "namespace": NAMESPACE}}
+    )
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live(5)
+    assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
+    assert "train-worker-1" in cluster.pods()
+    (told,) = cluster.told("FailedCreate")
+    assert told == "pod ns/train-worker-0 is not of this job; delete it, or give the job another name"
+    cluster.remove_pod("train-worker-0")
+    await cluster.live()
+    assert cluster.phase() == "Running"
+
+
+async def test_a_namesake_of_a_deleted_job_has_pods_of_its_own(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    old = cluster.pod("train-worker-0")["metadata"]["uid"]
+    del cluster.api.objects[f"{JOBS}/train"]
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live(3)
+    assert cluster.pod("train-worker-0")["metadata"]["uid"] == old, "until the garbage collector has had its turn"
+    cluster.remove_pod("train-worker-0")
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    owner = cluster.pod("train-worker-0")["metadata"]["ownerReferences"][0]["uid"]
+    assert owner == cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"]
+
+
+async def test_pods_wait_for_the_queue(cluster: JobCluster) -> None:
+    cluster.admits = False
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    assert cluster.pods() == {}
+    (told,) = cluster.told("PodGroupPending")
+    assert told.endswith("is admitted to queue default")
+    cluster.admits = True
+    await cluster.live()
+    assert cluster.phase() == "Running"
+
+
+async def test_a_lost_pod_without_a_policy_is_made_again(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    cluster.remove_pod("train-worker-0")
+    await cluster.live()
+    assert cluster.created["train-worker-0", "0"] == 2
+    assert (cluster.phase(), cluster.status().get("retryCount", 0)) == ("Running", 0)
+
+
+async def test_a_group_that_somebody_deleted_is_made_again_and_the_pods_run_on(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    (group,) = cluster.groups()
+    del cluster.api.objects[f"{GROUPS}/{group['metadata']['name']}"]
+    await cluster.live()
+    assert len(cluster.groups()) == 1
+    assert set(cluster.created.values()) == {1}
+
+
+async def test_abort_and_resume(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    ask(cluster, JobAction.ABORT)
+    await cluster.live()
+    assert (cluster.phase(), cluster.pods(), cluster.groups()) == ("Aborted", {}, [])
+    ask(cluster, JobAction.RESUME)
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    assert {version for _, version in cluster.created} == {"0", "1"}
+    assert cluster.told("CommandIssued") == [
+        "AbortJob, as asked by Command ns/c",
+        "ResumeJob, as asked by Command ns/c",
+    ]
+
+
+async def test_a_command_for_a_namesake_is_not_carried_out(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    ask(cluster, JobAction.ABORT, uid="another")
+    await cluster.live()
+    assert cluster.phase() == "Running"
+
+
+async def test_a_command_survives_a_conflict(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    cluster.api.refuse("PATCH", "/status", api_error("PATCH", JOBS, 409, b'{"reason": "Conflict"}'))
+    ask(cluster, JobAction.ABORT)
+    await cluster.live()
+    assert cluster.phase() == "Aborted"
+
+
+async def test_commands_come_as_objects(cluster: JobCluster) -> None:
+    """Deleted first, then carried out."""
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    commands = CommandController(cluster.api, None, cluster.controller, active=lambda: True)
+    path = f"/apis/bus.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/commands"
+    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train"}
+    body = {"metadata": {"name": "c", "namespace": NAMESPACE}, "action": "AbortJob", "target": target}
+    commands.upsert(msgspec.convert(cluster.api.put(f"{path}/c", body), Command))
+    running = asyncio.create_task(commands.run())
+    await cluster.live()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert f"{path}/c" not in cluster.api.objects
+    assert cluster.phase() == "Aborted"
+
+
+async def test_a_policy_with_a_timeout_acts_when_it_is_over(cluster: JobCluster) -> None:
+    policies = [{"event": "PodPending", "action": "AbortJob", "timeout": "30s"}]
+    cluster.runs = lambda name: name != "train-worker-1"
+    cluster.submit(job(task("worker", 2), policies=policies))
+    await cluster.live(20)
+    assert cluster.phase() == "Pending"
+    await cluster.live(20)
+    assert cluster.phase() == "Aborted"
+
+
+async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
+    await cluster.live()
+    cluster.pod_is("train-worker-0", "Succeeded", exit_code=0)
+    await cluster.live(20)
+    assert cluster.phase() == "Completed"
+    await cluster.stop()
+    cluster.start()
+    await cluster.live(30)
+    assert cluster.phase() == "Completed"
+    await cluster.live(20)
+    assert f"{JOBS}/train" not in cluster.api.objects
+
+
+async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1), volumes=[{"mountPath": "/d", "volumeClaimName": "data"}]))
+    await cluster.live()
+    assert (cluster.phase(), cluster.groups()) == ("Pending", [])
+    assert cluster.told("PVCError") == ["PersistentVolumeClaim ns/data does not exist; create it, and pods are made"]
+    cluster.api.put(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/data", {"metadata": {"name": "data"}})
+    await cluster.live(12)
+    assert cluster.phase() == "Running"
+
+
+async def test_somebody_elses_object_under_the_name_of_a_plugins_is_left_alone(cluster: JobCluster) -> None:
+    path = f"/api/v1/namespaces/{NAMESPACE}/services/train"
+    cluster.api.put(path, {"metadata": {"name": "train"}, "spec": {"mine": True}})
+    cluster.submit(job(task("worker", 1), plugins={"svc": []}))
+    await cluster.live()
+    assert cluster.api.objects[path]["spec"] == {"mine": True}
+    assert cluster.told("PluginError")[0].startswith("Service ns/train is not of this job")
+    assert cluster.pods() == {}
+
+
+async def test_hosts_follow_the_replicas(cluster: JobCluster) -> None:
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/train-svc"
+    cluster.submit(job(task("worker", 2), plugins={"svc": []}))
+    await cluster.live()
+    assert cluster.api.objects[path]["data"]["worker.host"].count("train-worker-") == 2
+    cluster.edit(tasks=[task("worker", 3)], minAvailable=3)
+    await cluster.live()
+    assert cluster.api.objects[path]["data"]["worker.host"].count("train-worker-") == 3
+    assert len(cluster.pods()) == 3
+
+
+async def test_an_unknown_plugin_is_told_and_nothing_is_made(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1), plugins={"magic": []}))
+    await cluster.live()
+    assert (cluster.phase(), cluster.pods()) == ("Pending", {})
+    assert cluster.status()["state"]["reason"] == "InvalidJob"
+    assert "there is no job plugin 'magic'" in cluster.status()["state"]["message"]
+    cluster.edit(plugins={})
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    assert cluster.status()["state"].get("message", "") == ""
+
+
+async def test_without_the_lease_nothing_is_written(api: Any) -> None:
+    cluster = JobCluster(api)
+    cluster.start()
+    assert cluster.controller is not None
+    cluster.controller._active = lambda: False
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    assert cluster.calls == 0
+    cluster.controller._active = lambda: True
+    cluster.controller.leadership_gained()
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    await cluster.stop()
