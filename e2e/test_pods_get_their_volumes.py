@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from e2e.conftest import SimulatedNodes
+from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
@@ -167,11 +167,13 @@ class Provisioner:
         self._disks, self._namespace = disks, namespace
         self.fails = 0
         """How many claims it gives back first."""
+        self.at_work = asyncio.Event()
+        self.at_work.set()
         self.given_back: list[str] = []
         self._made: set[str] = set()
 
     async def work(self) -> None:
-        while True:
+        while await self.at_work.wait():
             path = f"/api/v1/namespaces/{self._namespace.name}/persistentvolumeclaims"
             for claim in (await self._namespace.cluster.client.get(path))["items"]:
                 await self._look_at(f"{path}/{claim['metadata']['name']}", claim)
@@ -231,3 +233,38 @@ async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
     assert "its provisioner has given up; tried again in" in event.message, listed([event])
     await namespace.wait_phases(Running=1)
     assert provisioner.given_back == [pool.names[0]]
+
+
+async def test_a_new_daemon_goes_on_with_what_the_old_one_had_chosen(
+    disks: Disks,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    start_daemon: StartDaemon,
+    provisioner: Provisioner,
+) -> None:
+    """The first one stops while volumes are being made: the pods end on the nodes that these are made for."""
+    provisioner.at_work.clear()
+    await disks.create("e2e.volcano-py/disk")
+    pool = await simulated_nodes(4, cpu="1")
+    first = await start_daemon()
+    claims = [disks.claim(f"data-{number}") for number in range(2)]
+    pods = [mounting(f"data-{number}", group="train", node_selector=pool.selector) for number in range(2)]
+    await namespace.apply(claims, gang("train", 0, minimum=2), pods)
+
+    async def chosen() -> dict[str, str]:
+        path = f"/api/v1/namespaces/{namespace.name}/persistentvolumeclaims"
+        found = {
+            claim["metadata"]["name"]: claim["metadata"]["annotations"].get(_SELECTED_NODE, "")
+            for claim in (await namespace.cluster.client.get(path))["items"]
+            if "annotations" in claim["metadata"]
+        }
+        assert len([node for node in found.values() if node]) == 2, found
+        return found
+
+    nodes = await namespace.cluster.eventually("a node for each claim", chosen)
+    assert await first.stop() == 0
+    provisioner.at_work.set()
+    await start_daemon()
+
+    running = await namespace.wait_phases(Running=2)
+    assert {each.name: each.node for each in running} == nodes

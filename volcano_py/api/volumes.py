@@ -165,7 +165,9 @@ class CsiNodeDriver(ApiObject, frozen=True):
 
 
 class CSINodeSpec(ApiObject, frozen=True):
-    drivers: list[CsiNodeDriver] = []
+    """The API server writes `drivers: null` for a node that has none."""
+
+    drivers: list[CsiNodeDriver] | None = None
 
 
 class CSINode(ApiObject, frozen=True):

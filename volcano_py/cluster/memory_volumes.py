@@ -154,7 +154,7 @@ class MemoryVolumes:
         attached = any(
             driver.name == storage_class.provisioner
             for each in self._store.objects("CSINode", CSINode)
-            for driver in each.spec.drivers
+            for driver in each.spec.drivers or ()
         )
         spec = PersistentVolumeSpec(
             capacity={"storage": claim.spec.resources.requests.get("storage", 0)},

@@ -26,6 +26,7 @@ ZONE_LABELS: Final = {
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
 """Labels by which volumes say where they are, and the name each has had since Kubernetes 1.17."""
+_LARGEST: Final = 2**63 - 1  # bytes; Kubernetes itself caps quantities there
 _SEVERAL_ZONES: Final = "__"  # separates the zones of a volume that is in several
 
 
@@ -177,7 +178,7 @@ def read_limits(node: CSINode) -> Mapping[str, int]:
     """CSI driver → how many volumes it attaches to the node, for those that know a limit."""
     return {
         driver.name: driver.allocatable.count
-        for driver in node.spec.drivers
+        for driver in node.spec.drivers or ()
         if driver.allocatable is not None and driver.allocatable.count is not None
     }
 
@@ -185,9 +186,10 @@ def read_limits(node: CSINode) -> Mapping[str, int]:
 def _bytes(amounts: ResourceList, rounding: Rounding) -> int:
     """Storage asked for or offered; what cannot be read (the API server refuses it) counts as nothing."""
     try:
-        return to_units(parse_quantity(amounts.get("storage", 0)), rounding=rounding)
+        size = to_units(parse_quantity(amounts.get("storage", 0)), rounding=rounding)
     except QuantityError:
         return 0
+    return max(0, min(size, _LARGEST))
 
 
 def _zones(value: str) -> tuple[str, ...]:

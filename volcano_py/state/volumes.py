@@ -184,8 +184,8 @@ class Volumes:
     # -- objects as they come ----------------------------------------------------------------------------------------
 
     def _claim_changed(self, key: str, old: Claim | None, new: Claim | None) -> Change:
-        if old is not None and old.volume:
-            self._claim_of.pop(old.volume, None)
+        if old is not None and self._claim_of.get(old.volume) == key:
+            del self._claim_of[old.volume]
         if new is not None and new.volume:
             self._claim_of[new.volume] = key
         decision = self._decided.of(key)
