@@ -18,7 +18,8 @@ manifests as they are.
 
 A job is a PodGroup and `pods` pods called NAME-0, NAME-1, …: `min` (default 1), `min_resources`, `namespace` (default
 `default`), `priority_class`, `request`, `running_on` (node of pods that run already; a list names one node a pod),
-`annotations` of its pods and `spec` (further fields of the pods' spec). Keys that nobody knows are refused.
+`annotations` and `labels` of its pods, and `spec` (further fields of the pods' spec). A node is what it has to
+allocate, and `labels`. Keys that nobody knows are refused.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _JOB = frozenset(
         "running_on",
         "spec",
         "annotations",
+        "labels",
     }
 )
 
@@ -130,11 +132,15 @@ def _nodes(header: Object) -> list[Object]:
     return [
         {
             "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-            "status": {"allocatable": {"memory": "1Ti", "pods": 110, **allocatable}},
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **fields.get("labels", {})}},
+            "status": {"allocatable": {"memory": "1Ti", "pods": 110, **_without_labels(fields)}},
         }
-        for name, allocatable in header.get("nodes", {}).items()
+        for name, fields in header.get("nodes", {}).items()
     ]
+
+
+def _without_labels(node: Object) -> Object:
+    return {key: value for key, value in node.items() if key != "labels"}
 
 
 def _queues(header: Object) -> list[Object]:
@@ -191,6 +197,7 @@ def _pod(job: Object, namespace: str, index: int) -> Object:
             "name": f"{job['name']}-{index}",
             "namespace": namespace,
             "annotations": {"scheduling.k8s.io/group-name": job["name"], **job.get("annotations", {})},
+            "labels": job.get("labels", {}),
         },
         "spec": spec,
     }

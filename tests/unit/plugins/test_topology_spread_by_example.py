@@ -1,0 +1,190 @@
+"""Spread constraints in clusters small enough to count by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.node_answers import batch_scores, class_of
+from tests.support.sessions import Opened, gang, node, open_session, pod
+from volcano_py.api.objects import LabelSelector, Taint, TopologySpreadConstraint
+from volcano_py.framework.views import FITS
+from volcano_py.plugins.nodeorder import NodeOrder
+from volcano_py.plugins.predicates import Predicates
+
+ZONE, HOSTNAME = "zone", "kubernetes.io/hostname"
+APP = {"app": "web"}
+CROWDED = "node(s) didn't match pod topology spread constraints"
+UNLABELED = f"{CROWDED} (missing required label)"
+
+
+def spread(key: str = ZONE, **fields: Any) -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(topology_key=key, **{"label_selector": LabelSelector(match_labels=APP), **fields})
+
+
+def at(name: str, zone: str | None, **fields: Any) -> Any:
+    """A node of a zone, or of none; its host name is in its labels."""
+    labels = {HOSTNAME: name} if zone is None else {HOSTNAME: name, ZONE: zone}
+    return node(name, labels={**labels, **fields.pop("labels", {})}, **fields)
+
+
+def opened(nodes: Sequence[Any], on: str, *constraints: TopologySpreadConstraint, **fields: Any) -> Opened:
+    """Matching pods on the nodes named in `on` (a name each), and one pending pod with the constraints."""
+    there = [pod(f"p{number}", labels=APP, on=name) for number, name in enumerate(on.split())]
+    fields = {"labels": APP, **fields}
+    arguments = fields.pop("arguments", {})
+    return open_session(
+        *nodes,
+        *there,
+        gang("new", cpu="1", spread=constraints, **fields),
+        tiers=[[(Predicates, {"arguments": arguments}), NodeOrder]],
+    )
+
+
+def told(session: Opened, name: str = "new-0") -> dict[str, str]:
+    codes = session.ssn.placer.codes(class_of(session, name))
+    return {
+        each: "" if codes[row] == FITS else session.ssn.refusal_of(int(codes[row])).message
+        for each, row in sorted(session.ssn.nodes.rows.items())
+    }
+
+
+THREE = (at("a1", "a"), at("a2", "a"), at("b1", "b"), at("c1", "c"))
+
+
+@pytest.mark.parametrize(
+    ("on", "max_skew", "shut"),
+    [
+        pytest.param("", 1, "", id="nobody there"),
+        pytest.param("a1", 1, "a1 a2", id="one ahead"),
+        pytest.param("a1 b1", 1, "a1 a2 b1", id="two ahead of the third"),
+        pytest.param("a1 b1 c1", 1, "", id="even"),
+        pytest.param("a1 a2 b1", 2, "a1 a2", id="a skew of two"),
+    ],
+)
+def test_a_zone_may_be_ahead_of_the_emptiest_by_the_skew(on: str, max_skew: int, shut: str) -> None:
+    answers = told(opened(THREE, on, spread(max_skew=max_skew)))
+    assert [name for name, text in answers.items() if text == CROWDED] == shut.split()
+    assert set(answers.values()) <= {"", CROWDED}
+
+
+def test_nodes_without_the_label_never_take_the_pod_whoever_is_evicted() -> None:
+    session = opened([*THREE, at("d1", None)], "d1", spread())
+    assert told(session)["d1"] == UNLABELED
+    codes = session.ssn.placer.codes(class_of(session, "new-0"))
+    assert not session.ssn.resolvable(codes)[session.node_row("d1")]
+    assert told(opened([*THREE, at("d1", None)], "a1", spread(HOSTNAME)))["d1"] == "", "the other constraint decides"
+
+
+def test_fewer_domains_than_asked_for_count_as_one_that_is_empty() -> None:
+    assert told(opened(THREE, "a1 b1 c1", spread(min_domains=3)))["a1"] == ""
+    assert set(told(opened(THREE, "a1 b1 c1", spread(min_domains=4))).values()) == {CROWDED}
+
+
+def test_a_pod_that_does_not_match_itself_only_has_to_stay_within_the_skew() -> None:
+    assert set(told(opened(THREE, "a1", spread(), labels={"app": "other"})).values()) == {""}
+    assert told(opened(THREE, "a1 a2", spread(), labels={"app": "other"}))["a1"] == CROWDED
+
+
+def test_zones_that_the_pod_cannot_use_do_not_hold_it_back_unless_told_to() -> None:
+    nodes = [at("a1", "a", labels={"disk": "ssd"}), at("b1", "b")]
+    wanted = {"node_selector": {"disk": "ssd"}}
+    assert told(opened(nodes, "a1", spread(), **wanted))["a1"] == ""
+    assert told(opened(nodes, "a1", spread(node_affinity_policy="Ignore"), **wanted))["a1"] == CROWDED
+
+
+def test_tainted_zones_hold_it_back_unless_told_not_to() -> None:
+    nodes = [at("a1", "a"), at("b1", "b", taints=[Taint(key="gpu", effect="NoSchedule")])]
+    assert told(opened(nodes, "a1", spread()))["a1"] == CROWDED
+    assert told(opened(nodes, "a1", spread(node_taints_policy="Honor")))["a1"] == ""
+
+
+def test_several_constraints_hold_at_once_and_the_first_no_is_told() -> None:
+    answers = told(opened([*THREE, at("a3", "a")], "a1 b1 c1", spread(), spread(HOSTNAME)))
+    assert [name for name, text in answers.items() if not text] == ["a2", "a3"]
+
+
+def test_pods_that_terminate_do_not_count() -> None:
+    leaving = pod("leaving", labels=APP, on="a1", deleting=True)
+    assert told(opened([*THREE, leaving], "", spread()))["a1"] == ""
+
+
+def test_nothing_is_refused_when_it_is_switched_off() -> None:
+    off = {"predicate.PodTopologySpreadEnable": False}
+    assert set(told(opened([*THREE, at("d1", None)], "a1", spread(), arguments=off)).values()) == {""}
+
+
+def test_places_of_this_cycle_count_until_they_are_given_back() -> None:
+    session = open_session(*THREE, gang("new", pods=2, cpu="1", labels=APP, spread=[spread()]), tiers=[[Predicates]])
+    first = session.place("new", {"new-0": "a1"})
+    assert told(session, "new-1")["a2"] == CROWDED
+    first.discard()
+    assert set(told(session, "new-1").values()) == {""}
+    session.pipeline("new", {"new-0": "b1"})
+    assert told(session, "new-1")["b1"] == CROWDED, "a promised place is as good as taken"
+
+
+def test_a_pod_that_is_evicted_counts_no_more() -> None:
+    session = open_session(
+        *THREE,
+        gang("old", running_on=["a1"], labels=APP),
+        gang("new", cpu="1", labels=APP, spread=[spread()]),
+        tiers=[[Predicates]],
+    )
+    assert told(session)["a1"] == CROWDED
+    task_class = class_of(session, "new-0")
+    assert not session.ssn.placer.may_take(task_class, session.node_row("a1"))
+    statement = session.ssn.statement()
+    statement.evict(session.job("old"), class_of(session, "old-0"), session.rows("old-0"), "preempt", "")
+    assert told(session)["a1"] == ""
+    assert session.ssn.placer.may_take(task_class, session.node_row("a1"))
+    statement.rollback(0)
+    assert told(session)["a1"] == CROWDED
+
+
+# -- wishes ---------------------------------------------------------------------------------------------------------
+
+
+def points(session: Opened, *feasible: str) -> dict[str, float]:
+    """Without the weight, which is 2."""
+    found = batch_scores(session, NodeOrder, "new-0", feasible)
+    assert found is not None
+    return {name: score / 2 for name, score in found.items()}
+
+
+def wish(key: str = ZONE, **fields: Any) -> TopologySpreadConstraint:
+    return spread(key, when_unsatisfiable="ScheduleAnyway", **fields)
+
+
+def test_the_fewer_matching_pods_in_a_zone_the_better() -> None:
+    # 2, 1 and 0 pods times log(3 + 2) are 3, 2 and 0 when rounded; turned round: 100 × (3 + 0 - n) // 3
+    assert points(opened(THREE, "a1 a2 b1", wish())) == {"a1": 0, "a2": 0, "b1": 33, "c1": 100}
+
+
+def test_nobody_anywhere_is_best_everywhere() -> None:
+    assert set(points(opened(THREE, "", wish())).values()) == {100}
+
+
+def test_host_names_are_counted_node_by_node() -> None:
+    assert points(opened(THREE, "a1 a1 a2", wish(HOSTNAME))) == {"a1": 0, "a2": 50, "b1": 100, "c1": 100}
+
+
+def test_only_domains_among_the_nodes_that_may_take_the_pod_weigh() -> None:
+    # one domain: 2 × log(3) = 2.197, which is the least and the most
+    assert points(opened(THREE, "a1 a2 b1", wish()), "a1", "a2") == {"a1": 100, "a2": 100}
+
+
+def test_a_larger_skew_waters_differences_down() -> None:
+    # 2 + 1.609…, for skews of 1 and 3: 0 against 2, then 2 against 4
+    assert points(opened(THREE, "a1", wish()))["a1"] == 0
+    assert points(opened(THREE, "a1", wish(max_skew=3)))["a1"] == 50
+
+
+def test_nodes_without_a_key_get_nothing() -> None:
+    assert points(opened([*THREE, at("d1", None)], "a1", wish()))["d1"] == 0
+
+
+def test_pods_without_wishes_are_not_scored() -> None:
+    assert batch_scores(opened(THREE, "a1", spread()), NodeOrder, "new-0") is None
