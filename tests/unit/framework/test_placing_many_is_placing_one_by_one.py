@@ -156,12 +156,11 @@ def reference(slots: list[Slot], count: int, request: int, formula: str, plugins
         most = max(1.0, *(preference(slot.name) for slot in open_slots))
 
         def score(slot: Slot, zone: dict[int, int] = zone, most: float = most) -> float:
-            total = 0.0 + ROW_SCORES[formula](slot.used + request, slot.allocatable)
-            if Normalised in plugins:
-                total = total + preference(slot.name) / most * 0.3
+            # Added in the placer's order, to the last bit: what depends on other nodes makes a sum of its own.
+            over_nodes = preference(slot.name) / most * 0.3 if Normalised in plugins else 0.0
             if Zones in plugins:
-                total = total + -float(zone[int(slot.name[1:]) % 2])
-            return total
+                over_nodes = over_nodes - float(zone[int(slot.name[1:]) % 2])
+            return ROW_SCORES[formula](slot.used + request, slot.allocatable) + over_nodes
 
         best = min(open_slots, key=lambda slot: (-score(slot), slot.name))
         best.used += request
