@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.sessions import NAMESPACE, gang, node, pod
@@ -66,6 +68,14 @@ def test_a_binding_is_told_as_kube_scheduler_tells_it(bench: Bench) -> None:
 def test_a_binding_that_failed_waits_twice_as_long_each_time_up_to_a_minute(bench: Bench) -> None:
     assert [bench.fail() for _ in range(9)] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     assert (FIRST_RETRY, LAST_RETRY) == (1.0, 60.0)
+
+
+def test_how_long_a_pod_took_until_its_claims_were_bound_is_measured(bench: Bench) -> None:
+    bench.now = 130.0
+    bench.recorder.prepared(replace(bench.bind(), created=100.0))
+    labels = {"stage": "PreBound"}
+    assert bench.value("volcano_task_scheduling_duration_seconds_count", **labels) == 1
+    assert bench.value("volcano_task_scheduling_duration_seconds_sum", **labels) == 30
 
 
 def test_every_pod_waits_for_itself(bench: Bench) -> None:
