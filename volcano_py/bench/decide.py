@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from volcano_py.api.effects import Bind, Effect
 from volcano_py.bench.figures import Run, percentiles
 from volcano_py.bench.workload import Workload
+from volcano_py.cluster.manifests import Stored
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 
 
-def run_decide(workload: Workload, configuration: SchedulerConfiguration, registry: Registry) -> Run:
-    """Load the workload, take a snapshot and decide in cycles until nothing more is bound.
+def run_decide(
+    workload: Workload,
+    configuration: SchedulerConfiguration,
+    registry: Registry,
+    items: Iterable[Stored] | None = None,
+    *,
+    name: str = "volcano-py",
+) -> Run:
+    """Load the workload (`items`, if its objects were altered), take a snapshot and decide in cycles until nothing
+    more is bound.
 
     Latency of a pod is the time from the first snapshot to the moment its binding is handed over.
     """
     state = ClusterState()
-    for kind, obj in workload.items():
+    for kind, obj in workload.items() if items is None else items:
         state.upsert(kind, obj)
     bound: list[float] = []
     moments: list[tuple[str, str]] = []
@@ -45,7 +54,7 @@ def run_decide(workload: Workload, configuration: SchedulerConfiguration, regist
     seconds = time.perf_counter() - started
     p50, p99 = percentiles([moment - started for moment in bound])
     return Run(
-        scheduler="volcano-py",
+        scheduler=name,
         pods=len(bound),
         seconds=seconds,
         pods_per_second=len(bound) / seconds,

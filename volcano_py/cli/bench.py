@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from rich.table import Table
 
 from volcano_py.bench.decide import run_decide
+from volcano_py.bench.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.figures import Run
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.config import parse_configuration
 from volcano_py.local.errors import LocalError
 from volcano_py.scheduler import builtin_registry
 
 EPILOG = """\b
 Examples:
   volcano-py bench --mode decide --nodes 5000 --pods 10000
+  volcano-py bench --mode decide --load classes --nodes 5000 --pods 10000 --runs 3
   volcano-py bench --nodes 1000 --pods 5000 --gang 100
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
   volcano-py bench --load rest --nodes 2000
@@ -28,6 +32,10 @@ Examples:
 Loads (mode api): backlog, all pods are there first: throughput. arrival, gangs come at a steady rate: latency. bare,
 backlog of pods without PodGroup. restart, 10,000 bound pods and 1,000 pending: from process start to the bindings.
 rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20, without and with 3,000 stuck pods.
+
+Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
+retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
+zones. sizes, backlog on 1,250, 2,500, 5,000 and 10,000 nodes.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """
@@ -44,7 +52,13 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     show_default=True,
     help="api: whole schedulers on one real API server. decide: the cycle alone, in memory.",
 )
-@click.option("--load", type=click.Choice(LOADS), default="backlog", show_default=True, help="What is measured (api).")
+@click.option(
+    "--load",
+    type=click.Choice((*LOADS, *(name for name in DECIDE_LOADS if name not in LOADS))),
+    default="backlog",
+    show_default=True,
+    help="What is measured, see below.",
+)
 @click.option("--rate", type=float, default=200.0, show_default=True, help="Pods per second of --load arrival.")
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
@@ -68,10 +82,10 @@ def bench(
 ) -> None:
     """Measure the scheduler: on a real API server beside others, or its decisions alone."""
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
+    if load not in (DECIDE_LOADS if mode == "decide" else LOADS):
+        raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
     if mode == "decide":
-        registry = builtin_registry()
-        configuration = load_configuration(scheduler_conf, registry)
-        comparison = Comparison((), tuple(run_decide(workload, configuration, registry) for _ in range(runs)))
+        comparison = Comparison((), tuple(_decide(workload, DECIDE_LOADS[load], scheduler_conf, runs)))
     else:
         try:
             comparison = asyncio.run(
@@ -81,9 +95,24 @@ def bench(
             raise click.ClickException(str(error)) from error
     if output == "table":
         what = SIZES.get(load if mode == "api" else mode, f"{pods} pods in gangs of {gang}")
-        _print(comparison, f"{load if mode == 'api' else mode}: {nodes} nodes, {what}")
+        title = load if mode == "api" else f"decide, {DECIDE_LOADS[load].title}"
+        where = "" if mode == "decide" and DECIDE_LOADS[load].sizes else f"{nodes} nodes, "
+        _print(comparison, f"{title}: {where}{what}")
     else:
         print_data(comparison.as_json(), output)
+
+
+def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, runs: int) -> Iterator[Run]:
+    registry = builtin_registry()
+    configuration = load_configuration(scheduler_conf, registry)
+    if load.configuration and scheduler_conf is None:
+        own = parse_configuration(load.configuration, registry.catalogue()).config
+        assert own is not None, "the load's own configuration is invalid"
+        configuration = own
+    for sized in load.workloads(workload):
+        name = f"{sized.nodes} nodes" if load.sizes else "volcano-py"
+        for _ in range(runs):
+            yield run_decide(sized, configuration, registry, load.items(sized), name=name)
 
 
 def _print(comparison: Comparison, title: str) -> None:
