@@ -17,6 +17,8 @@ from volcano_py.local.layout import Settings
 SEED = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
 CLUSTERS = int(os.environ.get("DIFFERENTIAL_CLUSTERS", "320"))
 """Another seed makes other clusters; more of them take longer."""
+FIRST = int(os.environ.get("DIFFERENTIAL_FIRST", "1"))
+"""Number of the first cluster, to come back to one soon. Rounds should begin where they did."""
 SCORED_CLUSTERS = max(1, CLUSTERS // 4)
 """Clusters in which scores are compared."""
 

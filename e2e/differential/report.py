@@ -25,7 +25,23 @@ class Difference(Generic[_T]):
     applies: Callable[[_T], bool]
 
 
-MEANT: Final[Sequence[Difference[Comparison]]] = ()
+def _excludes_namespaces(comparison: Comparison) -> bool:
+    affinity = comparison.pod["spec"].get("affinity") or {}
+    return any(
+        requirement["operator"] in ("NotIn", "DoesNotExist")
+        for kind in ("podAffinity", "podAntiAffinity")
+        for term in affinity.get(kind, {}).get("requiredDuringSchedulingIgnoredDuringExecution", ())
+        for requirement in term.get("namespaceSelector", {}).get("matchExpressions", ())
+    )
+
+
+MEANT: Final[Sequence[Difference[Comparison]]] = (
+    Difference(
+        "1.36 compares a namespaceSelector of the pod it places with no labels at all, besides the namespaces' own, so "
+        "that one with NotIn or DoesNotExist takes in every namespace; here only those that it matches",
+        _excludes_namespaces,
+    ),
+)
 """Every disagreement about nodes that is not among these fails the test."""
 
 MEANT_OF_SCORES: Final[Sequence[Difference[Scoring]]] = (
@@ -171,6 +187,7 @@ def _explain(comparison: Comparison) -> str:
             "only ours": sorted(ours.nodes - theirs),
             "refused as": ours.refusal.message if ours.refusal else "",
             "tried by kube-scheduler": comparison.theirs is not None,
+            "kube-scheduler says": comparison.message,
             "gated": ours.gated,
             "pod": {
                 "labels": comparison.pod["metadata"]["labels"],

@@ -30,13 +30,17 @@ _LONG: Final = {"gracePeriodSeconds": 3600}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What both said of one pod and `nodes` nodes. `theirs` is None for a pod that kube-scheduler did not try."""
+    """What both said of one pod and `nodes` nodes. `theirs` is None for a pod that kube-scheduler did not try.
+
+    `message` is what it says of the pod.
+    """
 
     cluster: int
     pod: Mapping[str, Any]
     ours: Answer
     theirs: frozenset[str] | None
     nodes: int
+    message: str
 
     @property
     def agree(self) -> bool:
@@ -106,8 +110,9 @@ class Arena:
         theirs = await self._theirs.fitting(tried, f"{_ASKED}={asking}")
         theirs |= {uid: passed for uid in uids.difference(theirs) if (passed := self._theirs.passed(uid)) is not None}
         return [
-            Comparison(cluster, pod, answer, theirs.get(pod["metadata"]["uid"]), ours.nodes)
+            Comparison(cluster, pod, answer, theirs.get(uid), ours.nodes, self._theirs.says(uid))
             for (cluster, _), pod, answer in zip(pods, created, answers, strict=True)
+            for uid in [pod["metadata"]["uid"]]
         ]
 
     async def score(

@@ -10,7 +10,7 @@ import pytest
 
 from e2e.differential.clusters import make_cluster
 from e2e.differential.components import COMPONENTS, scored
-from e2e.differential.conftest import SCORED_CLUSTERS, SEED
+from e2e.differential.conftest import FIRST, SCORED_CLUSTERS, SEED
 from e2e.differential.features import FEATURES
 from e2e.differential.ours import supported
 from e2e.differential.report import ScoreTally
@@ -24,8 +24,8 @@ async def test_a_node_scores_the_same(scoring_arena: Arena, score_tally: ScoreTa
     features, components = supported(FEATURES, SEED), scored(COMPONENTS)
     score_tally.components = [component.name for component in components]
     score_tally.missing = [component.name for component in COMPONENTS if component not in components]
-    for first in range(0, SCORED_CLUSTERS, CLUSTERS_PER_ROUND):
-        numbers = range(first + 1, min(first + CLUSTERS_PER_ROUND, SCORED_CLUSTERS) + 1)
+    for first in range(FIRST, FIRST + SCORED_CLUSTERS, CLUSTERS_PER_ROUND):
+        numbers = range(first, min(first + CLUSTERS_PER_ROUND, FIRST + SCORED_CLUSTERS))
         clusters = [make_cluster(SEED, number, features, scored=True) for number in numbers]
         score_tally.add(len(clusters), await scoring_arena.score(f"s{first}", clusters, components))
     assert not score_tally.disagreements, score_tally.explanation()

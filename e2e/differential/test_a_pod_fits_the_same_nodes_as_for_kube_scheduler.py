@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.differential.clusters import make_cluster
-from e2e.differential.conftest import CLUSTERS, SEED
+from e2e.differential.conftest import CLUSTERS, FIRST, SEED
 from e2e.differential.features import FEATURES
 from e2e.differential.ours import supported
 from e2e.differential.report import Tally
@@ -26,8 +26,8 @@ async def test_a_pod_fits_the_same_nodes(arena: Arena, tally: Tally) -> None:
     features = supported(FEATURES, SEED)
     tally.features = [feature.name for feature in features]
     tally.missing = [feature.name for feature in FEATURES if feature not in features]
-    for first in range(0, CLUSTERS, CLUSTERS_PER_ROUND):
-        numbers = range(first + 1, min(first + CLUSTERS_PER_ROUND, CLUSTERS) + 1)
+    for first in range(FIRST, FIRST + CLUSTERS, CLUSTERS_PER_ROUND):
+        numbers = range(first, min(first + CLUSTERS_PER_ROUND, FIRST + CLUSTERS))
         clusters = [make_cluster(SEED, number, features) for number in numbers]
         tally.add(len(clusters), await arena.compare(f"r{first}", clusters))
     assert not tally.disagreements, tally.explanation()

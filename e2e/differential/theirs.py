@@ -37,10 +37,15 @@ class KubeScheduler:
         self._client = control_plane.client
         self._log = control_plane.process("kube-scheduler").log
         self._extender = extender
+        self._messages: dict[str, str] = {}
 
     def passed(self, uid: str) -> frozenset[str] | None:
         """The nodes that passed when the pod was tried last; None when none ever did."""
         return self._extender.passed.get(uid)
+
+    def says(self, uid: str) -> str:
+        """Why the pod was not scheduled, in kube-scheduler's words; the extender's refusals are among the reasons."""
+        return self._messages.get(uid, "")
 
     async def fitting(self, uids: Sequence[str], selector: str) -> dict[str, frozenset[str]]:
         """The nodes that passed all filters for each of the pods, by UID, once it has tried them all.
@@ -51,8 +56,9 @@ class KubeScheduler:
         wanted = set(uids)
 
         async def tried() -> None:
-            pods = await self._client.get("/api/v1/pods", labelSelector=selector)
-            waiting = wanted - {pod["metadata"]["uid"] for pod in pods["items"] if _was_tried(pod)}
+            pods = (await self._client.get("/api/v1/pods", labelSelector=selector))["items"]
+            self._messages |= {pod["metadata"]["uid"]: text for pod in pods if (text := _refusal(pod)) is not None}
+            waiting = wanted - self._messages.keys()
             assert not waiting, f"{len(waiting)} of {len(wanted)} pods have not been tried yet"
 
         await eventually("kube-scheduler tries every pod", tried, seconds=_ANSWER_SECONDS)
@@ -77,10 +83,15 @@ class KubeScheduler:
         await eventually(f"kube-scheduler knows {node}", passed, seconds=_ANSWER_SECONDS)
 
 
-def _was_tried(pod: Mapping[str, Any]) -> bool:
-    return any(
-        condition["type"] == "PodScheduled" and condition["status"] == "False"
-        for condition in pod["status"].get("conditions") or ()
+def _refusal(pod: Mapping[str, Any]) -> str | None:
+    """The message of the condition that a failed attempt leaves, None before."""
+    return next(
+        (
+            str(condition.get("message", ""))
+            for condition in pod["status"].get("conditions") or ()
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
+        ),
+        None,
     )
 
 
