@@ -20,6 +20,7 @@ _OTHER_KINDS: Final = {
     "Kustomization",
     "Namespace",
     "Node",
+    "NodeMetrics",
     "PersistentVolume",
     "PodGroup",
     "PriorityClass",
