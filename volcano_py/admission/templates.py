@@ -1,4 +1,4 @@
-"""Kinds that make jobs: CronJobs, and flows of jobs."""
+"""Kinds that make jobs: CronJobs, flows of jobs, and the templates that flows use."""
 
 from __future__ import annotations
 
@@ -56,6 +56,18 @@ def judge_cron_job(
     return found if before is None else newly_broken(found, tuple(_cron(before, world, customs)))
 
 
+def judge_job_template(
+    spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
+) -> Violations:
+    """A `flow.volcano.sh` JobTemplate: the jobs that flows make of it would be let in.
+
+    Raises:
+        msgspec.ValidationError: the spec is not shaped as the API has it.
+    """
+    found = tuple(_template(spec, world, customs))
+    return found if before is None else newly_broken(found, tuple(_template(before, world, customs)))
+
+
 def judge_job_flow(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> Violations:
     """A `flow.volcano.sh` JobFlow: each job is named once, and waits for others of the flow, never for itself.
 
@@ -74,9 +86,16 @@ def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Ite
         value = spec.schedule or NOT_SET
         fix = "correct it, for instance to '*/10 * * * *' or @daily"
         yield Violation(field="spec.schedule", value=value, rule=f"cannot be used: {error}", fix=fix)
-    # Jobs get names of their own later on, no longer than the CRD lets them be.
-    job = Job(metadata=JobMeta(), spec=spec.job_template.spec)
-    yield from breaks_of_job(job, "spec.jobTemplate.spec", world, customs)
+    yield from _job(spec.job_template.spec, "spec.jobTemplate.spec", world, customs)
+
+
+def _template(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    yield from _job(msgspec.convert(raw, JobSpec), "spec", world, customs)
+
+
+def _job(spec: JobSpec, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    """Jobs get names of their own later on, no longer than the CRD lets them be."""
+    yield from breaks_of_job(Job(metadata=JobMeta(), spec=spec), path, world, customs)
 
 
 def _flow(raw: Mapping[str, Any]) -> Iterator[Violation]:

@@ -27,11 +27,32 @@ from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import BATCH_API, Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.admission_server import Resource
 from volcano_py.operator.admission_view import AdmissionView
 
 log = structlog.get_logger(__name__)
 
 FLOW_API: Final = "flow.volcano.sh/v1alpha1"
+
+
+def _parts(api: str) -> tuple[str, str]:
+    group, version = api.split("/")
+    return group, version
+
+
+_KINDS: Final[Mapping[str, Resource]] = {
+    "queues": (*_parts(SCHEDULING_API), "queues"),
+    "podgroups": (*_parts(SCHEDULING_API), "podgroups"),
+    "jobs": (*_parts(BATCH_API), "jobs"),
+    "cronjobs": (*_parts(BATCH_API), "cronjobs"),
+    "jobflows": (*_parts(FLOW_API), "jobflows"),
+    "jobtemplates": (*_parts(FLOW_API), "jobtemplates"),
+}
+WEBHOOKS: Final[Mapping[str, Resource]] = {
+    **{f"validate-{plural}": kind for plural, kind in _KINDS.items()},
+    **{f"mutate-{plural}": _KINDS[plural] for plural in ("queues", "podgroups", "jobs")},
+}
+"""Id of each webhook, which is the last part of its URL, and the kind it is for."""
 
 _REFUSED: Final = 422  # as the API server's own validation answers
 _TRY_AGAIN: Final = 503
@@ -72,6 +93,8 @@ class Review:
     namespace: str
     new: Raw | None
     old: Raw | None
+    is_rehearsal: bool = False
+    """A dry run: nothing is going to be stored."""
 
     @property
     def is_farewell(self) -> bool:
@@ -87,32 +110,28 @@ class AdmissionHandlers:
         self._view, self._rules, self._reviewed = view, rules, reviewed
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
-        """Every verb that can do harm; the webhook configurations narrow them down further."""
-        self._add(registry, "validate", SCHEDULING_API, "queues", self._queue, ("CREATE", "UPDATE", "DELETE"))
-        self._add(registry, "validate", SCHEDULING_API, "podgroups", self._pod_group)
-        self._add(registry, "validate", BATCH_API, "jobs", self._job)
-        self._add(registry, "validate", BATCH_API, "cronjobs", self._cron_job)
-        self._add(registry, "validate", FLOW_API, "jobflows", self._job_flow)
-        self._add(registry, "mutate", SCHEDULING_API, "queues", self._queue_defaults, ("CREATE",))
-        self._add(registry, "mutate", SCHEDULING_API, "podgroups", self._pod_group_defaults, ("CREATE",))
-        self._add(registry, "mutate", BATCH_API, "jobs", self._job_defaults, ("CREATE",))
-
-    def _add(
-        self,
-        registry: kopf.OperatorRegistry,
-        verb: Literal["validate", "mutate"],
-        api: str,
-        plural: str,
-        handler: Callable[[Review], Awaitable[Any]],
-        operations: tuple[Operation, ...] = ("CREATE", "UPDATE"),
-    ) -> None:
-        group, version = api.split("/")
-        name = f"{verb}-{plural}"
-        decorate = kopf.on.validate if verb == "validate" else kopf.on.mutate
-        # A partial has no name that kopf could take for the id, so it is given.
-        decorate(group, version, plural, registry=registry, id=name, operations=list(operations))(
-            cast(Any, partial(self._run, name, handler))
-        )
+        """Add them all."""
+        handlers: dict[str, Callable[[Review], Awaitable[Any]]] = {
+            "validate-queues": self._queue,
+            "validate-podgroups": self._pod_group,
+            "validate-jobs": self._job,
+            "validate-cronjobs": self._cron_job,
+            "validate-jobflows": self._job_flow,
+            "validate-jobtemplates": self._job_template,
+            "mutate-queues": self._queue_defaults,
+            "mutate-podgroups": self._pod_group_defaults,
+            "mutate-jobs": self._job_defaults,
+        }
+        for name, resource in WEBHOOKS.items():
+            mutates = name.startswith("mutate-")
+            decorate = kopf.on.mutate if mutates else kopf.on.validate
+            operations: list[Operation] = ["CREATE"] if mutates else ["CREATE", "UPDATE"]
+            if name == "validate-queues":
+                operations.append("DELETE")
+            # A partial has no name that kopf could take for the id, so it is given.
+            decorate(*resource, registry=registry, id=name, operations=operations)(
+                cast(Any, partial(self._run, name, handlers[name]))
+            )
 
     async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **given: Any) -> None:
         review = Review(
@@ -121,6 +140,7 @@ class AdmissionHandlers:
             namespace=given.get("namespace") or "",
             new=None if given["new"] is None else dict(given["new"]),
             old=None if given["old"] is None else dict(given["old"]),
+            is_rehearsal=bool(given.get("dryrun")),
         )
         begun = asyncio.get_running_loop().time()
         outcome = Outcome.FAILED
@@ -154,18 +174,19 @@ class AdmissionHandlers:
         rules = self._rules.queues
         if review.new is None:
             _refuse("queue", review.name, queues.judge_delete(review.name, await self._view.fresh(review.name), rules))
+            self._view.forget_promise(review.name)
             return
         after = _decoded(review.new, Queue, "queue")
-        if review.old is None:
-            world = await self._view.fresh(after.spec.parent)
-            _refuse("queue", review.name, queues.judge_create(after, world, rules))
+        before = None if review.old is None else _decoded_old(review.old, Queue) or Queue(metadata=after.metadata)
+        if before is not None and not queues.needs_others(before, after):
             return
-        before = _decoded_old(review.old, Queue)
+        world = await self._view.fresh(after.spec.parent)
         if before is None:
-            before = Queue(metadata=after.metadata)
-        if queues.needs_others(before, after):
-            world = await self._view.fresh(after.spec.parent)
+            _refuse("queue", review.name, queues.judge_create(after, world, rules))
+        else:
             _refuse("queue", review.name, queues.judge_update(before, after, world, rules))
+        if not review.is_rehearsal:
+            self._view.promise(after)
 
     async def _queue_defaults(self, review: Review) -> dict[str, Any]:
         return queues.defaults(_decoded(review.new or {}, Queue, "queue"))
@@ -207,6 +228,13 @@ class AdmissionHandlers:
         customs = self._rules.jobs
         _refuse("cronjob", review.name, await self._judged(lambda world: _typed(
             "cronjob", lambda: templates.judge_cron_job(new, old, world, customs)
+        )))  # fmt: skip
+
+    async def _job_template(self, review: Review) -> None:
+        new, old = _spec(review.new) or {}, _spec(review.old)
+        customs = self._rules.jobs
+        _refuse("jobtemplate", review.name, await self._judged(lambda world: _typed(
+            "jobtemplate", lambda: templates.judge_job_template(new, old, world, customs)
         )))  # fmt: skip
 
     async def _job_flow(self, review: Review) -> None:

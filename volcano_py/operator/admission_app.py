@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kopf
+import msgspec
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.operator.admission import AdmissionHandlers, AdmissionRules, Reviewed
+from volcano_py.operator.admission import WEBHOOKS, AdmissionHandlers, AdmissionRules, Reviewed
 from volcano_py.operator.admission_keeper import FileKeeper, SecretKeeper, service_hosts, tls_context
-from volcano_py.operator.admission_server import AdmissionServer
+from volcano_py.operator.admission_server import AdmissionServer, Resource
 from volcano_py.operator.admission_view import AdmissionView
 
 
@@ -57,9 +59,10 @@ class Admission:
         """
         self.view = AdmissionView(client, rules.default_queue)
         self.outdated = asyncio.Event()
+        self._client = client
         self._handlers = AdmissionHandlers(self.view, rules, reviewed)
         tls = tls_context()
-        self._server = AdmissionServer(site.address, tls, self.outdated.set)
+        self._server = AdmissionServer(site.address, tls, WEBHOOKS, self._renew)
         self.server: kopf.WebhookServerProtocol = self._server
         if site.manages_certificates:
             self._keeper: SecretKeeper | FileKeeper = SecretKeeper(
@@ -90,6 +93,18 @@ class Admission:
             tasks.create_task(self._keeper.run(), name="admission certificates")
             await self._keeper.ready.wait()
             await self._server.run()
+
+    async def _renew(self, resource: Resource) -> bool:
+        """Start kopf again if there is such a kind; whether."""
+        group, version, plural = resource
+        try:
+            found = msgspec.json.decode(await self._client.get(f"/apis/{group}/{version}", within=2.0))
+        except RequestError:
+            return False
+        if all(each.get("name") != plural for each in found.get("resources") or ()):
+            return False
+        self.outdated.set()
+        return True
 
     @property
     def listening(self) -> ListenAddress | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import kopf
@@ -30,6 +30,10 @@ _KEEP_ALIVE: Final = 120.0  # seconds; longer than the API server's idle connect
 _SHUTDOWN: Final = 2.0  # seconds
 
 
+Resource = tuple[str, str, str]
+"""API group, version and plural of a kind."""
+
+
 class NotServingError(RuntimeError):
     """kopf is away and did not come back in time."""
 
@@ -37,11 +41,18 @@ class NotServingError(RuntimeError):
 class AdmissionServer:
     """Listens at `address` with `tls` while `run` runs; to be given to kopf as its webhook server.
 
-    `outdated` is called when kopf fails on a review as if it did not know the kind, which may have come after it.
+    `webhooks` are the kinds by the last part of the URL. `renew` is called with one of them when kopf fails on a review
+    as if it did not know the kind, and tells whether kopf is being started again because the kind has come meanwhile.
     """
 
-    def __init__(self, address: ListenAddress, tls: ssl.SSLContext, outdated: Callable[[], None]) -> None:
-        self._address, self._tls, self._outdated = address, tls, outdated
+    def __init__(
+        self,
+        address: ListenAddress,
+        tls: ssl.SSLContext,
+        webhooks: Mapping[str, Resource],
+        renew: Callable[[Resource], Awaitable[bool]],
+    ) -> None:
+        self._address, self._tls, self._webhooks, self._renew = address, tls, webhooks, renew
         self._evaluate: kopf.WebhookFn | None = None
         self._attached = asyncio.Event()
         self._places = asyncio.Semaphore(_PLACES)
@@ -90,15 +101,17 @@ class AdmissionServer:
         return None if self._attached.is_set() else "kopf is being started; reviews wait for it"
 
     async def _review(self, request: web.Request) -> web.Response:
+        webhook = request.match_info["webhook"]
+        if webhook not in self._webhooks:
+            return web.json_response({"error": f"there are {', '.join(sorted(self._webhooks))}"}, status=404)
         try:
             review = json.loads(await request.text())
-            if not isinstance(review, dict) or not isinstance(review.get("request"), dict):
-                raise ValueError("it is no AdmissionReview")
+            _check(review, self._webhooks[webhook])
         except ValueError as error:
             return web.json_response({"error": f"the review cannot be read: {error}"}, status=400)
         try:
             async with asyncio.timeout(_ANSWER_WITHIN), self._places:
-                answer = await self._answer(review, request.match_info["webhook"])
+                answer = await self._answer(review, webhook)
         except (TimeoutError, NotServingError) as error:
             text = str(error) or f"not judged within {_ANSWER_WITHIN:g} s; try again"
             return web.json_response({"error": text}, status=503)
@@ -112,10 +125,11 @@ class AdmissionServer:
         evaluate = await self._evaluator()
         try:
             return await evaluate(review, webhook=webhook)  # type: ignore[arg-type]
-        except Exception as error:
+        except Exception:
             # Refusals come as answers. An exception is kopf's own: it knows the kinds there were when it started.
-            log.info("kopf does not know what a review is about", webhook=webhook, error=str(error))
-        self._outdated()
+            # Anybody who reaches the port can ask, so kopf is started again only for a kind that there is now.
+            if not await self._renew(self._webhooks[webhook]):
+                raise
         async with asyncio.timeout(_ANSWER_WITHIN / 2):
             while self._evaluate is evaluate:  # noqa: ASYNC110 - kopf tells nobody that it goes
                 await asyncio.sleep(0.02)
@@ -126,6 +140,21 @@ class AdmissionServer:
         if self._evaluate is None:
             raise NotServingError("kopf is being started; try again")
         return self._evaluate
+
+
+def _check(review: Any, expected: Resource) -> None:
+    """
+    Raises:
+        ValueError: it is no review of an object of this kind.
+    """
+    request = review.get("request") if isinstance(review, dict) else None
+    if not isinstance(request, dict) or not isinstance(resource := request.get("resource"), dict):
+        raise ValueError("it is no AdmissionReview")
+    if tuple(resource.get(key) for key in ("group", "version", "resource")) != expected:
+        raise ValueError(f"it is not about {expected[2]}.{expected[1]}.{expected[0]}")
+    for key in ("object", "oldObject"):
+        if not isinstance(request.get(key) or {}, dict):
+            raise ValueError(f"its {key} is no object")
 
 
 def _forget_uids(request: dict[str, Any]) -> None:

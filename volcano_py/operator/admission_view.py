@@ -28,6 +28,8 @@ KINDS: Final = ("Queue", "PodGroup", "Namespace")
 
 _FINISHED: Final = "Completed"
 _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it asked us for
+# Seconds until what was let in shows in lists, or never will because something else has refused it.
+_PROMISED_FOR: Final = 2.0
 _MOST_COUNTED: Final = 100  # PodGroups of a queue that a message counts
 _POD_GROUPS: Final = f"/apis/{SCHEDULING_API}/podgroups"
 _METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -47,6 +49,7 @@ class AdmissionView:
         self._counts: Counter[str] = Counter()
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._world: QueueWorld | None = None
+        self._promised: dict[str, tuple[float, QueueFacts]] = {}  # queue → until when, and as what
         self._running: asyncio.Task[dict[str, QueueFacts]] | None = None
         self._next: asyncio.Task[dict[str, QueueFacts]] | None = None
 
@@ -72,6 +75,8 @@ class AdmissionView:
             case Queue():
                 self._queues[obj.metadata.name] = QueueFacts.of(obj)
                 self._world = None
+                # The feed brings changes in their order, and this may be the one that was promised.
+                self._promised.pop(obj.metadata.name, None)
             case PodGroup():
                 finished = obj.status.phase == _FINISHED
                 self._count(obj.metadata.key, "" if finished else obj.spec.queue or self._default_queue)
@@ -124,7 +129,22 @@ class AdmissionView:
         """
         queues = await self._list_shared()
         counts = {name: await self._count_groups(name) for name in queues_with_work if name}
-        return QueueWorld(queues, {**self._counts, **counts})
+        # Last, so that nothing can be promised between here and the verdict.
+        return QueueWorld(self._with_promised(queues), {**self._counts, **counts})
+
+    def promise(self, queue: Queue) -> None:
+        """An edit has just been let in: whoever is judged before it is stored, is judged with it."""
+        until = asyncio.get_running_loop().time() + _PROMISED_FOR
+        self._promised[queue.metadata.name] = until, QueueFacts.of(queue)
+
+    def _with_promised(self, listed: dict[str, QueueFacts]) -> dict[str, QueueFacts]:
+        now = asyncio.get_running_loop().time()
+        self._promised = {name: each for name, each in self._promised.items() if each[0] > now}
+        return {**listed, **{name: queue for name, (_, queue) in self._promised.items()}}
+
+    def forget_promise(self, name: str) -> None:
+        """The queue is to be deleted."""
+        self._promised.pop(name, None)
 
     async def _list_shared(self) -> dict[str, QueueFacts]:
         """A list that is under way was begun too early; the one after it serves all who wait by then."""

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.queue_worlds import queue, world
 from volcano_py.admission.jobs import JobCustoms, defaults, judge_create, judge_update
-from volcano_py.admission.templates import judge_cron_job, judge_job_flow
+from volcano_py.admission.templates import judge_cron_job, judge_job_flow, judge_job_template
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
@@ -401,6 +401,13 @@ def test_the_job_in_a_cron_job_is_judged_as_any_job() -> None:
     assert judge_cron_job(cron(), None, WORLD, CUSTOMS) == ()
     (only,) = judge_cron_job(cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
     assert only.field == "spec.jobTemplate.spec.minAvailable"
+
+
+def test_the_job_in_a_template_is_judged_as_any_job() -> None:
+    assert judge_job_template(spec(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge_job_template(spec(minAvailable=3), None, WORLD, CUSTOMS)
+    assert only.field == "spec.minAvailable"
+    assert judge_job_template(spec(minAvailable=3, maxRetry=1), spec(minAvailable=3), WORLD, CUSTOMS) == ()
 
 
 def test_a_schedule_must_be_understood() -> None:

@@ -90,7 +90,9 @@ class Door:
             client, feed, None, own_signals=seen.own_signals, bad_object=seen.bad_object, webhooks=self.admission
         )
 
-    async def ask(self, webhook: str, kind: tuple[str, str, str], new: Any, old: Any = None) -> dict[str, Any]:
+    async def ask(
+        self, webhook: str, kind: tuple[str, str, str], new: Any, old: Any = None, *, dry_run: bool = False
+    ) -> dict[str, Any]:
         """The `response` to a review of the object, in the words of admission.k8s.io/v1."""
         group, version, plural = kind
         operation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
@@ -107,7 +109,7 @@ class Door:
                 "userInfo": {"username": "somebody"},
                 "object": new,
                 "oldObject": old,
-                "dryRun": False,
+                "dryRun": dry_run,
             },
         }
         trust = ssl.create_default_context(cadata=base64.b64decode(self.api.secret["ca.crt"]).decode())
@@ -179,6 +181,20 @@ async def test_queues_are_judged_by_every_verb(door: Door) -> None:
         ("CREATE", Outcome.ALLOWED), ("CREATE", Outcome.REFUSED), ("UPDATE", Outcome.REFUSED),
         ("UPDATE", Outcome.ALLOWED), ("DELETE", Outcome.REFUSED),
     ]  # fmt: skip
+
+
+async def test_of_two_edits_at_once_that_do_not_fit_together_one_is_refused(door: Door) -> None:
+    door.api.put(QUEUES, "dept", spec={"deserved": {"cpu": "4"}})
+    fine = [raw(name, {"parent": "dept", "deserved": {"cpu": 3}, "weight": 1}) for name in ("one", "two")]
+    answers = await asyncio.gather(*(door.ask("validate-queues", QUEUE_KIND, each) for each in fine))
+    assert sorted(answer["allowed"] for answer in answers) == [False, True]
+
+
+async def test_a_dry_run_promises_nothing(door: Door) -> None:
+    door.api.put(QUEUES, "dept", spec={"deserved": {"cpu": "4"}})
+    for name in ("one", "two"):
+        new = raw(name, {"parent": "dept", "deserved": {"cpu": 3}, "weight": 1})
+        assert await door.ask("validate-queues", QUEUE_KIND, new, dry_run=True) == {"allowed": True}
 
 
 async def test_defaults_come_as_a_patch(door: Door) -> None:

@@ -19,12 +19,16 @@ from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator import admission_server
 from volcano_py.operator.admission_certificates import Certificates, issue
 from volcano_py.operator.admission_keeper import tls_context
-from volcano_py.operator.admission_server import AdmissionServer
+from volcano_py.operator.admission_server import AdmissionServer, Resource
 
 pytestmark = pytest.mark.real_time
 
 HOSTS = ("localhost", "127.0.0.1")
-REVIEW = {"kind": "AdmissionReview", "request": {"uid": "1", "object": {"metadata": {"uid": "2", "name": "q"}}}}
+RESOURCE = {"group": "g", "version": "v", "resource": "queues"}
+REVIEW = {
+    "kind": "AdmissionReview",
+    "request": {"uid": "1", "resource": RESOURCE, "object": {"metadata": {"uid": "2", "name": "q"}}},
+}
 
 
 class Door:
@@ -37,11 +41,17 @@ class Door:
         self.certificates = issue(HOSTS, datetime.now(UTC))
         self._directory = directory
         self.load(self.certificates)
-        self.server = AdmissionServer(ListenAddress.parse("127.0.0.1:0"), self.tls, self._count)
+        self.kind_has_come = True
+        self.server = self.another(ListenAddress.parse("127.0.0.1:0"))
         self._kopf: asyncio.Task[None] | None = None
 
-    def _count(self) -> None:
+    def another(self, address: ListenAddress) -> AdmissionServer:
+        return AdmissionServer(address, self.tls, {"validate-queues": ("g", "v", "queues")}, self._renew)
+
+    async def _renew(self, resource: Resource) -> bool:
+        assert resource == ("g", "v", "queues")
         self.outdated += 1
+        return self.kind_has_come
 
     def load(self, certificates: Certificates) -> None:
         certificate, key = self._directory / "tls.crt", self._directory / "tls.key"
@@ -156,9 +166,24 @@ async def test_an_error_that_stays_is_answered_as_one(door: Door, monkeypatch: p
 
     await door.attach(fails)
     assert (await door.post(json=REVIEW))[0] == 503
+    door.kind_has_come = False
+    assert await door.post(json=REVIEW) == (500, {"error": "ValueError: no"})
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"request": 1}', b"\xff"])
+async def test_nobody_but_the_api_server_gets_kopf_started_again(door: Door) -> None:
+    """Anybody who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
+    await door.attach()
+    for change in ({"resource": "pods"}, {"group": ""}, {"version": 1}):
+        request = {**REVIEW["request"], "resource": {**RESOURCE, **change}}  # type: ignore[dict-item]
+        status, answer = await door.post(json={**REVIEW, "request": request})
+        assert (status, answer) == (400, {"error": "the review cannot be read: it is not about queues.v.g"})
+    for path in ("/validate-pods", "/queue", "/"):
+        assert (await door.post(path, json=REVIEW))[0] == 404
+    assert not door.asked
+    assert not door.outdated
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"request": 1}', b'{"request": {"resource": 1}}', b"\xff"])
 async def test_what_is_no_review_is_sent_back(door: Door, body: bytes) -> None:
     await door.attach()
     status, answer = await door.post(data=body)
@@ -183,7 +208,7 @@ async def test_other_paths_and_methods_show_nothing(door: Door) -> None:
 async def test_an_address_that_is_taken_is_told(door: Door) -> None:
     taken = door.server.listening
     assert taken is not None
-    other = AdmissionServer(ListenAddress("127.0.0.1", taken.port), door.tls, door._count)
+    other = door.another(ListenAddress("127.0.0.1", taken.port))
     with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.1"):
         await other.run()
     assert other.problem() == "admission webhooks are not served yet"

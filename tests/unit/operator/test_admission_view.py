@@ -157,3 +157,22 @@ async def test_a_caller_that_goes_away_takes_the_list_from_nobody(api: Api, view
     hasty.cancel()
     api.gate.set()
     assert "root" in (await patient).queues
+
+
+async def test_an_edit_that_was_let_in_counts_before_it_is_stored(api: Api, view: AdmissionView) -> None:
+    """Two edits that come at once and do not fit together: the second is judged beside the first."""
+    view.promise(queue("new", deserved={"cpu": 3}))
+    assert (await view.fresh()).queues["new"].deserved == {"cpu": 3}
+    view.forget_promise("new")
+    assert "new" not in (await view.fresh()).queues
+
+
+async def test_what_was_promised_counts_until_the_feed_brings_it_or_it_never_comes(
+    api: Api, view: AdmissionView
+) -> None:
+    view.promise(queue("stored"))
+    view.promise(queue("lost"))
+    view.upsert("Queue", queue("stored"))
+    assert {"stored", "lost"} & set((await view.fresh()).queues) == {"lost"}
+    await asyncio.sleep(3)  # by the tests' own clock
+    assert "lost" not in (await view.fresh()).queues
