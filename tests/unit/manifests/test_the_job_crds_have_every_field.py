@@ -1,0 +1,102 @@
+"""The CRDs of Jobs and Commands: every field that users of Volcano know, explained; names and columns they see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.api.objects import ApiObject
+from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
+
+Node = dict[str, Any]
+Find = Callable[[str, str], Node]
+
+# Taken as they are: pod templates and claims have the API server's own schema.
+AS_THEY_ARE = {"spec.tasks[].template", "spec.volumes[].volumeClaim"}
+
+
+def schema(named: Find, name: str) -> Node:
+    (version,) = named("CustomResourceDefinition", name)["spec"]["versions"]
+    root: Node = version["schema"]["openAPIV3Schema"]
+    return root
+
+
+def nodes(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
+    for name, child in node.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        if here != "metadata":
+            yield here, child
+            yield from nodes(child, here)
+    for key, suffix in (("items", "[]"), ("additionalProperties", "{}")):
+        if key in node:
+            yield path + suffix, node[key]
+            yield from nodes(node[key], path + suffix)
+
+
+@pytest.mark.parametrize("name", ["jobs.batch.volcano.sh", "commands.bus.volcano.sh"])
+def test_every_node_has_a_type_and_an_explanation(named: Find, name: str) -> None:
+    for path, node in nodes(schema(named, name)):
+        assert node["description"].endswith("."), path
+        assert node["type"] in {"object", "array", "string", "integer", "boolean"}, path
+        open_ = bool(node.get("x-kubernetes-preserve-unknown-fields"))
+        assert open_ == (path in AS_THEY_ARE), path
+        inner = {"properties", "additionalProperties"} & set(node)
+        assert (node["type"] == "object" and not open_) == bool(inner), path
+        for rule in node.get("x-kubernetes-validations", []):
+            assert len(rule["message"]) > 30, path
+
+
+def fields_of(of: Any, path: str = "") -> Iterator[str]:
+    """Paths of all fields of a struct, as they are on the wire."""
+    for field in msgspec.structs.fields(of):
+        here = f"{path}.{field.encode_name}" if path else field.encode_name
+        for part in getattr(field.type, "__args__", ()) or (field.type,):
+            if isinstance(part, type) and issubclass(part, ApiObject):
+                many = getattr(field.type, "__origin__", None)
+                yield from fields_of(part, here + ("[]" if many is list else "{}" if many is dict else ""))
+                break
+        else:
+            yield here
+
+
+def test_everything_that_the_controller_reads_is_declared(named: Find) -> None:
+    """A field that is not declared is thrown away by the API server."""
+    declared = {path for path, _ in nodes(schema(named, "jobs.batch.volcano.sh"))}
+    read = {path for path in fields_of(Job) if not path.startswith("metadata")}
+    assert len(read) > 45
+    assert read <= declared
+
+
+def enum(root: Node, path: str) -> set[str]:
+    return set(dict(nodes(root))[path]["enum"])
+
+
+def test_phases_events_and_actions_are_those_the_controller_knows(named: Find) -> None:
+    root = schema(named, "jobs.batch.volcano.sh")
+    assert enum(root, "status.state.phase") == set(JobPhase)
+    for policies in ("spec.policies[]", "spec.tasks[].policies[]"):
+        assert enum(root, f"{policies}.event") == {*JobEvent, "", "PodRunning", "OutOfSync"}
+        assert enum(root, f"{policies}.events[]") == enum(root, f"{policies}.event")
+        assert enum(root, f"{policies}.action") == {*JobAction, "", "EnqueueJob"}
+    assert set(JobPhase) > FINISHED
+
+
+def test_names_and_columns(named: Find) -> None:
+    spec = named("CustomResourceDefinition", "jobs.batch.volcano.sh")["spec"]
+    assert (spec["names"]["shortNames"], spec["scope"]) == (["vcjob", "vj"], "Namespaced")
+    (version,) = spec["versions"]
+    assert version["subresources"] == {"status": {}}
+    columns = {
+        column["name"]: (column["jsonPath"], column.get("priority", 0))
+        for column in version["additionalPrinterColumns"]
+    }
+    assert columns == {
+        "STATUS": (".status.state.phase", 0),
+        "minAvailable": (".status.minAvailable", 0),
+        "RUNNINGS": (".status.running", 0),
+        "AGE": (".metadata.creationTimestamp", 0),
+        "QUEUE": (".spec.queue", 1),
+    }
