@@ -25,7 +25,7 @@ Examples:
   volcano-py run --kubeconfig ~/.kube/config --leader-elect=false
   volcano-py run --scheduler-conf conf.yaml --strict --listen-address 127.0.0.1:8080
   volcano-py run --scheduler-name volcano-trial               # beside a Volcano that keeps its pods
-  volcano-py run --controllers=-queue,-podgroup,-command      # Volcano's controller-manager stays
+  volcano-py run --controllers=none                           # Volcano's controller-manager stays
 """
 
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
