@@ -6,9 +6,8 @@ import resource
 import time
 from collections.abc import Iterable, Sequence
 
-from volcano_py.api.effects import Bind, Effect
+from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.bench.figures import Run, percentiles
-from volcano_py.bench.workload import Workload
 from volcano_py.cluster.manifests import Stored
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
@@ -17,39 +16,40 @@ from volcano_py.state.cluster_state import ClusterState
 
 
 def run_decide(
-    workload: Workload,
+    items: Iterable[Stored],
     configuration: SchedulerConfiguration,
     registry: Registry,
-    items: Iterable[Stored] | None = None,
     *,
     name: str = "volcano-py",
 ) -> Run:
-    """Load the workload (`items`, if its objects were altered), take a snapshot and decide in cycles until nothing
-    more is bound.
+    """Load the objects, take a snapshot and decide in cycles until nothing more is bound.
 
     Latency of a pod is the time from the first snapshot to the moment its binding is handed over.
     """
     state = ClusterState()
-    for kind, obj in workload.items() if items is None else items:
+    for kind, obj in items:
         state.upsert(kind, obj)
     bound: list[float] = []
     moments: list[tuple[str, str]] = []
+    evicted = 0
 
     def emit(effects: Sequence[Effect]) -> None:
+        nonlocal evicted
         now = time.perf_counter()
         for effect in effects:
             if isinstance(effect, Bind):
                 bound.append(now)
                 moments.append((effect.pod.uid, effect.node))
+            evicted += isinstance(effect, Evict)
 
     scheduler = Scheduler(registry, emit, seed=1)
     started, cpu = time.perf_counter(), time.process_time()
     while True:
         before = len(bound)
-        scheduler.run_cycle(state.snapshot(time.time()), configuration)
+        report = scheduler.run_cycle(state.snapshot(time.time()), configuration)
         for uid, node in moments[before:]:
             state.assume_bound(uid, node)
-        if len(bound) == before or len(bound) == workload.pods:
+        if len(bound) == before or not report.pending:
             break
     seconds = time.perf_counter() - started
     p50, p99 = percentiles([moment - started for moment in bound])
@@ -62,4 +62,5 @@ def run_decide(
         p99_seconds=p99,
         cpu_seconds=time.process_time() - cpu,
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        notes={"evictions": evicted} if evicted else {},
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -20,13 +21,17 @@ from volcano_py.api.objects import (
     ResourceRequirements,
     TopologySpreadConstraint,
 )
+from volcano_py.bench.cases import Case
+from volcano_py.bench.preemption_load import preemption_cases
+from volcano_py.bench.queue_loads import tree_cases
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.manifests import Stored
 
 CLASSES: Final = 500
 ZONES: Final = 10
-SIZES: Final = (1_250, 2_500, 5_000, 10_000)
-"""Numbers of nodes, for how the cost grows with them."""
+NODE_SIZES: Final = (1_250, 2_500, 5_000, 10_000)
+POD_SIZES: Final = (2_500, 5_000, 10_000, 20_000)
+"""For how the cost grows with the one while the other stays as it is."""
 
 _GPU: Final = "nvidia.com/gpu"
 _JOB: Final = "bench/job"
@@ -64,32 +69,37 @@ Change = Callable[[int, Stored], Stored]
 
 @dataclass(frozen=True, slots=True)
 class DecideLoad:
-    """`change` alters the plain workload; `configuration` takes the place of the default one; `sizes` are numbers of
-    nodes, each a run, in place of the one asked for."""
+    """`cases` makes of what the command line asks for what is measured; some loads have a size of their own."""
 
     title: str
-    change: Change | None = None
-    configuration: str = ""
-    sizes: Sequence[int] = ()
+    cases: Callable[[Workload], Sequence[Case]]
+    has_own_size: bool = False
 
-    def workloads(self, workload: Workload) -> list[Workload]:
-        """One for each run."""
-        return [replace(workload, nodes=size) for size in self.sizes] or [workload]
 
-    def items(self, workload: Workload) -> list[Stored]:
-        """All objects of a run, as an API server would have them."""
-        items = workload.items()
-        if self.change is None:
-            return items
+def _plain(workload: Workload) -> list[Case]:
+    return [Case("volcano-py", workload.items)]
+
+
+def _altered(change: Change, configuration: str = "") -> Callable[[Workload], list[Case]]:
+    """The plain load with every node and pod changed."""
+
+    def items(workload: Workload) -> Iterator[Stored]:
         counts = dict.fromkeys(("Node", "Pod"), 0)
-        changed: list[Stored] = []
-        for kind, obj in items:
+        for kind, obj in workload.items():
             if kind in counts:
-                changed.append(self.change(counts[kind], (kind, obj)))
+                yield change(counts[kind], (kind, obj))
                 counts[kind] += 1
             else:
-                changed.append((kind, obj))
-        return changed
+                yield kind, obj
+
+    return lambda workload: [Case("volcano-py", partial(items, workload), configuration)]
+
+
+def _sizes(workload: Workload) -> list[Case]:
+    """Growing numbers of nodes for the pods that were asked for, then of pods for the nodes."""
+    growing = [replace(workload, nodes=nodes) for nodes in NODE_SIZES]
+    growing += [replace(workload, pods=pods) for pods in POD_SIZES]
+    return [Case(f"{each.nodes} × {each.pods}", each.items) for each in growing]
 
 
 def _in_many_classes(number: int, item: Stored) -> Stored:
@@ -152,13 +162,19 @@ def _of_a_job(pod: Pod, affinity: Affinity | None, constraints: list[TopologySpr
 
 DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
     {
-        "backlog": DecideLoad("alike pods"),
-        "classes": DecideLoad(f"pods of {CLASSES} classes", change=_in_many_classes),
+        "backlog": DecideLoad("alike pods", _plain),
+        "classes": DecideLoad(f"pods of {CLASSES} classes", _altered(_in_many_classes)),
         "strategy": DecideLoad(
-            "resource-strategy-fit with retention", change=_with_gpu_nodes, configuration=STRATEGY_CONFIGURATION
+            "resource-strategy-fit with retention", _altered(_with_gpu_nodes, STRATEGY_CONFIGURATION)
         ),
-        "apart": DecideLoad("anti-affinity within each job", change=_apart),
-        "zones": DecideLoad(f"each job spread over {ZONES} zones", change=_over_zones),
-        "sizes": DecideLoad("growing with nodes", sizes=SIZES),
+        "apart": DecideLoad("anti-affinity within each job", _altered(_apart)),
+        "zones": DecideLoad(f"each job spread over {ZONES} zones", _altered(_over_zones)),
+        "sizes": DecideLoad("growing with nodes, and with pods", _sizes),
+        "trees": DecideLoad(
+            "20,000 jobs of one pod in 1,000 queues of a tree with 4 levels", lambda _: tree_cases(), has_own_size=True
+        ),
+        "preemption": DecideLoad(
+            "500 pods wait beside 10,000 on 1,000 full nodes", lambda _: preemption_cases(), has_own_size=True
+        ),
     }
 )

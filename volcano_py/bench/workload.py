@@ -1,28 +1,15 @@
-"""Generated clusters and loads."""
+"""The plain load: equal nodes, and alike pods in gangs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
-from volcano_py.api import names
-from volcano_py.api.objects import (
-    Container,
-    Node,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodGroup,
-    PodGroupSpec,
-    PodSpec,
-    Queue,
-    ResourceList,
-    ResourceRequirements,
-)
-from volcano_py.cluster.manifests import EPOCH, Stored
+from volcano_py.api.objects import ObjectMeta, Queue, ResourceList
+from volcano_py.bench.objects import group, node, pod
+from volcano_py.cluster.manifests import Stored
 
-NAMESPACE: Final = "bench"
 QUEUE: Final = "bench"
 
 
@@ -46,39 +33,13 @@ class Workload:
         cpu, memory = self.pod_request
         return {"cpu": cpu, "memory": memory}
 
-    def items(self) -> list[Stored]:
+    def items(self) -> Iterator[Stored]:
         """All objects, as an API server would have them."""
-        items: list[Stored] = [("Queue", Queue(metadata=ObjectMeta(name=QUEUE, uid=QUEUE)))]
-        items.extend(("Node", self._node(index)) for index in range(self.nodes))
-        for group in range(-(-self.pods // self.gang)):
-            members = min(self.gang, self.pods - group * self.gang)
-            items.append(("PodGroup", self._group(group, members)))
-            items.extend(("Pod", self._pod(group, member)) for member in range(members))
-        return items
-
-    def _node(self, index: int) -> Node:
-        name = f"node-{index:05d}"
-        return Node(
-            metadata=ObjectMeta(name=name, uid=name, labels={"kubernetes.io/hostname": name}),
-            status=NodeStatus(allocatable=self.allocatable),
-        )
-
-    def _group(self, index: int, members: int) -> PodGroup:
-        name = f"gang-{index:06d}"
-        metadata = ObjectMeta(
-            name=name, namespace=NAMESPACE, uid=name, creation_timestamp=EPOCH + timedelta(milliseconds=index)
-        )
-        return PodGroup(metadata=metadata, spec=PodGroupSpec(min_member=members, queue=QUEUE))
-
-    def _pod(self, group: int, member: int) -> Pod:
-        gang = f"gang-{group:06d}"
-        name = f"{gang}-{member}"
-        metadata = ObjectMeta(
-            name=name,
-            namespace=NAMESPACE,
-            uid=name,
-            creation_timestamp=EPOCH + timedelta(milliseconds=group),
-            annotations={names.GROUP_NAME: gang},
-        )
-        container = Container(name="main", image="bench", resources=ResourceRequirements(requests=self.request))
-        return Pod(metadata=metadata, spec=PodSpec(scheduler_name=names.DEFAULT_SCHEDULER_NAME, containers=[container]))
+        yield "Queue", Queue(metadata=ObjectMeta(name=QUEUE, uid=QUEUE))
+        for index in range(self.nodes):
+            yield "Node", node(f"node-{index:05d}", self.allocatable)
+        for number in range(-(-self.pods // self.gang)):
+            name, members = f"gang-{number:06d}", min(self.gang, self.pods - number * self.gang)
+            yield "PodGroup", group(name, members, QUEUE, born=number)
+            for member in range(members):
+                yield "Pod", pod(name, member, self.request, born=number)

@@ -35,7 +35,8 @@ rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20,
 
 Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
-zones. sizes, backlog on 1,250, 2,500, 5,000 and 10,000 nodes.
+zones. sizes, backlog on 1,250 to 10,000 nodes, and of 2,500 to 20,000 pods. trees, 20,000 jobs in 1,000 queues of a
+tree, ordered by drf, by capacity and, side by side, by proportion. preemption, 500 pods wait beside 10,000 that run.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """
@@ -94,25 +95,30 @@ def bench(
         except LocalError as error:
             raise click.ClickException(str(error)) from error
     if output == "table":
-        what = SIZES.get(load if mode == "api" else mode, f"{pods} pods in gangs of {gang}")
-        title = load if mode == "api" else f"decide, {DECIDE_LOADS[load].title}"
-        where = "" if mode == "decide" and DECIDE_LOADS[load].sizes else f"{nodes} nodes, "
-        _print(comparison, f"{title}: {where}{what}")
+        _print(comparison, _title(mode, load, workload))
     else:
         print_data(comparison.as_json(), output)
 
 
+def _title(mode: str, load: str, workload: Workload) -> str:
+    asked_for = f"{workload.nodes} nodes, {workload.pods} pods in gangs of {workload.gang}"
+    if mode == "api":
+        return f"{load}: {f'{workload.nodes} nodes, {SIZES[load]}' if load in SIZES else asked_for}"
+    title = f"decide, {DECIDE_LOADS[load].title}"
+    return title if DECIDE_LOADS[load].has_own_size else f"{title}: {asked_for}"
+
+
 def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, runs: int) -> Iterator[Run]:
     registry = builtin_registry()
-    configuration = load_configuration(scheduler_conf, registry)
-    if load.configuration and scheduler_conf is None:
-        own = parse_configuration(load.configuration, registry.catalogue()).config
-        assert own is not None, "the load's own configuration is invalid"
-        configuration = own
-    for sized in load.workloads(workload):
-        name = f"{sized.nodes} nodes" if load.sizes else "volcano-py"
+    given = load_configuration(scheduler_conf, registry)
+    for case in load.cases(workload):
+        configuration = given
+        if case.configuration and scheduler_conf is None:
+            own = parse_configuration(case.configuration, registry.catalogue()).config
+            assert own is not None, "the load's own configuration is invalid"
+            configuration = own
         for _ in range(runs):
-            yield run_decide(sized, configuration, registry, load.items(sized), name=name)
+            yield run_decide(case.items(), configuration, registry, name=case.name)
 
 
 def _print(comparison: Comparison, title: str) -> None:

@@ -8,8 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from volcano_py.api.objects import Node, Pod
+from volcano_py.bench.cases import Case
 from volcano_py.bench.decide import run_decide
-from volcano_py.bench.decide_loads import CLASSES, DECIDE_LOADS, SIZES
+from volcano_py.bench.decide_loads import CLASSES, DECIDE_LOADS, NODE_SIZES, POD_SIZES
+from volcano_py.bench.figures import Run
+from volcano_py.bench.preemption_load import preemption_cases
+from volcano_py.bench.queue_loads import tree_cases
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.main import main
 from volcano_py.config import default_configuration_text, parse_configuration
@@ -19,21 +23,35 @@ from volcano_py.state.cluster_state import ClusterState
 SMALL = Workload(nodes=40, pods=60, gang=20)
 
 
-@pytest.mark.parametrize("name", DECIDE_LOADS)
-def test_all_pods_of_a_load_are_bound(name: str) -> None:
-    load, registry = DECIDE_LOADS[name], builtin_registry()
-    text = load.configuration or default_configuration_text()
-    configuration = parse_configuration(text, registry.catalogue())
+def run_of(case: Case) -> Run:
+    registry = builtin_registry()
+    configuration = parse_configuration(case.configuration or default_configuration_text(), registry.catalogue())
     assert configuration.config is not None
     assert not configuration.problems
-    run = run_decide(SMALL, configuration.config, registry, load.items(SMALL))
-    assert run.pods == SMALL.pods
+    return run_decide(case.items(), configuration.config, registry, name=case.name)
+
+
+@pytest.mark.parametrize("name", [name for name, load in DECIDE_LOADS.items() if not load.has_own_size])
+def test_all_pods_of_a_load_are_bound(name: str) -> None:
+    assert run_of(DECIDE_LOADS[name].cases(SMALL)[0]).pods == SMALL.pods
+
+
+@pytest.mark.parametrize("case", tree_cases(pods=1200, nodes=50), ids=lambda case: case.name)
+def test_all_pods_of_a_thousand_queues_are_bound(case: Case) -> None:
+    assert run_of(case).pods == 1200
+
+
+def test_each_of_the_more_important_gets_the_place_of_two_and_nobody_else_does() -> None:
+    urgent, equal = (run_of(case) for case in preemption_cases(nodes=20, waiting=10))
+    # The gangs that lose pods are of no use any more, and no second pod is evicted for anybody.
+    assert (urgent.pods, urgent.notes) == (0, {"evictions": 20})
+    assert (equal.pods, equal.notes) == (0, {})
 
 
 def test_there_are_as_many_classes_as_said_and_none_twice_in_a_gang() -> None:
     workload = Workload(nodes=1, pods=2 * CLASSES, gang=100)
     state = ClusterState()
-    for kind, obj in DECIDE_LOADS["classes"].items(workload):
+    for kind, obj in DECIDE_LOADS["classes"].cases(workload)[0].items():
         state.upsert(kind, obj)
     classes = state.snapshot(0.0).classes
     assert sum(each is not None for each in classes) == CLASSES
@@ -41,7 +59,7 @@ def test_there_are_as_many_classes_as_said_and_none_twice_in_a_gang() -> None:
 
 def test_the_strategy_load_has_nodes_and_pods_with_and_without_gpus() -> None:
     gpus: Counter[tuple[str, bool]] = Counter()
-    for kind, obj in DECIDE_LOADS["strategy"].items(SMALL):
+    for kind, obj in DECIDE_LOADS["strategy"].cases(SMALL)[0].items():
         if isinstance(obj, Node):
             gpus[kind, "nvidia.com/gpu" in obj.status.allocatable] += 1
         if isinstance(obj, Pod):
@@ -50,8 +68,9 @@ def test_the_strategy_load_has_nodes_and_pods_with_and_without_gpus() -> None:
 
 
 def test_sizes_are_runs_of_their_own() -> None:
-    assert [workload.nodes for workload in DECIDE_LOADS["sizes"].workloads(SMALL)] == list(SIZES)
-    assert DECIDE_LOADS["backlog"].workloads(SMALL) == [SMALL]
+    names = [case.name for case in DECIDE_LOADS["sizes"].cases(SMALL)]
+    assert names[: len(NODE_SIZES)] == [f"{nodes} × {SMALL.pods}" for nodes in NODE_SIZES]
+    assert names[len(NODE_SIZES) :] == [f"{SMALL.nodes} × {pods}" for pods in POD_SIZES]
 
 
 def test_the_command_measures_a_load_and_knows_which_mode_has_it() -> None:

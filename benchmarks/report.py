@@ -1,0 +1,145 @@
+"""Puts the results into docs/performance.md: `python -m benchmarks.report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from benchmarks.measure import COMMANDS, RESULTS
+
+PAGE: Final = Path(__file__).parent.parent / "docs" / "performance.md"
+BEGIN: Final = "<!-- begin: python -m benchmarks.report -->\n"
+END: Final = "<!-- end -->\n"
+
+_TITLES: Final = {
+    "backlog": "A backlog of 5,000 pods in gangs of 100, 1,000 nodes",
+    "arrival": "200 pods a second in gangs of 100, 1,000 nodes",
+    "bare": "5,000 pods without PodGroups, 1,000 nodes",
+    "restart": "Start beside 10,000 bound pods, 1,000 pending, 1,000 nodes",
+    "rest": "At rest: 10,000 bound pods, 2,000 nodes",
+}
+_DECISIONS: Final = {
+    "decide": "5,000 nodes, 10,000 pods in gangs of 100",
+    "decide-largest": "10,000 nodes, 100,000 pods in gangs of 100",
+    "decide-classes": "5,000 nodes, 10,000 pods of 500 classes",
+    "decide-strategy": "5,000 nodes, 10,000 pods, resource-strategy-fit with retention",
+    "decide-apart": "5,000 nodes, 10,000 pods, none beside one of its job",
+    "decide-zones": "5,000 nodes, 10,000 pods, each job spread over 10 zones",
+    "decide-trees": "1,000 queues in a tree, 20,000 jobs of one pod",
+    "decide-preemption": "1,000 full nodes, 10,000 running pods, 500 waiting pods",
+}
+
+
+def report() -> str:
+    """What stands between the marks of the page."""
+    return "\n".join([*_where(), *_at_the_api_server(), *_decisions(), *_growth()])
+
+
+def _result(name: str) -> dict[str, Any]:
+    result: dict[str, Any] = orjson.loads((RESULTS / f"{name}.json").read_bytes())
+    return result
+
+
+def _where() -> Iterable[str]:
+    result = _result("backlog")
+    machine = result["machine"]
+    yield (
+        f"Measured on {result['date']} on {machine['cores']} cores ({machine['processor']}) with "
+        f"{machine['memory_gib']} GiB, which the API server, etcd, the load and the scheduler share; "
+        f"Kubernetes {machine['kubernetes']}, etcd {machine['etcd']}, Python {machine['python']}.\n"
+    )
+
+
+def _at_the_api_server() -> Iterable[str]:
+    for name, title in _TITLES.items():
+        result = _result(name)
+        yield f"### {title}\n\n`{result['command']}`\n"
+        if result["ceiling_pods_per_second"]:
+            yield f"Ceiling, bare bindings: {result['ceiling_pods_per_second']:,.0f} pods/s.\n"
+        notes = [key for key in result["runs"][0] if key not in _FIELDS]
+        yield _table(
+            ["Scheduler", *_headings(result), *(key.replace("_", " ") for key in notes), "CPU s", "RSS MiB"],
+            [
+                [run["scheduler"], *_throughput(run, result), *(f"{run[key]:.3g}" for key in notes), *_costs(run)]
+                for run in result["runs"]
+            ],
+        )
+
+
+_FIELDS: Final = (
+    "scheduler",
+    "pods",
+    "seconds",
+    "pods_per_second",
+    "p50_seconds",
+    "p99_seconds",
+    "cpu_seconds",
+    "peak_rss_bytes",
+)
+
+
+def _headings(result: dict[str, Any]) -> list[str]:
+    if not result["runs"][0]["seconds"]:
+        return []
+    return ["Pods/s", *(["Of ceiling"] if result["ceiling_pods_per_second"] else []), "p50 s", "p99 s"]
+
+
+def _throughput(run: dict[str, Any], result: dict[str, Any]) -> list[str]:
+    if not run["seconds"]:
+        return []
+    ceiling = result["ceiling_pods_per_second"]
+    share = [f"{100 * run['pods_per_second'] / ceiling:.0f} %"] if ceiling else []
+    return [f"{run['pods_per_second']:,.0f}", *share, f"{run['p50_seconds']:.3f}", f"{run['p99_seconds']:.3f}"]
+
+
+def _costs(run: dict[str, Any]) -> list[str]:
+    return [f"{run['cpu_seconds']:.1f}", f"{run['peak_rss_bytes'] / 2**20:.0f}"]
+
+
+def _decisions() -> Iterable[str]:
+    yield "### Decisions alone, in memory\n"
+    rows = []
+    for name, title in _DECISIONS.items():
+        result = _result(name)
+        fastest: dict[str, dict[str, Any]] = {}
+        for run in result["runs"]:
+            known = fastest.get(run["scheduler"])
+            if known is None or run["seconds"] < known["seconds"]:
+                fastest[run["scheduler"]] = run
+        for scheduler, run in fastest.items():
+            what = title if scheduler == "volcano-py" else f"{title}: {scheduler}"
+            rows.append([what, f"`{result['command'].partition('decide ')[2]}`", f"{run['seconds']:.2f}"])
+    yield _table(["What", "`volcano-py bench --mode=decide …`", "Seconds"], rows)
+
+
+def _growth() -> Iterable[str]:
+    result = _result("decide-sizes")
+    yield f"### Growth\n\n`{result['command']}`\n"
+    yield _table(["Nodes × pods", "Seconds"], [[run["scheduler"], f"{run['seconds']:.2f}"] for run in result["runs"]])
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [
+        "| " + " | ".join(headings) + " |",
+        "|" + "|".join(" --- " if not n else " ---: " for n in _numbers(headings)) + "|",
+    ]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def _numbers(headings: Sequence[str]) -> list[bool]:
+    return [heading[:1] not in "SWN`" or heading == "Seconds" for heading in headings]
+
+
+def page(text: str) -> str:
+    """The page with the results of today in it."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + report() + END + after
+
+
+if __name__ == "__main__":
+    assert COMMANDS.keys() == {*_TITLES, *_DECISIONS, "decide-sizes"}
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
