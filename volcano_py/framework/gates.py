@@ -79,6 +79,10 @@ class Gates:
         """The one gate, if there are not several."""
         return self._gates[0] if len(self._gates) == 1 else None
 
+    def shut_out(self, room: Counts) -> Counts:
+        """[N] the room of nodes that no gate shuts, 0 for the others."""
+        return np.where(self.codes == FITS, room, 0)
+
     def refuse(self, codes: Codes) -> Codes:
         """[N] refusals, with those of the gates where there are none."""
         return np.where(codes == FITS, self.codes, codes)

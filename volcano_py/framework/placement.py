@@ -79,7 +79,7 @@ class _ClassState:
 
     def open(self, room: Counts) -> Counts:
         """[N] the room of nodes that no gate shuts."""
-        return room if self.gates is None else np.where(self.gates.codes == FITS, room, 0)
+        return room if self.gates is None else self.gates.shut_out(room)
 
     def refusals(self) -> Codes:
         """[N] `codes`, then what gates say."""
@@ -131,10 +131,11 @@ class Placer:
         """The one node given (nominated earlier), if it fits."""
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
-        if state.gates is not None and state.gates.codes[node] != FITS:
-            return Choice(_NOTHING)
-        if state.room[node] > 0:
+        if state.open(state.room)[node] > 0:
             return Choice(rows)
+        gates = self._gates_then(state)
+        if gates is not None and gates.codes[node] != FITS:
+            return Choice(_NOTHING)
         if self._room(state, self._codes_then(state, rows), self._future_idle(rows))[0] > 0:
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
@@ -152,7 +153,7 @@ class Placer:
         """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
         if self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
             return False
-        gates = self._gates_of(task_class)
+        gates = self._gates_of(task_class, released=True)
         return gates is None or bool(gates.codes[node] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
@@ -225,9 +226,13 @@ class Placer:
         state.room = self._room_now(state, rows)
         return state
 
-    def _gates_of(self, task_class: TaskClass) -> Gates | None:
-        gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows))
+    def _gates_of(self, task_class: TaskClass, *, released: bool = False) -> Gates | None:
+        gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows, released=released))
         return gates if len(gates) else None
+
+    def _gates_then(self, state: _ClassState) -> Gates | None:
+        """The gates once terminating pods are gone and promised places are taken."""
+        return None if state.gates is None else self._gates_of(state.task_class, released=True)
 
     def _predicate_reaches(self, task_class: TaskClass) -> dict[str, Reach]:
         """Plugin name → how far a placement moves its answers for the class."""
@@ -303,7 +308,8 @@ class Placer:
 
     def _choose_future(self, state: _ClassState) -> Choice:
         room = self._room(state, self._codes_then(state, self._all_rows), self._nodes.future_idle())
-        candidates = np.flatnonzero(state.open(room))
+        gates = self._gates_then(state)
+        candidates = np.flatnonzero(room if gates is None else gates.shut_out(room))
         if not len(candidates):
             state.full_at = len(self._log)
             return Choice(_NOTHING)

@@ -212,8 +212,8 @@ class Plugin:
         """The rule by which tasks of the class, as they are placed, shut and open whole groups of nodes for the next:
         zones, say. None: there is none for this class; who answers once answers always.
 
-        `view` has all nodes. What `predicate` says of a node comes first. Asked again whenever any node was touched, so
-        a gate need not follow what is placed later; it only looks ahead.
+        `view` has all nodes, as they are or (`view.released`) will be. What `predicate` says of a node comes first.
+        Asked again whenever any node was touched, so a gate need not follow what is placed later; it only looks ahead.
         """
         raise NotImplementedError
 

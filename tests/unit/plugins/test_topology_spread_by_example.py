@@ -126,6 +126,20 @@ def test_places_of_this_cycle_count_until_they_are_given_back() -> None:
     assert told(session, "new-1")["b1"] == CROWDED, "a promised place is as good as taken"
 
 
+def test_what_is_bound_now_keeps_to_the_rule_also_if_a_promise_comes_to_nothing() -> None:
+    session = open_session(
+        at("a1", "a"),
+        at("b1", "b"),
+        pod("there", labels=APP, on="a1"),
+        gang("new", pods=2, cpu="1", labels=APP, spread=[spread()]),
+        tiers=[[Predicates]],
+    )
+    session.pipeline("new", {"new-0": "b1"})
+    assert told(session, "new-1") == {"a1": CROWDED, "b1": ""}, "without new-0, zone b is empty"
+    task_class = class_of(session, "new-1")
+    assert [session.ssn.placer.may_take(task_class, session.node_row(name)) for name in ("a1", "b1")] == [True, True]
+
+
 def test_a_pod_that_is_evicted_counts_no_more() -> None:
     session = open_session(
         *THREE,

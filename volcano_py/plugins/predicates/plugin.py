@@ -103,9 +103,9 @@ class Predicates(Plugin):
             rooms.append(np.ones(len(view), dtype=np.int64))  # a second one would want the same ports
         return reduce(_less, rooms)
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:  # noqa: ARG002
+    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
         on: bool = self.arguments.topology_spread
-        return self._spread.gate(task_class) if on and task_class.spreads else None
+        return self._spread.gate(task_class, released=view.released) if on and task_class.spreads else None
 
     def on_allocate(self, placement: Placement) -> None:
         self._volumes.update(placement)

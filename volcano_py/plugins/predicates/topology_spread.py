@@ -1,11 +1,13 @@
 """Topology spread constraints that must hold, in a session: a gate for each class of pods that has any.
 
 Counted are pods of the same namespace that have a place and are not terminating, those placed earlier in this cycle
-among them; so the pods of a gang see each other. The rule is in spread_rule.py.
+among them; so the pods of a gang see each other. Pods that are promised a place may not get there: what is bound now
+has to keep to the rule with and without them, as with kube-scheduler's nominated pods. The rule is in spread_rule.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 from volcano_py.api.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import Gate
-from volcano_py.framework.pod_counts import EACH_NODE
+from volcano_py.framework.pod_counts import EACH_NODE, Tally
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS
-from volcano_py.plugins.predicates.spread_domains import Domains, Layout, layout_of
-from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing
+from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
+from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing, Verdicts
 from volcano_py.state.spread import Spread
 from volcano_py.state.task_class import TaskClass
 
@@ -41,19 +43,30 @@ class TopologySpread:
         self._codes: NDArray[np.int32] = np.zeros(3, dtype=np.int32)
         """Verdict → refusal id."""
 
-    def gate(self, task_class: TaskClass) -> Gate | None:
-        """The constraints of the class as things stand; None when it has none that must hold."""
+    def gate(self, task_class: TaskClass, *, released: bool) -> Gate | None:
+        """The constraints of the class as things stand, or with `released` as they will be once promised places are
+        taken; None when it has none that must hold."""
         if task_class.row not in self._rules:
             self._rules[task_class.row] = self._read(task_class)
         rule = self._rules[task_class.row]
         if rule is None:
             return None
+        standings = [self._standing(rule, promised=True)]
+        if not released and self._promised(rule):
+            standings.append(self._standing(rule, promised=False))
+        return Gate(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
+
+    def _standing(self, rule: _Rule, *, promised: bool) -> Standing:
         counts = [
-            matching_pods(self._ssn, spread, domains)
+            domains.sums(pods_per_node(self._ssn, spread, promised=promised))
             for spread, domains in zip(rule.spreads, rule.layout.domains, strict=True)
         ]
-        standing = Standing(rule.layout, rule.limits, counts)
-        return Gate(rule.layout.groups, self._codes[standing.verdicts()], lambda: _Ahead(standing.copy()))
+        return Standing(rule.layout, rule.limits, counts)
+
+    def _promised(self, rule: _Rule) -> bool:
+        """Whether any of the pods that count is only promised its place."""
+        tallies = [tally_of(self._ssn, spread) for spread in rule.spreads]
+        return any(tally is not None and bool((tally.taken != tally.standing).any()) for tally in tallies)
 
     def _read(self, task_class: TaskClass) -> _Rule | None:
         spreads = tuple(spread for spread in task_class.spreads if spread.required)
@@ -66,25 +79,35 @@ class TopologySpread:
         return _Rule(spreads, tuple(map(Limit.of, spreads)), layout)
 
 
-def matching_pods(ssn: Session, spread: Spread, domains: Domains) -> NDArray[np.int64]:
-    """[D] the pods that count for the constraint, by domain."""
-    return domains.sums(pods_per_node(ssn, spread))
+def tally_of(ssn: Session, spread: Spread) -> Tally | None:
+    """The pods on each node that the constraint's selector matches; None when it matches nothing."""
+    return None if spread.term is None else ssn.pod_counts.matching(EACH_NODE, (spread.term,))
 
 
-def pods_per_node(ssn: Session, spread: Spread) -> NDArray[np.int32]:
-    """[N] the pods on each node that the constraint's selector matches; terminating ones are as good as gone."""
-    if spread.term is None:
+def pods_per_node(ssn: Session, spread: Spread, *, promised: bool = True) -> NDArray[np.int32]:
+    """[N] the same as numbers; terminating pods are as good as gone, those that are `promised` a place count or not."""
+    tally = tally_of(ssn, spread)
+    if tally is None:
         return np.zeros(len(ssn.nodes.nodes), dtype=np.int32)
+    numbers = tally.staying if promised else tally.staying - (tally.taken - tally.standing)
     # the last element is for nodes in no domain, which do not exist here
-    per_node: NDArray[np.int32] = ssn.pod_counts.matching(EACH_NODE, (spread.term,)).staying[:-1]
-    return per_node
+    return numbers[:-1]
+
+
+def _verdicts(standings: Sequence[Standing]) -> Verdicts:
+    """[G] the first no of each group."""
+    said = standings[0].verdicts()
+    for standing in standings[1:]:
+        said = np.where(said == 0, standing.verdicts(), said)
+    return said
 
 
 class _Ahead:
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, standings: Sequence[Standing]) -> None:
+        self._standings = [standing.copy() for standing in standings]
 
     def place(self, group: int) -> NDArray[np.bool_]:
-        self._standing.place(group)
-        willing: NDArray[np.bool_] = self._standing.verdicts() == FITS
+        for standing in self._standings:
+            standing.place(group)
+        willing: NDArray[np.bool_] = _verdicts(self._standings) == FITS
         return willing
