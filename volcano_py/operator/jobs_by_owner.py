@@ -50,7 +50,7 @@ class JobsBy:
         if metadata.uid in self._gone or (known is not None and _is_older(metadata, known.metadata)):
             return
         if known is not None and (self._key[name] != key or known.metadata.uid != metadata.uid):
-            self.forget(known.metadata)
+            self._remove(name)
         if not key:
             return
         self._groups.setdefault(key, {})[name] = job
@@ -70,14 +70,16 @@ class JobsBy:
     def forget(self, metadata: ObjectMeta) -> None:
         """The Job with this UID is gone."""
         name = metadata.key
-        key = self._key.get(name, "")
-        known = self._groups.get(key, {}).get(name)
+        known = self._groups.get(self._key.get(name, ""), {}).get(name)
         self._gone[metadata.uid] = None
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
-        if known is None or known.metadata.uid != metadata.uid:
-            return
-        del self._groups[key][name], self._key[name]
+        if known is not None and known.metadata.uid == metadata.uid:
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        key = self._key.pop(name)
+        del self._groups[key][name]
         if not self._groups[key]:
             del self._groups[key]
         self._changed(key)
