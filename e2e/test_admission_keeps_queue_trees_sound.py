@@ -200,6 +200,57 @@ async def test_work_goes_where_work_belongs(
     await namespace.delete_pod_group("work")
 
 
+def volcano_job(name: str, queue_name: str, *tasks: Object, **spec: Any) -> Object:
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"queue": queue_name, "tasks": list(tasks), **spec},
+    }
+
+
+def task(name: str, replicas: int, **fields: Any) -> Object:
+    template = {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}
+    }
+    return {"name": name, "replicas": replicas, "template": template, **fields}
+
+
+async def test_jobs_are_judged_and_filled_in(guarded: Door, namespace: Namespace, create_queues: CreateQueues) -> None:
+    cluster, tree = guarded.cluster, Tree(namespace)
+    await create_queues(tree.queue("dept"), tree.queue("team", "dept"), tree.queue("leaf"))
+    loop = [task("a", 1, dependsOn={"name": ["b"]}), task("b", 1, dependsOn={"name": ["a"]})]
+
+    message = await refusal(
+        cluster, volcano_job("train", tree.name("dept"), *loop, plugins={"gpu": []}), namespace=namespace.name
+    )
+
+    assert 'webhook "jobs.batch.volcano.sh" denied the request: job train breaks 3 rules:' in message, message
+    assert "- spec.tasks[0].dependsOn.name: b leads back to the task itself (a → b → a); " in message
+    assert "- spec.plugins[gpu]: no arguments belong to no job plugin that is installed (there are: " in message
+    assert f"- spec.queue: {tree.name('dept')} has queues below it ({tree.name('team')}), " in message
+
+    await kubectl_apply(cluster, volcano_job("train", tree.name("leaf"), task("worker", 2)), namespace=namespace.name)
+    path = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace.name}/jobs/train"
+    stored = (await cluster.client.get(path))["spec"]
+    assert (stored["minAvailable"], stored["maxRetry"], stored["schedulerName"]) == (2, 3, "volcano")
+    assert stored["tasks"][0]["minAvailable"] == 2
+    moved = await kubectl_refused(
+        cluster, "patch", "jobs.batch.volcano.sh", "train", f"--namespace={namespace.name}", "--type=merge",
+        f'--patch={{"spec":{{"queue":"{tree.name("team")}"}}}}',
+    )  # fmt: skip
+    assert f"spec.queue: {tree.name('team')} differs from {tree.name('leaf')}, and cannot change" in moved
+
+    async def gone() -> None:
+        """The queue can be deleted once the job's PodGroup is gone, too."""
+        await cluster.delete(path)
+        for group in await namespace.pod_groups():
+            await namespace.delete_pod_group(group.name)
+        assert not await namespace.pod_groups()
+
+    await cluster.eventually("no PodGroup is left", gone)
+
+
 async def test_a_queue_that_was_wrong_before_is_not_locked(
     door: Door, start_daemon: StartDaemon, namespace: Namespace, create_queues: CreateQueues
 ) -> None:

@@ -35,6 +35,16 @@ class AdmissionSite:
     directory: Path | None = None
 
 
+class _Kind(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    """An answer of discovery."""
+
+    resources: list[_Kind] = []
+
+
 class Admission:
     """One replica's; a child of the supervisor (`run`), and kopf's `Webhooks`.
 
@@ -87,7 +97,7 @@ class Admission:
         """Keep the certificates, and serve as soon as there is one, until cancelled.
 
         Raises:
-            ListenError: the address cannot be had.
+            ExceptionGroup: of a ListenError, when the address cannot be had.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keeper.run(), name="admission certificates")
@@ -98,10 +108,10 @@ class Admission:
         """Start kopf again if there is such a kind; whether."""
         group, version, plural = resource
         try:
-            found = msgspec.json.decode(await self._client.get(f"/apis/{group}/{version}", within=2.0))
+            found = await self._client.read(f"/apis/{group}/{version}", _Kinds)
         except RequestError:
             return False
-        if all(each.get("name") != plural for each in found.get("resources") or ()):
+        if all(each.name != plural for each in found.resources):
             return False
         self.outdated.set()
         return True

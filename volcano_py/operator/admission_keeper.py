@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import structlog
@@ -51,6 +51,19 @@ class _Secret(msgspec.Struct, frozen=True):
 
     metadata: Meta = Meta()
     data: dict[str, str] | None = None
+
+
+class _ClientConfig(msgspec.Struct, frozen=True, rename="camel"):
+    ca_bundle: str = ""
+
+
+class _Webhook(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    client_config: _ClientConfig
+
+
+class _Configuration(msgspec.Struct, frozen=True):
+    webhooks: list[_Webhook] = []
 
 
 class _Looker:
@@ -157,13 +170,13 @@ class SecretKeeper(_Looker):
         for plural in _CONFIGURATIONS:
             path = f"{_CONFIGURATION_API}/{plural}/{self._name}"
             try:
-                found: Any = msgspec.json.decode(await self._client.get(path))
+                found = await self._client.read(path, _Configuration)
             except NotFoundError:
                 continue
             outdated = [
-                {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
-                for webhook in found.get("webhooks") or ()
-                if webhook["clientConfig"].get("caBundle") != bundle
+                {"name": webhook.name, "clientConfig": {"caBundle": bundle}}
+                for webhook in found.webhooks
+                if webhook.client_config.ca_bundle != bundle
             ]
             if outdated:
                 # Merged by the webhooks' names, so that nothing else of them is touched.

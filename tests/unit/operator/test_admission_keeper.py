@@ -29,7 +29,7 @@ VALIDATING, MUTATING = (f"{API}/{kind}webhookconfigurations/door" for kind in ("
 
 
 class Api:
-    """Objects by path, with versions; the three requests that the keeper makes."""
+    """Objects by path, with versions; the requests that the keeper makes."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {SECRET: {}}
@@ -39,14 +39,11 @@ class Api:
         for path, names in ((VALIDATING, ("queues", "jobs")), (MUTATING, ("queues",))):
             self.objects[path] = {"webhooks": [{"name": name, "clientConfig": {}} for name in names]}
 
-    async def get(self, path: str) -> bytes:
+    async def read(self, path: str, kind: type[T]) -> T:
         if path not in self.objects:
             raise api_error("GET", path, 404, b"")
         body = self.objects[path] | {"metadata": {"resourceVersion": str(self._version)}}
-        return msgspec.json.encode(body)
-
-    async def read(self, path: str, kind: type[T]) -> T:
-        return msgspec.json.decode(await self.get(path), type=kind)
+        return msgspec.json.decode(msgspec.json.encode(body), type=kind)
 
     async def patch(self, path: str, body: Any, kind: PatchType = PatchType.MERGE) -> bytes:
         self.before_patch()
