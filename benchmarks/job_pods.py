@@ -1,0 +1,116 @@
+"""How fast the job controller makes pods: `python benchmarks/job_pods.py [JOBS [REPLICAS]]`.
+
+100 Jobs of 50 pods each on a real API server. Their pods are for a scheduler that is not there, so that only creation is
+measured; before it, as many of the same pods are created by a client that does nothing else, 64 at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import uvloop
+
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.pods import pod_of
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.install import SERVICE_ACCOUNT, install
+from volcano_py.local.scheduler import SchedulerProcess
+from volcano_py.operator.jobs import IN_FLIGHT
+from volcano_py.operator.kube_api import job_path, pod_path
+
+NAMESPACES: Final = ("bare", "jobs")
+_POLL: Final = 0.05  # seconds
+_PATIENCE: Final = 300.0  # seconds
+
+
+def manifest(number: int, replicas: int) -> dict[str, Any]:
+    """One Job; nobody schedules its pods."""
+    container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    template = {"spec": {"schedulerName": "nobody", "containers": [container]}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": f"job-{number:03d}", "namespace": "jobs"},
+        "spec": {"tasks": [{"name": "worker", "replicas": replicas, "template": template}]},
+    }
+
+
+async def count(client: KubernetesClient, namespace: str) -> int:
+    """Pods in the namespace."""
+    answer = msgspec.json.decode(await client.get(pod_path(namespace), {"limit": 1}))
+    return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
+
+
+async def bare(client: KubernetesClient, jobs: int, replicas: int) -> float:
+    """Seconds to create the pods and nothing else."""
+    body = {**manifest(0, replicas), "metadata": {"name": "x", "namespace": "bare", "uid": "x"}}
+    job = with_defaults(msgspec.convert(body, Job), JobRules())
+    waiting = [f"pod-{number}" for number in range(jobs * replicas)]
+    pod = pod_of(job, job.spec.tasks[0], 0)
+    del pod["metadata"]["ownerReferences"]
+
+    async def worker() -> None:
+        while waiting:
+            metadata = {**pod["metadata"], "name": waiting.pop()}
+            await client.post(pod_path("bare"), {**pod, "metadata": metadata})
+
+    started = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(IN_FLIGHT):
+            group.create_task(worker())
+    return time.perf_counter() - started
+
+
+async def by_jobs(client: KubernetesClient, jobs: int, replicas: int) -> float:
+    """Seconds from the first pod to the last, of Jobs that are all submitted at once."""
+    started = 0.0
+    deadline = time.perf_counter() + _PATIENCE
+    async with asyncio.TaskGroup() as group:
+        for number in range(jobs):
+            group.create_task(client.post(job_path("jobs", ""), manifest(number, replicas)))
+        while (there := await count(client, "jobs")) < jobs * replicas:
+            now = time.perf_counter()
+            if there and not started:
+                started = now
+            if now > deadline:
+                raise TimeoutError(f"{there} of {jobs * replicas} pods after {_PATIENCE:.0f} s")
+            await asyncio.sleep(_POLL)
+    return time.perf_counter() - started
+
+
+async def main(jobs: int, replicas: int) -> None:
+    async with ControlPlane() as control_plane:
+        await install(control_plane.kubectl)
+        room = {"cpu": str(jobs * replicas), "memory": "100Ti", "pods": "1000"}
+        await control_plane.create_nodes(10, allocatable=room)
+        for namespace in NAMESPACES:
+            await control_plane.kubectl("create", "namespace", namespace)
+        async with await KubernetesClient.connect(control_plane.kubeconfig, qps=1e6, burst=10**6) as client:
+            await asyncio.sleep(3)  # for the namespaces' service accounts
+            total = jobs * replicas
+            alone = await bare(client, jobs, replicas)
+            print(f"bare: {total} pods in {alone:.2f} s, {total / alone:.0f}/s")  # noqa: T201
+            await client.delete(pod_path("bare"), params={"gracePeriodSeconds": 0})
+            with tempfile.TemporaryDirectory() as directory:
+                kubeconfig = await control_plane.kubeconfig_for_service_account("volcano-system", SERVICE_ACCOUNT)
+                daemon = SchedulerProcess("daemon", kubeconfig, Path(directory))
+                await daemon.start()
+                try:
+                    taken = await by_jobs(client, jobs, replicas)
+                finally:
+                    await daemon.stop()
+            print(f"{jobs} jobs: {total} pods in {taken:.2f} s, {total / taken:.0f}/s")  # noqa: T201
+            print(f"ratio: {alone / taken:.2f}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    sizes = [int(each) for each in sys.argv[1:]]
+    uvloop.run(main(*(sizes + [100, 50][len(sizes) :])))
