@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from tests.support.sessions import gang, node, pod, queue
 from tests.unit.cluster.fakes import FakeClock, settle
 from tests.unit.state.watched import on, with_meta
-from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
@@ -310,3 +310,29 @@ async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> Non
     await bench.after(DECISIVE_PAUSE)
     assert seen == [bench.clock.time]
     assert bench.loop.running_since is None
+
+
+async def test_when_the_clock_strikes_for_a_plugin_there_is_a_cycle(bench: Bench) -> None:
+    """The clock stands at 09:30; at 10:00 the node is open to pods that allow it, and at 11:00 it is not."""
+    text = """
+actions: "enqueue, allocate, shuffle"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: tdm
+    arguments: {tdm.revocable-zone.rz: 10:00-11:00, tdm.timezone: UTC}
+"""
+    bench.configuration = parse_configuration(text, REGISTRY.catalogue()).config
+    bench.state.delete("Node", node("n1", cpu="4"))
+    bench.put(node("n2", cpu="4", labels={"volcano.sh/revocable-zone": "rz"}))
+    bench.put(*gang("g", cpu="1", annotations={"volcano.sh/preemptable": "true"}))
+    assert await bench.after(29 * 60) == 1
+    assert bench.binds == {}
+    await bench.after(60)
+    assert await bench.after(1) == 2
+    assert bench.binds == {"g-0": "n2"}
+    bench.put(on(gang("g", cpu="1", annotations={"volcano.sh/preemptable": "true"})[1], "n2", "Running"))  # type: ignore[arg-type]
+    for seconds in (1, 3600, 1):
+        await bench.after(seconds)
+    assert [effect.pod.name for effect in bench.sent if isinstance(effect, Evict)] == ["g-0"]
