@@ -1,7 +1,7 @@
 """How fast the job controller makes pods: `python benchmarks/job_pods.py [JOBS [REPLICAS]]`.
 
-100 Jobs of 50 pods each on a real API server. Their pods are for a scheduler that is not there, so that only creation is
-measured; before it, as many of the same pods are created by a client that does nothing else, 64 at a time.
+100 Jobs of 50 pods each on a real API server. Their pods are for a scheduler that is not there, so that only creation
+is measured; before it, as many of the same pods are created by a client that does nothing else, 64 at a time.
 """
 
 from __future__ import annotations
