@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobPhase
 from volcano_py.jobs.schedule import Schedule, ScheduleError, parse_schedule
+from volcano_py.jobs.told import Told
 
 CRON_KIND: Final = "CronJob"
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
@@ -25,6 +26,7 @@ MANY_MISSED: Final = 100
 """More missed times than this are told, as Kubernetes tells them: clocks may differ."""
 _SUCCESSFUL_KEPT: Final = 3  # as the CRD's defaults
 _FAILED_KEPT: Final = 1
+_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)  # in all time zones a time that can be reckoned with
 
 # Reasons of events, as far as Volcano has them.
 CREATED: Final = "SuccessfulCreate"
@@ -35,8 +37,6 @@ REPLACING: Final = "ReplaceConcurrent"
 MISSED: Final = "MissSchedule"
 MANY_TIMES_MISSED: Final = "TooManyMissedTimes"
 BAD_SCHEDULE: Final = "UnParseableCronJobSchedule"
-FOREIGN_JOB: Final = "ForeignJob"
-FAILED_CREATE: Final = "FailedCreate"
 
 
 class JobTemplateSpec(ApiObject, frozen=True):
@@ -80,16 +80,6 @@ class CronJob(ApiObject, frozen=True):
     metadata: ObjectMeta
     spec: CronJobSpec = CronJobSpec()
     status: CronJobStatus = CronJobStatus()
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Something people should know, as an event; `about` is what must not be told again."""
-
-    type: str
-    reason: str
-    message: str
-    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +171,12 @@ def job_for(cron: CronJob, moment: datetime) -> JsonObject:
 
 
 def _schedule(cron: CronJob) -> Schedule:
-    created = cron.metadata.creation_timestamp or datetime.fromtimestamp(0, UTC)
-    return parse_schedule(cron.spec.schedule, cron.spec.time_zone, created)
+    return parse_schedule(cron.spec.schedule, cron.spec.time_zone, cron.metadata.creation_timestamp or _LONG_AGO)
 
 
 def _considered_since(cron: CronJob) -> datetime:
     """Times up to this one have been dealt with, or were before there was a CronJob."""
-    last = cron.status.last_schedule_time
-    return last or cron.metadata.creation_timestamp or datetime.fromtimestamp(0, UTC)
+    return max(_LONG_AGO, cron.status.last_schedule_time or cron.metadata.creation_timestamp or _LONG_AGO)
 
 
 def _decide(
@@ -199,7 +187,7 @@ def _decide(
         return None, [], []
     at = due.isoformat().replace("+00:00", "Z")
     deadline = cron.spec.starting_deadline_seconds
-    if deadline is not None and now - due > timedelta(seconds=deadline):
+    if deadline is not None and (now - due).total_seconds() > deadline:
         message = f"the Job for {at} was not started within {deadline} s (spec.startingDeadlineSeconds)"
         return None, [], [Told("Warning", MISSED, message, about=at)]
     if running and cron.spec.concurrency_policy == "Forbid":

@@ -13,11 +13,11 @@ from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
-from volcano_py.jobs.cron import Told
 from volcano_py.jobs.flow_jobs import flow_job_name
 from volcano_py.jobs.flow_model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
 from volcano_py.jobs.flow_status import phases_of, status_of
 from volcano_py.jobs.model import Job, JobPhase, Task
+from volcano_py.jobs.told import Told
 
 DELETE: Final = "delete"
 """The `jobRetainPolicy` by which Jobs go when all have completed."""

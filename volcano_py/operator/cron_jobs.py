@@ -22,18 +22,17 @@ from volcano_py.jobs.cron import (
     CREATED,
     CRON_KIND,
     DELETED,
-    FAILED_CREATE,
-    FOREIGN_JOB,
     CronJob,
     CronPlan,
-    Told,
     job_for,
     job_name,
     owned_by,
     plan_cron,
 )
 from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
+from volcano_py.jobs.told import FOREIGN_JOB, Told
 from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
 from volcano_py.operator.kube_api import (
     IsActive,

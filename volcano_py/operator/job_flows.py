@@ -21,12 +21,13 @@ from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import version_of
-from volcano_py.jobs.cron import FAILED_CREATE, FOREIGN_JOB, Told
 from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
 from volcano_py.jobs.flow_jobs import flow_job, flow_job_name, template_of
 from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, TEMPLATE_KIND, JobFlow, JobTemplate, JobTemplateStatus, Step
 from volcano_py.jobs.model import Job
+from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
+from volcano_py.jobs.told import FOREIGN_JOB, Told
 from volcano_py.operator.flow_probes import Prober
 from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
 from volcano_py.operator.kube_api import (

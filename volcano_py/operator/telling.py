@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ObjectMeta
-from volcano_py.jobs.cron import Told
+from volcano_py.jobs.told import Told
 from volcano_py.operator.kube_api import Record
 
 # Of one object. When it has more news than this, what was told first may be told again.

@@ -81,6 +81,15 @@ def test_after_the_deadline_it_is_too_late(now: str, expected: str | None) -> No
     assert reasons(plan) == ([] if expected else ["MissSchedule"])
 
 
+def test_absurd_numbers_and_times_are_reckoned_with() -> None:
+    cron = cron_job("* * * * *", last="07:00", startingDeadlineSeconds=2**63 - 1, timeZone="America/New_York")
+    ancient = msgspec.structs.replace(cron.status, last_schedule_time=datetime(1, 1, 1, tzinfo=UTC))
+    future = msgspec.structs.replace(cron.status, last_schedule_time=datetime(9999, 12, 31, tzinfo=UTC))
+    assert started(cron) == at("09:00")
+    assert started(msgspec.structs.replace(cron, status=ancient)) == at("09:00")
+    assert started(msgspec.structs.replace(cron, status=future)) is None
+
+
 def test_a_cron_job_that_is_being_deleted_does_nothing() -> None:
     cron = cron_job(last="08:00")
     metadata = msgspec.structs.replace(cron.metadata, deletion_timestamp=at("08:30"))
