@@ -210,14 +210,34 @@ async def test_a_cron_job_fires_once_for_each_minute_whoever_watches(
     assert minutes == [int(due.timestamp()) // 60, int(due.timestamp()) // 60 + 1]
 
 
-async def test_a_replaced_job_goes_and_only_so_many_are_kept(
+async def test_controllers_can_be_switched_off_one_by_one(
+    objects: Objects, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
+) -> None:
+    """Volcano's job controller may run the Jobs that ours of CronJobs makes; that of JobFlows is off."""
+    await start_daemon("--controllers=queue,cronjob")
+    metadata = {"name": "old", "annotations": {"of": "somebody"}}
+    await objects.namespace.apply({"apiVersion": BATCH, "kind": "Job", "metadata": metadata, "spec": job_spec({})})
+    await objects.namespace.apply(template("a", job_spec({})), flow("f", {"name": "a"}))
+    await objects.namespace.apply(cron("tick", job_spec({}), suspend=True))
+    long_ago = (datetime.now(UTC) - timedelta(minutes=7)).strftime("%Y-%m-%dT%H:%M:00Z")
+    await objects.cluster.client.merge_patch(
+        objects.path("cronjobs", "tick", "status"), {"status": {"lastScheduleTime": long_ago}}
+    )
+    await objects.cluster.client.merge_patch(
+        objects.path("cronjobs", "tick"), {"spec": {"suspend": False, "schedule": "*/5 * * * *"}}
+    )
+
+    jobs = await objects.wait_jobs(2)
+
+    assert not any(job.get("status") for job in jobs.values())
+    assert "f-a" not in jobs
+
+
+async def test_only_so_many_jobs_that_have_ended_are_kept(
     objects: Objects, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     pool = await simulated_nodes(1, cpu="4")
-    body = cron(
-        "tick", job_spec(pool.selector), schedule="0 0 1 1 *", concurrencyPolicy="Replace", startingDeadlineSeconds=60
-    )
-    await objects.namespace.apply(body)
+    await objects.namespace.apply(cron("tick", job_spec(pool.selector), schedule="0 0 1 1 *"))
     owner = (await objects.get("cronjobs", "tick"))["metadata"]
     reference = {"apiVersion": BATCH, "kind": "CronJob", "name": "tick", "uid": owner["uid"], "controller": True}
     for number in range(5):
