@@ -63,7 +63,7 @@ def _at_the_api_server() -> Iterable[str]:
         yield _table(
             ["Scheduler", *_headings(result), *(key.replace("_", " ") for key in notes), "CPU s", "RSS MiB"],
             [
-                [run["scheduler"], *_throughput(run, result), *(f"{run[key]:.3g}" for key in notes), *_costs(run)]
+                [run["scheduler"], *_throughput(run, result), *(_note(run[key]) for key in notes), *_costs(run)]
                 for run in result["runs"]
             ],
         )
@@ -93,6 +93,10 @@ def _throughput(run: dict[str, Any], result: dict[str, Any]) -> list[str]:
     ceiling = result["ceiling_pods_per_second"]
     share = [f"{100 * run['pods_per_second'] / ceiling:.0f} %"] if ceiling else []
     return [f"{run['pods_per_second']:,.0f}", *share, f"{run['p50_seconds']:.3f}", f"{run['p99_seconds']:.3f}"]
+
+
+def _note(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def _costs(run: dict[str, Any]) -> list[str]:

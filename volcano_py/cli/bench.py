@@ -17,6 +17,7 @@ from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, output_option, print_data
 from volcano_py.config import parse_configuration
+from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.local.errors import LocalError
 from volcano_py.scheduler import builtin_registry
 
@@ -109,6 +110,7 @@ def _title(mode: str, load: str, workload: Workload) -> str:
 
 
 def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, runs: int) -> Iterator[Run]:
+    collect_seldom()  # as the daemon does
     registry = builtin_registry()
     given = load_configuration(scheduler_conf, registry)
     for case in load.cases(workload):
@@ -129,7 +131,8 @@ def _print(comparison: Comparison, title: str) -> None:
     out.print(_table(comparison, title))
     for run in comparison.runs:
         for name, value in run.notes.items():
-            out.print(f"{run.scheduler}: {name.replace('_', ' ')} {value:.3g}")
+            told = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+            out.print(f"{run.scheduler}: {name.replace('_', ' ')} {told}")
 
 
 def _table(comparison: Comparison, title: str) -> Table:

@@ -108,7 +108,10 @@ class Plugin:
         raise NotImplementedError
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
-        """The key of a node of that tree among its siblings, as things stand; then the node's name decides."""
+        """The key of a node of that tree among its siblings, as things stand; then the node's name decides.
+
+        Keys may move when tasks are placed or taken away, and at no other time.
+        """
         raise NotImplementedError
 
     def namespace_order(self, queue: QueueInfo, namespace: str) -> Key:

@@ -95,17 +95,21 @@ class _Walk:
         self._ssn = ssn
         self._epoch: int | None = ssn.branch_epoch()
         self._moved: Path = ()
+        self._placements = ssn.placements
+        """How much had been placed when keys were taken last; they move with placements only."""
         self.root = _Node(())
 
     def push(self, path: Path, queue: QueueInfo) -> None:
         node = self.root
         node.active += 1
+        nothing_moved = self._placements == self._ssn.placements
         for depth in range(len(path)):
             child = node.children.get(path[depth])
             if child is None:
                 child = node.children[path[depth]] = _Node(path[: depth + 1])
             child.active += 1
-            self._key(node, child)
+            if not (nothing_moved and child.queued):
+                self._key(node, child)
             node = child
         heapq.heappush(node.queues, (queue.created, queue.name, queue))
         if path == self._moved:
@@ -120,6 +124,7 @@ class _Walk:
             node = self._first(node)
             node.active -= 1
         self._moved = node.path
+        self._placements = self._ssn.placements
         return heapq.heappop(node.queues)[2]
 
     def forget_keys(self) -> None:

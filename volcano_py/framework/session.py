@@ -82,6 +82,8 @@ class Session:
         self.claim_bindings: dict[int, tuple[tuple[ClaimBinding, ...], float]] = {}
         """Task row → the volumes that its claims get with its place, and how many seconds that may take."""
         self.reservations = Reservations(self)
+        self.placements = 0
+        """How often tasks were placed or taken away: while it stays the same, orders do."""
         self._paths: dict[str, tuple[str, ...]] | None = None
         self._refusals = Refusals()
         self._pod_counts: PodCounts | None = None
@@ -419,12 +421,14 @@ class Session:
     def tell_allocated(self, placement: Placement) -> None:
         if self._pod_counts is not None:
             self._pod_counts.update(placement)
+        self.placements += 1
         for call in self.dispatch.calls("on_allocate"):
             call(placement)
 
     def tell_deallocated(self, placement: Placement) -> None:
         if self._pod_counts is not None:
             self._pod_counts.update(placement)
+        self.placements += 1
         for call in self.dispatch.calls("on_deallocate"):
             call(placement)
 

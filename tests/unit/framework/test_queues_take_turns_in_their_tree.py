@@ -19,6 +19,7 @@ from tests.support.sessions import Opened, open_session, queue
 from volcano_py.framework.ordering import Heap
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.queue_order import Path, QueueOrder, TreeOrder, queue_order
+from volcano_py.framework.session import Session
 from volcano_py.state.infos import QueueInfo
 
 
@@ -30,11 +31,14 @@ class World:
     keys: Counter[Path] = field(default_factory=Counter)
     epoch: int = 0
     asked: int = 0
+    session: Session | None = None
 
     def serve(self, path: Path, amount: int = 1) -> None:
         """Something is placed for a queue: its node and all above it move."""
         for depth in range(len(path)):
             self.keys[path[: depth + 1]] += amount
+        if self.session is not None:
+            self.session.placements += 1
 
 
 def owner(world: World) -> type[Plugin]:
@@ -42,6 +46,9 @@ def owner(world: World) -> type[Plugin]:
 
     class Owner(Plugin):
         name = "owner"
+
+        def on_session_open(self, ssn: Session) -> None:
+            world.session = ssn
 
         def queue_order(self, queue: QueueInfo) -> Key:
             return -queue.priority
@@ -261,3 +268,14 @@ def test_the_order_is_one_of_all_queues_and_does_not_depend_on_who_came_first(
     assert popped(order_of(session, *data.draw(st.permutations(sorted(paths))))) == expected
     for subset in (expected[::2], expected[1:]):
         assert popped(order_of(session, *subset)) == subset
+
+
+def test_while_nothing_is_placed_no_key_is_asked_for_again() -> None:
+    """As when enqueue lets jobs in."""
+    world = World(TREE)
+    session = opened(world)
+    order = order_of(session, "a1", "a2", "b")
+    world.asked = 0
+    for _ in range(10):
+        order.push(order.pop())
+    assert world.asked == 0
