@@ -129,7 +129,7 @@ class Usage(Plugin):
         for row, node in zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True):
             if row in self._lifted:  # its eviction was taken back
                 self._count(row, node, self._lifted.pop(row))
-            elif before[row] == TaskStatus.PENDING:
+            elif before[row] == TaskStatus.PENDING and self._measured[node] >= 0:
                 self._count(row, node, self._estimate(row, node))
 
     def on_deallocate(self, placement: Placement) -> None:
