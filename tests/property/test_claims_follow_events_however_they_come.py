@@ -15,6 +15,7 @@ from volcano_py.state.change import meta_of
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.volume_needs import Need
 
+ALWAYS: tuple[ApiObject, ...] = (node("n1"), pod_group("g"))
 CLAIMS, VOLUMES, PODS = ("a", "b"), ("v", "w"), ("p", "q", "r")
 
 
@@ -87,8 +88,8 @@ def known(state: ClusterState) -> tuple[dict[str, tuple[Need, ...]], Any]:
 def test_what_is_known_follows_from_what_there_is(happening: list[tuple[bool, ApiObject]]) -> None:
     state = ClusterState()
     there: dict[tuple[str, str], ApiObject] = {}
-    for obj in (node("n1"), pod_group("g")):
-        state.upsert(type(obj).__name__, obj)
+    for each in ALWAYS:
+        state.upsert(type(each).__name__, each)
     for gone, obj in happening:
         key = (type(obj).__name__, meta_of(obj).key)
         if not gone:
@@ -97,8 +98,8 @@ def test_what_is_known_follows_from_what_there_is(happening: list[tuple[bool, Ap
         elif key in there:
             state.delete(key[0], there.pop(key))
     fresh = ClusterState()
-    for obj in (node("n1"), pod_group("g"), *reversed(there.values())):
-        fresh.upsert(type(obj).__name__, obj)
+    for each in (*ALWAYS, *reversed(there.values())):
+        fresh.upsert(type(each).__name__, each)
     assert known(state) == known(fresh)
     assert state.drift() == fresh.drift() == 0
     classes = [each for each in state.snapshot(NOW.timestamp()).classes if each is not None]

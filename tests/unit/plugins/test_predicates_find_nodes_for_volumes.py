@@ -382,6 +382,19 @@ def test_a_claim_for_one_pod_at_a_time_waits_for_the_other_pod() -> None:
     assert opened.ssn.resolvable(codes).all()
 
 
+def test_a_claim_for_one_pod_at_a_time_is_free_once_the_pod_that_has_it_is_gone() -> None:
+    there = (claim("data", bound_to="pv", modes=["ReadWriteOncePod"]), volume("pv", claim="data"))
+    opened = session(mine("data"), there, using(pod("holder", group="g", on="n1"), "data"))
+    task_class = class_of(opened, "p")
+    assert not opened.ssn.placer.may_take(task_class, opened.node_row("n2"))
+    statement = opened.evict("holder")
+    assert opened.ssn.placer.may_take(task_class, opened.node_row("n2"))
+    choice = opened.ssn.placer.choose(task_class, 1)
+    assert (len(choice.nodes), choice.pipelined) == (1, True)
+    statement.discard()
+    assert not opened.ssn.placer.may_take(task_class, opened.node_row("n2"))
+
+
 def test_of_two_pods_with_a_claim_for_one_only_one_is_placed() -> None:
     opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE, modes=["ReadWriteOncePod"]))
     assert len(willing(opened, Predicates, "q")) == 3
@@ -408,6 +421,16 @@ def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
     assert len(willing(other, Predicates, "p")) == 3
     off = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited(), NodeVolumeLimits=False)
     assert len(willing(off, Predicates, "p")) == 3
+
+
+def test_volumes_of_a_pod_that_goes_are_attached_until_it_is_gone() -> None:
+    old = [using(pod(f"old-{name}", on="n1", group="g"), name) for name in ("a", "b")]
+    opened = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited())
+    row = opened.node_row("n1")
+    assert not opened.ssn.placer.may_take(class_of(opened, "p"), row)
+    opened.evict("old-a")
+    assert opened.ssn.placer.may_take(class_of(opened, "p"), row)
+    assert answers(opened, Predicates, "p")["n1"] == TOO_MANY
 
 
 def test_a_volume_that_several_pods_use_counts_once_a_node() -> None:

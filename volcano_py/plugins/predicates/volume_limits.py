@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
-from volcano_py.plugins.predicates.volume_users import VolumeUsers, places_of
+from volcano_py.plugins.predicates.volume_users import Holds, VolumeUsers, places_of
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed
@@ -33,10 +33,11 @@ class Attached:
 
 
 class VolumeLimits:
-    """Made when a class with volumes is first looked at; told of every placement from then on."""
+    """Counts are made when first asked for, and follow the placements from then on."""
 
-    def __init__(self, ssn: Session, users: VolumeUsers) -> None:
+    def __init__(self, ssn: Session, users: VolumeUsers, holds: Holds) -> None:
         self._ssn = ssn
+        self._holds = holds
         self._users = users
         self._told = ssn.snapshot.storage.limits
         self._limits: dict[str, Counts] = {}
@@ -101,7 +102,7 @@ class VolumeLimits:
             per_class[task_class.row] = self._of(task_class).own[driver]
         tasks = self._ssn.ledger.tasks
         rows = np.flatnonzero(per_class[tasks.task_class])
-        nodes = places_of(self._ssn.ledger, rows)
+        nodes = places_of(self._ssn.ledger, rows, self._holds)
         held = nodes >= 0
         counted = np.bincount(
             nodes[held], weights=per_class[tasks.task_class[rows[held]]], minlength=self._ssn.ledger.nodes.size

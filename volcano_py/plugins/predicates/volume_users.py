@@ -14,21 +14,29 @@ from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volume_needs import Shareable
 
-_HOLDS: Final = ON_NODE_STATUSES.copy()
-_HOLDS[TaskStatus.PIPELINED] = True
+Holds = NDArray[np.bool_]
+"""[statuses] with which a pod holds its volumes."""
+
+NOW: Final = ON_NODE_STATUSES.copy()
+"""From the moment a pod has a place, or is promised one, until it is gone."""
+NOW[TaskStatus.PIPELINED] = True
+THEN: Final = NOW.copy()
+"""The same once terminating pods are gone."""
+THEN[TaskStatus.RELEASING] = False
 
 
-def places_of(ledger: Ledger, rows: Rows) -> NDArray[np.int32]:
-    """[K] nodes of the tasks that hold a place, else NOWHERE."""
-    where: NDArray[np.int32] = np.where(_HOLDS[ledger.tasks.status[rows]], ledger.tasks.node[rows], NOWHERE)
+def places_of(ledger: Ledger, rows: Rows, holds: Holds) -> NDArray[np.int32]:
+    """[K] nodes of the tasks that hold their volumes, else NOWHERE."""
+    where: NDArray[np.int32] = np.where(holds[ledger.tasks.status[rows]], ledger.tasks.node[rows], NOWHERE)
     return where
 
 
 class VolumeUsers:
     """Counts are made when first asked for, and follow the placements from then on."""
 
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, holds: Holds) -> None:
         self._ssn = ssn
+        self._holds = holds
         self._on: dict[str, Counts] = {}
 
     def on(self, claim: str) -> Counts:
@@ -39,7 +47,7 @@ class VolumeUsers:
             classes = [
                 each.row for each in self._ssn.snapshot.classes if each is not None and claim in _shared_by(each)
             ]
-            nodes = places_of(ledger, np.flatnonzero(np.isin(ledger.tasks.task_class, classes)))
+            nodes = places_of(ledger, np.flatnonzero(np.isin(ledger.tasks.task_class, classes)), self._holds)
             counted = np.bincount(nodes[nodes != NOWHERE], minlength=ledger.nodes.size)
             counts = self._on[claim] = counted.astype(np.int64)
         return counts

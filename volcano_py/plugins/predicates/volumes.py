@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Placement
@@ -22,8 +21,8 @@ from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
 from volcano_py.plugins.predicates.volume_limits import VolumeLimits
 from volcano_py.plugins.predicates.volume_places import reachable, zone_mask
-from volcano_py.plugins.predicates.volume_users import VolumeUsers, places_of
-from volcano_py.state.ledger import NOWHERE
+from volcano_py.plugins.predicates.volume_users import NOW, THEN, Holds, VolumeUsers, places_of
+from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed, Shareable, Trouble
@@ -47,18 +46,35 @@ class _Lasting:
     other_zone: Mask | None
 
 
+class _Books:
+    """What is in use and attached: now, or once terminating pods are gone."""
+
+    def __init__(self, ssn: Session, holds: Holds) -> None:
+        self.users = VolumeUsers(ssn, holds)
+        self.limits = VolumeLimits(ssn, self.users, holds)
+        self._ledger = ssn.ledger
+        self._holds = holds
+        self._held_at = places_of(ssn.ledger, np.arange(ssn.ledger.tasks.size), holds)
+        """[T] where a task holds its volumes."""
+
+    def update(self, task_class: TaskClass, rows: Rows) -> None:
+        """These tasks have moved."""
+        before, after = self._held_at[rows], places_of(self._ledger, rows, self._holds)
+        self._held_at[rows] = after
+        self.limits.update(task_class, before, after)
+        self.users.update(task_class, before, after)
+
+
 class Volumes:
     """Costs nothing for classes without claims; made with the session, told of every placement."""
 
     def __init__(self, ssn: Session, arguments: PredicatesArguments) -> None:
         self._ssn = ssn
         self._arguments = arguments
-        self._users = VolumeUsers(ssn)
-        self._limits = VolumeLimits(ssn, self._users)
         self._choices = VolumeChoices(ssn, float(arguments.volume_binding_seconds))
         self._lasting: dict[int, _Lasting] = {}
-        self._held_at: NDArray[np.int32] | None = None
-        """[T] where a task holds its volumes; None until anybody asks."""
+        self._books: dict[bool, _Books] = {}
+        """As of now (False), and once terminating pods are gone (True); made when somebody asks."""
 
     def fault(self, task_class: TaskClass) -> Refusal | None:
         """What is wrong with a claim, so that no node will do."""
@@ -71,21 +87,20 @@ class Volumes:
         """Write the refusals of nodes that say yes so far into `codes` [K]."""
         if not task_class.volumes:
             return
-        self._follow()
-        rows = view.rows
-        if self._arguments.volume_binding and any(self._users.on(claim).any() for claim in _exclusive(task_class)):
-            self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE)
+        rows, books = view.rows, self._books_of(released=view.released)
+        if self._arguments.volume_binding and any(books.users.on(claim).any() for claim in _exclusive(task_class)):
+            self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE, resolvable=True)
         if self._is_limited(task_class):
-            self._write(codes, self._limits.room(task_class, rows) < 1, TOO_MANY)
+            self._write(codes, books.limits.room(task_class, rows) < 1, TOO_MANY, resolvable=True)
         lasting = self._lasting_of(task_class)
         if lasting.other_zone is not None:
-            self._write(codes, lasting.other_zone[rows], OTHER_ZONE, resolvable=False)
+            self._write(codes, lasting.other_zone[rows], OTHER_ZONE)
         if lasting.out_of_reach is not None:
-            self._write(codes, lasting.out_of_reach[rows], OUT_OF_REACH, resolvable=False)
+            self._write(codes, lasting.out_of_reach[rows], OUT_OF_REACH)
         if self._chooses(task_class):
             no_volume, no_space = self._choices.refused(task_class, rows)
-            self._write(codes, no_volume, NO_VOLUME, resolvable=False)
-            self._write(codes, no_space, NO_SPACE, resolvable=False)
+            self._write(codes, no_volume, NO_VOLUME)
+            self._write(codes, no_space, NO_SPACE)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
@@ -104,7 +119,8 @@ class Volumes:
         if self._chooses(task_class):
             room = self._choices.room(task_class, view.rows)
         if room is not None and self._is_limited(task_class):
-            room = np.minimum(room, self._limits.room(task_class, view.rows))
+            limits = self._books_of(released=view.released).limits
+            room = np.minimum(room, limits.room(task_class, view.rows))
         return room
 
     def update(self, placement: Placement) -> None:
@@ -112,12 +128,9 @@ class Volumes:
         task_class, rows = placement.task_class, placement.rows
         if not task_class.volumes:
             return
+        for books in self._books.values():
+            books.update(task_class, rows)
         ledger = self._ssn.ledger
-        if self._held_at is not None:
-            before, after = self._held_at[rows], places_of(ledger, rows)
-            self._held_at[rows] = after
-            self._limits.update(task_class, before, after)
-            self._users.update(task_class, before, after)
         if self._chooses(task_class):
             for row, node in zip(rows.tolist(), ledger.tasks.node[rows].tolist(), strict=True):
                 if ledger.tasks.status[row] in _PLACED and node != NOWHERE:
@@ -125,18 +138,20 @@ class Volumes:
                 else:
                     self._choices.give_back(row)
 
-    def _follow(self) -> None:
-        if self._held_at is None:
-            ledger = self._ssn.ledger
-            self._held_at = places_of(ledger, np.arange(ledger.tasks.size))
+    def _books_of(self, *, released: bool = False) -> _Books:
+        books = self._books.get(released)
+        if books is None:
+            books = self._books[released] = _Books(self._ssn, THEN if released else NOW)
+        return books
 
-    def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = True) -> None:
+    def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = False) -> None:
+        """Refusals on account of other pods are `resolvable`: they pass when those are gone."""
         if refused.any():
-            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable)
+            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable, passing=resolvable)
             codes[refused & (codes == FITS)] = code
 
     def _is_limited(self, task_class: TaskClass) -> bool:
-        return bool(self._arguments.volume_limits) and self._limits.concerns(task_class)
+        return bool(self._arguments.volume_limits) and self._books_of().limits.concerns(task_class)
 
     def _chooses(self, task_class: TaskClass) -> bool:
         on: bool = self._arguments.volume_binding
