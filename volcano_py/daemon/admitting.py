@@ -14,11 +14,9 @@ from volcano_py.operator.admission import AdmissionRules
 from volcano_py.operator.admission_app import Admission, AdmissionSite
 
 
-def make_admission(options: DaemonOptions, client: KubernetesClient, metrics: Metrics) -> Admission | None:
-    """None when it is switched off."""
+def make_admission(options: DaemonOptions, client: KubernetesClient, metrics: Metrics) -> Admission:
+    """The server of the webhooks, its rules and its certificates."""
     wanted = options.admission
-    if not wanted.enabled:
-        return None
     site = AdmissionSite(
         address=ListenAddress.parse(wanted.address),
         namespace=wanted.namespace,

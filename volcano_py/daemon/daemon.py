@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -24,7 +24,6 @@ from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
-from volcano_py.daemon.admitting import make_admission
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut
@@ -54,6 +53,9 @@ from volcano_py.operator.queues import QueueController
 from volcano_py.operator.supervision import Supervisor
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
+
+if TYPE_CHECKING:
+    from volcano_py.operator.admission_app import Admission
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +129,7 @@ class Daemon:
             seed=options.seed,
             report_job_shares=options.per_job_metrics,
         )
-        self._admission = make_admission(options, client, self._metrics)
+        self._admission = self._make_admission()
         self._node_load = NodeLoad(
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
         )
@@ -136,6 +138,13 @@ class Daemon:
         self._gauges = Gauges(self._metrics, self._informers, self._live)
 
     # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _make_admission(self) -> Admission | None:
+        if not self._options.admission.enabled:
+            return None
+        from volcano_py.daemon.admitting import make_admission  # with all its rules and certificates it loads slowly
+
+        return make_admission(self._options, self._client, self._metrics)
 
     def _make_elector(self) -> LeaderElector | None:
         election = self._options.election

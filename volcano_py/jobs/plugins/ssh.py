@@ -10,10 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.plugins.arguments import Arguments
@@ -35,10 +31,7 @@ _FILES: Final = ("id_rsa", "id_rsa.pub", "authorized_keys", "config")
 _MODE_OF_ROOT: Final = 0o600
 _MODE_OF_OTHERS: Final = 0o644
 
-_RSA_BITS: Final = 2048
-_RSA_EXPONENT: Final = 65537
 _KEY_TYPES: Final = ("rsa", "ed25519")
-_PrivateKey = rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +77,13 @@ class SshPlugin(JobPlugin):
         # Pods that run would keep the old keys, as a subPath is never mounted anew: so it is made once.
         return (KeptObject("v1", "Secret", secret_name(job), lambda: self._secret(job)),)
 
+    def _new_keys(self) -> KeyPair:
+        from volcano_py.jobs.plugins.ssh_keys import new_pair  # few Jobs need it, and it takes a while to load
+
+        return KeyPair(*new_pair(self._key_type))
+
     def _secret(self, job: Job) -> JsonObject:
-        keys = self._given or _new_keys(self._key_type)
+        keys = self._given or self._new_keys()
         contents = (keys.private, keys.public, keys.public, client_configuration(job, self._port).encode())
         return {
             "apiVersion": "v1",
@@ -119,24 +117,6 @@ def client_configuration(job: Job, port: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _new_keys(key_type: str) -> KeyPair:
-    if key_type == "ed25519":
-        return _pair(ed25519.Ed25519PrivateKey.generate())
-    return _pair(rsa.generate_private_key(_RSA_EXPONENT, _RSA_BITS))
-
-
-def _pair(key: _PrivateKey) -> KeyPair:
-    # The format that every ssh reads; for ed25519 there is only OpenSSH's own.
-    is_rsa = isinstance(key, rsa.RSAPrivateKey)
-    private_format = serialization.PrivateFormat.TraditionalOpenSSL if is_rsa else serialization.PrivateFormat.OpenSSH
-    private = key.private_bytes(serialization.Encoding.PEM, private_format, serialization.NoEncryption())
-    return KeyPair(private, _public_line(key.public_key()))
-
-
-def _public_line(key: serialization.SSHPublicKeyTypes) -> bytes:
-    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH) + b"\n"
-
-
 def _given_keys(given: Arguments) -> KeyPair | None:
     """The keys among the arguments, checked.
 
@@ -150,11 +130,13 @@ def _given_keys(given: Arguments) -> KeyPair | None:
         if public:
             raise given.error(f"--{_PUBLIC} is given without --{_PRIVATE}; give both, or neither to have keys made")
         return None
+    from volcano_py.jobs.plugins.ssh_keys import public_of
+
     # In a YAML string without escapes a line break comes as two characters. ssh wants one at the end.
     content = private.replace("\\n", "\n").strip().encode() + b"\n"
     try:
-        derived = _public_line(_read_private(content).public_key())
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        derived = public_of(content)
+    except ValueError as error:
         raise given.error(
             f"--{_PRIVATE} cannot be read as a private key without a password; give one as ssh-keygen writes it"
         ) from error
@@ -163,12 +145,3 @@ def _given_keys(given: Arguments) -> KeyPair | None:
     if public.split()[:2] != derived.decode().split():
         raise given.error(f"--{_PUBLIC} does not belong to --{_PRIVATE}; leave it out, it follows from the private key")
     return KeyPair(content, public.strip().encode() + b"\n")
-
-
-def _read_private(content: bytes) -> serialization.SSHPrivateKeyTypes:
-    if b"OPENSSH PRIVATE KEY" in content:
-        return serialization.load_ssh_private_key(content, password=None)
-    key = serialization.load_pem_private_key(content, password=None)
-    if not isinstance(key, rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey):
-        raise TypeError("ssh has no such keys")
-    return key
