@@ -276,6 +276,30 @@ def _hierarchy_without_queue_order(subject: _Subject) -> None:
                 subject.contradiction(place, message + f"{flag_key('queue_order')} is false; remove one of both")
 
 
+def _nobody_is_shuffled(subject: _Subject) -> None:
+    """Whom a plugin wants off its node stays there when nobody asks."""
+    if "shuffle" in subject.config.actions or "shuffle" not in subject.catalogue.actions:
+        return
+    for entry in subject.config.plugins():
+        points = subject.catalogue.provides.get(entry.name, frozenset())
+        if "victim_tasks" in points and subject.fills(entry, "victim_tasks"):
+            message = (
+                f"{entry.name} moves no pod: it is asked whom to evict by the action shuffle only; add that action"
+            )
+            subject.contradiction(subject.origins.at(entry.path), message)
+
+
+def _load_is_not_read(subject: _Subject) -> None:
+    if subject.config.metrics.get("type"):
+        return  # what is wrong with it is told where it stands
+    for entry in subject.entries("usage"):
+        message = (
+            "usage has no load to go by, as `metrics` names no source; add `metrics:` with `type: prometheus` or "
+            "`type: metrics-server`"
+        )
+        subject.contradiction(subject.origins.at(entry.path), message)
+
+
 def _switches_without_effect(subject: _Subject) -> None:
     for entry in subject.config.plugins():
         points = subject.catalogue.provides.get(entry.name)
@@ -312,5 +336,7 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _gangs_cannot_be_preempted,
     _reclaim_without_deserved_shares,
     _hierarchy_without_queue_order,
+    _nobody_is_shuffled,
+    _load_is_not_read,
     _switches_without_effect,
 )

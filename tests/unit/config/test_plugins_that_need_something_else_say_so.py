@@ -1,0 +1,47 @@
+"""Plugins that have no effect without another part of the configuration: `config check` tells."""
+
+from __future__ import annotations
+
+from volcano_py.config.parse import parse_configuration
+from volcano_py.scheduler import builtin_registry
+
+
+def messages(actions: str, plugins: str, more: str = "") -> list[str]:
+    text = f"""
+actions: "{actions}"
+tiers:
+- plugins: [{{name: gang}}, {{name: predicates}}]
+- plugins: [{plugins}]
+{more}
+"""
+    result = parse_configuration(text, builtin_registry().catalogue())
+    assert result.config is not None, result.problems
+    return [problem.message for problem in result.problems]
+
+
+def test_hours_of_zones_without_the_action_that_evicts_when_they_are_over() -> None:
+    (message,) = messages("enqueue, allocate", "{name: tdm}")
+    assert message == "tdm moves no pod: it is asked whom to evict by the action shuffle only; add that action"
+    assert messages("enqueue, allocate, shuffle", "{name: tdm}") == []
+    assert messages("enqueue, allocate", "{name: tdm, enabledVictim: false}") == []
+
+
+def test_shuffle_without_anybody_to_ask() -> None:
+    (message,) = messages("enqueue, allocate, shuffle", "{name: pdb}")
+    assert message.startswith("shuffle will never do anything: no plugin names pods to move; configure tdm")
+
+
+def test_usage_without_a_source_of_load() -> None:
+    (message,) = messages("allocate", "{name: usage}")
+    assert message.startswith("usage has no load to go by, as `metrics` names no source; add `metrics:`")
+    assert messages("allocate", "{name: usage}", "metrics: {type: metrics-server}") == []
+
+
+def test_plugins_of_volcano_that_are_not_there_are_named() -> None:
+    for name in ("extender", "rescheduling"):
+        text = f"actions: allocate\ntiers:\n- plugins: [{{name: {name}}}]\n"
+        result = parse_configuration(text, builtin_registry().catalogue())
+        assert result.config is None
+        assert result.errors[0].message == (
+            f"the plugin {name} exists in Volcano but is absent from this scheduler; remove it"
+        )
