@@ -129,6 +129,24 @@ class AtMostTwo(Plugin):
         return np.maximum(2 - self._nodes.tasks[view.rows], 0).astype(np.int64)
 
 
+class NoSides(Plugin):
+    """Nodes with even and odd numbers take pods in turns: what all nodes say changes with every placement."""
+
+    name = "no-sides"
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._nodes = ssn.ledger.nodes
+        self._side = np.array([int(name[1:]) % 2 for name in ssn.nodes.names])
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        pods = np.bincount(self._side, self._nodes.tasks, 2)
+        fuller: Codes = (pods > pods.min()).astype(np.int32)
+        return fuller[self._side[view.rows]]
+
+    def predicate_reach(self, task_class: TaskClass) -> Reach:
+        return Reach.DOMAIN
+
+
 class Packed(Plugin):
     """The fuller the better."""
 
@@ -182,7 +200,7 @@ def placed(opened: Opened, at_a_time: int) -> tuple[list[str], int]:
     sizes=st.lists(st.integers(1, 6), min_size=1, max_size=9),
     pods=st.integers(1, 20),
     at_a_time=st.integers(1, 20),
-    others=st.sampled_from([(), (AtMostTwo,), (Liked,), (AtMostTwo, Liked)]),
+    others=st.sampled_from([(), (AtMostTwo,), (Liked,), (AtMostTwo, Liked), (NoSides,)]),
     order=st.sampled_from([Packed, Emptiest]),
 )
 def test_looking_ahead_changes_nothing_about_who_goes_where(
