@@ -36,6 +36,8 @@ from volcano_py.jobs.pods import claim_of, may_start, pod_of
 from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.status import TARGET, counted, is_target, recorded, stepped, target_of
 
+MOST_AT_ONCE: Final = 500
+"""Pods that one plan asks for: after about a second's worth of requests other jobs have their turn."""
 _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 """Phases of a PodGroup in which its pods need not exist."""
 
@@ -247,7 +249,7 @@ def _making(world: World, members: Members) -> tuple[list[Action], str, str]:
 
 
 def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:
-    """Pods to be made, and what went wrong with those that cannot be."""
+    """The next pods to be made, and what went wrong with those that cannot be."""
     job, taken = world.job, members.names
     bodies: list[JsonObject] = []
     broken = ""
@@ -259,6 +261,8 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
             name = pod_name(job.metadata.name, task.name, index)
             if name in taken:
                 continue  # its predecessor is not gone yet
+            if len(bodies) == MOST_AT_ONCE:
+                return bodies, broken
             try:
                 bodies.append(pod_of(job, task, index, world.plugins, world.namespace))
             except Exception as error:

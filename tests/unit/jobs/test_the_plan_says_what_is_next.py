@@ -20,7 +20,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.model import Job, JobAction, JobStatus
-from volcano_py.jobs.plan import Plan, World, plan
+from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, World, plan
 from volcano_py.jobs.plugins import JobPlugin, KeptObject
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
@@ -85,6 +85,15 @@ def test_only_missing_pods_are_made(phase: str) -> None:
     of = job(task(replicas=3), task("other", 1), phase="Pending")
     made = plan(world(of, {"worker-1": "Running", "worker-2": "Running!"}, group=group(of, phase)))
     assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-other-0"], "worker-2 is not gone yet"
+
+
+def test_a_large_job_leaves_others_a_turn() -> None:
+    of = job(task(replicas=MOST_AT_ONCE + 7), task("other", 3), phase="Pending")
+    first = names(only(plan(world(of, group=group(of, "Inqueue"))), CreatePods).bodies)
+    assert len(first) == MOST_AT_ONCE
+    there = dict.fromkeys((name.removeprefix("train-") for name in first), "Pending")
+    rest = names(only(plan(world(of, there, group=group(of, "Inqueue"))), CreatePods).bodies)
+    assert len({*first, *rest}) == MOST_AT_ONCE + 10
 
 
 def test_a_job_that_cannot_be_is_told_so_and_makes_nothing() -> None:
