@@ -140,8 +140,8 @@ class NoSides(Plugin):
 
     def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
         pods = np.bincount(self._side, self._nodes.tasks, 2)
-        fuller: Codes = (pods > pods.min()).astype(np.int32)
-        return fuller[self._side[view.rows]]
+        codes: Codes = (pods > pods.min()).astype(np.int32)[self._side[view.rows]]
+        return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.DOMAIN
