@@ -126,6 +126,9 @@ class AdmissionHandlers:
             mutates = name.startswith("mutate-")
             decorate = kopf.on.mutate if mutates else kopf.on.validate
             operations: list[Operation] = ["CREATE"] if mutates else ["CREATE", "UPDATE"]
+            if name == "mutate-jobs":
+                # `kubectl apply` of the same manifest again brings the list of tasks without what was filled in.
+                operations.append("UPDATE")
             if name == "validate-queues":
                 operations.append("DELETE")
             # A partial has no name that kopf could take for the id, so it is given.

@@ -55,7 +55,7 @@ def test_every_verb_that_can_do_harm_is_judged(webhooks: list[tuple[str, Manifes
     for kind, hook in webhooks:
         (rule,) = hook["rules"]
         if kind == "MutatingWebhookConfiguration":
-            assert rule["operations"] == ["CREATE"]
+            assert rule["operations"] == (["CREATE", "UPDATE"] if rule["resources"] == ["jobs"] else ["CREATE"])
         elif rule["resources"] == ["queues"]:
             assert rule["operations"] == ["CREATE", "UPDATE", "DELETE"]
         else:

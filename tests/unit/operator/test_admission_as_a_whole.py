@@ -249,6 +249,25 @@ async def test_kinds_may_come_while_it_runs(door: Door) -> None:
     )
 
 
+async def test_a_job_that_is_applied_again_is_filled_in_again(door: Door) -> None:
+    """As kubectl does it: the list of tasks comes as it is in the manifest."""
+    door.api.serves_jobs = True
+    task = {"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}
+    applied = {"queue": "default", "tasks": [task]}
+    first = await door.ask("mutate-jobs", JOB_KIND, raw("train", applied, namespace="ns"))
+    filled = {**applied, "schedulerName": "volcano", "maxRetry": 3, "minAvailable": 2}
+    filled["tasks"] = [{**task, "minAvailable": 2, "maxRetry": 3}]
+    again = {**filled, "tasks": [task]}
+    patch = await door.ask(
+        "mutate-jobs", JOB_KIND, raw("train", again, namespace="ns"), raw("train", filled, namespace="ns")
+    )
+    assert {each["path"] for each in json.loads(base64.b64decode(first["patch"]))} >= {"/spec/maxRetry"}
+    assert sorted(json.loads(base64.b64decode(patch["patch"])), key=str) == [
+        {"op": "add", "path": "/spec/tasks/0/maxRetry", "value": 3},
+        {"op": "add", "path": "/spec/tasks/0/minAvailable", "value": 2},
+    ]
+
+
 async def test_refusals_are_no_errors_in_the_log(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     await door.ask("validate-queues", QUEUE_KIND, raw("q", {"parent": "nowhere"}))
     assert [record for record in caplog.records if record.name.startswith("kopf") and record.levelno > 30] == []
