@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _REFRESH_ALL_ABOVE: Final = 0.25
 # Fewer rows than that are told apart sooner in a set than by marks over all nodes.
 _FEW_ROWS: Final = 128
-# Classes times nodes whose evaluation is kept, at some 20 bytes each; the oldest class is evaluated anew when asked.
+# Classes times nodes whose evaluation is kept, at some 30 bytes each; the oldest class is evaluated anew when asked.
 _MOST_KEPT: Final = 10_000_000
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 _WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
@@ -64,9 +64,11 @@ class _ClassState:
     task_class: TaskClass
     predicate_reach: Reach
     batch_reach: Reach
-    dims: NDArray[np.intp]
     codes: Codes
+    fit: Counts
+    """[N] how many tasks fit into what is free and not promised to others."""
     room: Counts
+    """[N] how many of these the predicates let through."""
     scores: Scores
     position: int
     bounds: list[Call] | None
@@ -138,7 +140,7 @@ class Placer:
         gates = self._gates_then(state)
         if gates is not None and gates.codes[node] != FITS:
             return Choice(_NOTHING)
-        if self._room(state, self._codes_then(state, rows), self._future_idle(rows))[0] > 0:
+        if self._room_then(state, rows)[0] > 0:
             return Choice(rows, pipelined=True)
         return Choice(_NOTHING)
 
@@ -190,11 +192,12 @@ class Placer:
         state.position = len(self._log)
         if len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
             fresh = self._evaluate(task_class)
-            state.codes, state.room, state.scores, state.bounds = fresh.codes, fresh.room, fresh.scores, fresh.bounds
-            state.gates = fresh.gates
+            state.codes, state.fit, state.room, state.scores = fresh.codes, fresh.fit, fresh.room, fresh.scores
+            state.bounds, state.gates = fresh.bounds, fresh.gates
             return state
         rows = _distinct(dirty, self._nodes.size)
         state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
+        state.fit[rows] = self._fit(task_class, rows)
         if state.predicate_reach is Reach.DOMAIN:
             state.bounds, rows = self._bounds(self._predicate_reaches(task_class)), self._all_rows
         if state.predicate_reach is not Reach.STATIC:
@@ -217,8 +220,8 @@ class Placer:
             task_class=task_class,
             predicate_reach=_widest(Reach.STATIC, reaches.values()),
             batch_reach=_widest(Reach.FEASIBLE_SET, _reaches(self._batch_scores, "batch_node_order_reach", task_class)),
-            dims=task_class.requested,
             codes=codes,
+            fit=self._fit(task_class, rows),
             room=np.zeros(len(rows), dtype=np.int64),
             scores=scores,
             position=len(self._log),
@@ -274,12 +277,16 @@ class Placer:
             total += call(task_class, view)
         return total
 
-    def _room_now(self, state: _ClassState, rows: Rows) -> Counts:
-        """[K] how many tasks fit into what is free and not promised to others, and pass the predicates."""
+    def _fit(self, task_class: TaskClass, rows: Rows) -> Counts:
+        """[K] how many tasks fit into what is free and not promised to others."""
         idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
         if self._promised:
             idle = np.minimum(idle, self._future_idle(rows))
-        room = self._room(state, state.codes[rows], idle)
+        return self._room(task_class, idle)
+
+    def _room_now(self, state: _ClassState, rows: Rows) -> Counts:
+        """[K] how many of the tasks that fit pass the predicates."""
+        room = np.where(state.codes[rows] == FITS, state.fit[rows], 0)
         for call in state.bounds or ():
             bound: Counts | None = call(state.task_class, NodeView(self._nodes, rows))
             if bound is None:
@@ -296,20 +303,23 @@ class Placer:
         return free + nodes.releasing[rows] - nodes.pipelined[rows]
 
     @staticmethod
-    def _room(state: _ClassState, codes: Codes, free: NDArray[np.int64]) -> Counts:
-        """[K] how many tasks fit into `free` [K, R] where `codes` [K] say yes."""
-        request = state.task_class.request
-        room = np.full(len(codes), np.iinfo(np.int64).max, dtype=np.int64)
-        for dim in state.dims:
+    def _room(task_class: TaskClass, free: NDArray[np.int64]) -> Counts:
+        """[K] how many tasks fit into `free` [K, R]."""
+        request = task_class.request
+        room = np.full(len(free), np.iinfo(np.int64).max, dtype=np.int64)
+        for dim in task_class.requested:
             np.minimum(room, free[:, dim] // request[dim], out=room)
-        np.maximum(room, 0, out=room)
-        room[codes != FITS] = 0
-        return room
+        return np.maximum(room, 0, out=room)
+
+    def _room_then(self, state: _ClassState, rows: Rows) -> Counts:
+        """[K] as `room`, once terminating pods are gone and promised places are taken."""
+        room = self._room(state.task_class, self._future_idle(rows))
+        return np.where(self._codes_then(state, rows) == FITS, room, 0)
 
     # -- choosing --------------------------------------------------------------------------------------------------
 
     def _choose_future(self, state: _ClassState) -> Choice:
-        room = self._room(state, self._codes_then(state, self._all_rows), self._nodes.future_idle())
+        room = self._room_then(state, self._all_rows)
         gates = self._gates_then(state)
         candidates = np.flatnonzero(room if gates is None else gates.shut_out(room))
         if not len(candidates):
@@ -322,8 +332,8 @@ class Placer:
         batch = self._batch(state, rows)
         if batch is not None:
             scores = scores + batch
-            if state.batch_reach is Reach.DOMAIN:
-                count = 1
+        if state.batch_reach is Reach.DOMAIN:
+            count = 1
         for call in self._best:
             position = call(state.task_class, NodeView(self._nodes, rows), scores)
             if position is not None:

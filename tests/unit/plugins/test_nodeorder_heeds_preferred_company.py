@@ -98,6 +98,29 @@ def test_switched_off_nobody_is_counted() -> None:
     assert plugin.batch_node_order_reach(class_of(session, "new")) is Reach.FEASIBLE_SET
 
 
+def test_alike_pods_that_avoid_each_other_are_placed_apart_though_placed_together() -> None:
+    mates = gang("mates", pods=4, labels={"app": "db"}, affinity=prefers((-1, term(HOST, app="db"))))
+    session = opened(mates, **{"leastrequested.weight": 0, "balancedresource.weight": 0})
+    chosen: list[int] = []
+    while len(chosen) < 4:
+        left = [f"mates-{number}" for number in range(len(chosen), 4)]
+        nodes = session.ssn.placer.choose(class_of(session, left[0]), len(left)).nodes.tolist()
+        names = {row: name for name, row in session.ssn.nodes.rows.items()}
+        session.place("mates", {pod: names[row] for pod, row in zip(left, nodes, strict=False)})
+        chosen += nodes
+    assert sorted(chosen) == [0, 1, 2, 3]
+
+
+def test_placing_pods_moves_scores_only_where_they_care_for_each_other() -> None:
+    own = gang("own", pods=1, labels={"app": "db"}, affinity=prefers((1, term(ZONE, app="db"))))
+    other = gang("other", pods=1, labels={"app": "web"}, affinity=prefers((1, term(ZONE, app="db"))))
+    needs = gang("needs", pods=1, labels={"app": "db"}, affinity=near(term(ZONE, app="db")))
+    session = opened(own, other, needs)
+    plugin = session.plugin(NodeOrder)
+    reaches = [plugin.batch_node_order_reach(class_of(session, f"{name}-0")) for name in ("own", "other", "needs")]
+    assert reaches == [Reach.DOMAIN, Reach.FEASIBLE_SET, Reach.DOMAIN]
+
+
 def test_pods_placed_in_this_cycle_are_company_for_the_next() -> None:
     mates = gang("mates", pods=2, labels={"app": "db"}, affinity=prefers((-1, term(HOST, app="db"))))
     session = opened(mates)

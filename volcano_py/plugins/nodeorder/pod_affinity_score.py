@@ -36,8 +36,13 @@ class PodAffinityScore:
         self._pulls_of: dict[int, _Pulls] = {}
 
     def reach(self, task_class: TaskClass) -> Reach:
-        """A pod that has been placed moves the sums of whole domains, wherever others care for it."""
-        return Reach.DOMAIN if self._pulls(task_class) else Reach.FEASIBLE_SET
+        """A pod that is placed moves the sums of whole domains for the next of its class, if they care for each other.
+        """
+        if not task_class.profile:
+            return Reach.FEASIBLE_SET
+        counts = self._ssn.pod_counts
+        is_own = any(_of_others(one) and counts.selects(task_class, one.term) for one in task_class.affinity_terms)
+        return Reach.DOMAIN if is_own else Reach.FEASIBLE_SET
 
     def scores(self, task_class: TaskClass, rows: Rows) -> NDArray[np.float64] | None:
         """[K] whole numbers from 0 to 100; None when all are the same."""

@@ -96,7 +96,9 @@ class Predicates(Plugin):
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         if self._volumes.reach(task_class) is Reach.DOMAIN:
             return None  # a claim that one pod takes is gone for all nodes
-        rooms = [self._volumes.room(task_class, view), self._reserve.room(task_class, view)]
+        rooms = [self._volumes.room(task_class, view)]
+        if self._reserve.concerns(task_class):
+            rooms.append(self._reserve.room(task_class, view))
         if self._affinity is not None:
             rooms.append(self._affinity.room(task_class, view))
         if self._asks_for_ports(task_class):
