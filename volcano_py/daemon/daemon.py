@@ -10,7 +10,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -24,32 +23,26 @@ from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
+from volcano_py.daemon.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
-from volcano_py.daemon.fan_out import FanOut
+from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import keep_what_there_is
 from volcano_py.daemon.gauges import Gauges
-from volcano_py.daemon.job_control import JobControl
-from volcano_py.daemon.job_makers import NAMES as JOB_MAKERS
-from volcano_py.daemon.job_makers import JobMakers
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.daemon.status import configuration_status, cycle_status
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
-from volcano_py.operator.commands import CommandController
-from volcano_py.operator.generated_group import GroupRules
 from volcano_py.operator.kopf_app import KopfApp
-from volcano_py.operator.pod_group_index import WORKLOAD_KINDS
-from volcano_py.operator.pod_groups import PodGroupController
 from volcano_py.operator.queue_feed import QueueFeed
-from volcano_py.operator.queues import QueueController
 from volcano_py.operator.supervision import Supervisor
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
@@ -133,7 +126,10 @@ class Daemon:
         self._node_load = NodeLoad(
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
         )
-        self._make_controllers()
+        self._controllers = Controllers(
+            options, client, active=self._is_leading, record=self._tell, bad_object=self._bad_object
+        )
+        self._kopf = self._make_kopf()
         self._informers = self._make_informers()
         self._gauges = Gauges(self._metrics, self._informers, self._live)
 
@@ -161,57 +157,14 @@ class Daemon:
             retry_period=election.retry_period,
         )
 
-    def _make_controllers(self) -> None:
-        options, wanted = self._options, self._options.controllers
-        rules = GroupRules(
-            scheduler_names=frozenset(options.scheduler_names),
-            default_queue=options.default_queue,
-            inherit_owner_annotations=options.inherit_owner_annotations,
-        )
-        self._pod_groups = (
-            PodGroupController(self._client, rules, active=self._is_leading, record=self._tell)
-            if "podgroup" in wanted
-            else None
-        )
-        self._queues = (
-            QueueController(
-                self._client, active=self._is_leading, record=self._tell, default_queue=options.default_queue
-            )
-            if "queue" in wanted
-            else None
-        )
-        self._makers = (
-            JobMakers(options, self._client, active=self._is_leading, record=self._tell, bad_object=self._bad_object)
-            if wanted & JOB_MAKERS
-            else None
-        )
-        self._jobs = (
-            JobControl(
-                options,
-                self._client,
-                active=self._is_leading,
-                record=self._tell,
-                bad_object=self._bad_object,
-                followers=self._makers.sinks if self._makers is not None else (),
-            )
-            if "job" in wanted
-            else None
-        )
-        jobs = self._jobs.controller if self._jobs is not None else None
-        self._commands = (
-            CommandController(self._client, self._queues, jobs, active=self._is_leading)
-            if (self._queues is not None or jobs is not None) and "command" in wanted
-            else None
-        )
-        sinks: list[Sink] = [self._state]
-        if self._queues is not None:
-            sinks.append(self._queues)
+    def _make_kopf(self) -> KopfApp:
+        sinks: list[Sink] = [self._state, *self._controllers.queue_sinks]
         if self._admission is not None:
             sinks.append(self._admission.view)
-        self._kopf = KopfApp(
+        return KopfApp(
             self._client,
             QueueFeed(sinks, self._bad_object),
-            self._commands,
+            self._controllers.commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._bad_object,
             webhooks=self._admission,
@@ -219,22 +172,17 @@ class Daemon:
 
     def _make_informers(self) -> Informers:
         options = self._options
-        watched = [*_STATE_KINDS, kinds.config_map(options.config_namespace, options.config_map)]
+        config_map = kinds.config_map(options.config_namespace, options.config_map)
         state = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
-        sinks: list[Sink] = [state, self._live.volumes.claims, _OnlyConfigMaps(self._configuration), self._job_metrics]
-        if self._pod_groups is not None:
-            sinks.append(self._pod_groups)
-            watched.extend(kinds.KINDS[name] for name in WORKLOAD_KINDS)
-        if self._queues is not None:
-            sinks.append(self._queues)
-        if self._jobs is not None:
-            sinks.append(self._jobs.controller)
+        configuration = OnlyKind(config_map.name, self._configuration)
+        sinks: list[Sink] = [state, self._live.volumes.claims, configuration, self._job_metrics]
+        sinks.extend(self._controllers.sinks)
         if self._admission is not None:
             sinks.append(self._admission.view)
         return Informers(
             self._client,
             FanOut(*sinks),
-            watched,
+            [*_STATE_KINDS, config_map, *self._controllers.watched],
             on_bad_object=self._bad_object,
             resync_every=options.resync_period or None,
         )
@@ -277,17 +225,8 @@ class Daemon:
             add("leader election", self._elect, restart=False)
         else:
             self._metrics.set_leader(True)
-        if self._queues is not None:
-            add("queue controller", self._after_sync(self._queues.run))
-        if self._commands is not None:
-            add("command controller", self._after_sync(self._commands.run))
-        if self._pod_groups is not None:
-            add("podgroup controller", self._after_sync(self._pod_groups.run))
-        if self._jobs is not None:
-            add("job controller", self._after_sync(self._jobs.run))
-        if self._makers is not None:
-            listed = self._jobs.listed if self._jobs is not None else None
-            add("controllers of CronJobs and JobFlows", self._after_sync(partial(self._makers.run, listed)))
+        for name, run in self._controllers.children():
+            add(name, self._after_sync(run))
         add("writers", self._drain_at_end)
         add("cycles", self._after_sync(self._run_cycles))
         await self._supervisor.run()
@@ -303,8 +242,7 @@ class Daemon:
         return start
 
     async def _run_cycles(self) -> None:
-        if self._queues is not None:
-            await self._queues.initial_queues.wait()
+        await self._controllers.queues_exist()
         keep_what_there_is()
         task = asyncio.create_task(self._cycles.run(), name="cycles")
         try:
@@ -365,10 +303,7 @@ class Daemon:
 
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
-        jobs = self._jobs.controller if self._jobs is not None else None
-        for controller in (self._queues, self._commands, self._pod_groups, jobs, self._makers):
-            if controller is not None:
-                controller.leadership_gained()
+        self._controllers.leadership_gained()
         if self._elector is not None and self._elector.had_to_wait:
             self._catching_up = asyncio.create_task(self._catch_up(), name="catching up")
         self._cycles.wake(True)
@@ -415,51 +350,17 @@ class Daemon:
 
     def status(self) -> dict[str, Any]:
         """What /status shows."""
-        configuration, last = self._configuration.current, self._cycles.last_report
         return {
             "version": build_info(),
             "leader": self._is_leading(),
             "leaseHolder": self._elector.holder if self._elector is not None else "",
-            "configuration": {
-                "digest": configuration.digest if configuration else None,
-                "actions": list(configuration.actions) if configuration else [],
-                "plugins": [entry.name for entry in configuration.plugins()] if configuration else [],
-            },
+            "configuration": configuration_status(self._configuration.current),
             "notListed": self._unsynced() or "",
             "nodeLoad": self._node_load.status(),
-            "lastCycle": {
-                "number": last.number,
-                "seconds": last.duration,
-                "binds": last.binds,
-                "pending": [
-                    {"podGroup": job.name, "queue": job.queue, "reason": job.reason, "message": job.message}
-                    for job in last.pending
-                ],
-            }
-            if last
-            else None,
+            "lastCycle": cycle_status(self._cycles.last_report),
         }
 
     def dump(self) -> dict[str, Any]:
         """What /dump shows."""
         state = dump_state(self._state.snapshot(time.time()), self._cycles.last_report, self._state.drift())
         return {"status": self.status(), **state}
-
-
-class _OnlyConfigMaps:
-    """Passes ConfigMaps on and leaves out the rest."""
-
-    def __init__(self, sink: LiveConfiguration) -> None:
-        self._sink = sink
-
-    def replace(self, kind: str, objects: Any) -> None:
-        if kind == "ConfigMap":
-            self._sink.replace(kind, objects)
-
-    def upsert(self, kind: str, obj: Any) -> None:
-        if kind == "ConfigMap":
-            self._sink.upsert(kind, obj)
-
-    def delete(self, kind: str, obj: Any) -> None:
-        if kind == "ConfigMap":
-            self._sink.delete(kind, obj)

@@ -38,3 +38,22 @@ class FanOut:
                 sink.delete(kind, obj)
             except Exception:
                 log.exception("a deletion could not be taken in", kind=kind, sink=type(sink).__name__)
+
+
+class OnlyKind:
+    """Passes one kind on and leaves out the rest."""
+
+    def __init__(self, kind: str, sink: Sink) -> None:
+        self._kind, self._sink = kind, sink
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        if kind == self._kind:
+            self._sink.replace(kind, objects)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        if kind == self._kind:
+            self._sink.upsert(kind, obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        if kind == self._kind:
+            self._sink.delete(kind, obj)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from tests.support.sessions import node
 from volcano_py.api.objects import ApiObject
-from volcano_py.daemon.fan_out import FanOut
+from volcano_py.daemon.fan_out import FanOut, OnlyKind
 
 
 class Remembers:
@@ -52,3 +52,13 @@ def test_all_hear_of_it_whoever_fails(call: str, heard: str, said: str) -> None:
         getattr(sink, call)("Node", [node("n1")] if call == "replace" else node("n1"))
     assert first.heard == last.heard == [heard]
     assert [(entry["event"], entry["kind"], entry["sink"]) for entry in logs] == [(said, "Node", "Fails")]
+
+
+def test_one_kind_alone_is_passed_on() -> None:
+    sink = Remembers()
+    only = OnlyKind("Node", sink)
+    for kind in ("Node", "Pod"):
+        only.replace(kind, [])
+        only.upsert(kind, node("n1"))
+        only.delete(kind, node("n1"))
+    assert sink.heard == ["replace Node 0", "upsert Node", "delete Node"]

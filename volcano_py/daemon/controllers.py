@@ -1,0 +1,103 @@
+"""The controllers that the command line asks for: made together, fed together, started one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from volcano_py.cluster.kubernetes import kinds
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.kinds import Kind
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.job_control import JobControl
+from volcano_py.daemon.job_makers import NAMES as JOB_MAKERS
+from volcano_py.daemon.job_makers import JobMakers
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.operator.commands import CommandController
+from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.kube_api import IsActive, Record
+from volcano_py.operator.pod_group_index import WORKLOAD_KINDS
+from volcano_py.operator.pod_groups import PodGroupController
+from volcano_py.operator.queues import QueueController
+
+
+class Controllers:
+    """Those in `options.controllers`; the others are None.
+
+    Attributes:
+        commands: what handles Commands, fed by kopf.
+        queue_sinks: who is told of queues.
+        sinks: who is told of what the informers see.
+        watched: kinds that only controllers need.
+    """
+
+    def __init__(
+        self,
+        options: DaemonOptions,
+        client: KubernetesClient,
+        *,
+        active: IsActive,
+        record: Record,
+        bad_object: BadObjectHandler,
+    ) -> None:
+        wanted = options.controllers
+        rules = GroupRules(
+            scheduler_names=frozenset(options.scheduler_names),
+            default_queue=options.default_queue,
+            inherit_owner_annotations=options.inherit_owner_annotations,
+        )
+        self._queues = (
+            QueueController(client, active=active, record=record, default_queue=options.default_queue)
+            if "queue" in wanted
+            else None
+        )
+        self._pod_groups = (
+            PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
+        )
+        self._makers = (
+            JobMakers(options, client, active=active, record=record, bad_object=bad_object)
+            if wanted & JOB_MAKERS
+            else None
+        )
+        followers = self._makers.sinks if self._makers is not None else ()
+        self._jobs = (
+            JobControl(options, client, active=active, record=record, bad_object=bad_object, followers=followers)
+            if "job" in wanted
+            else None
+        )
+        jobs = self._jobs.controller if self._jobs is not None else None
+        self.commands = (
+            CommandController(client, self._queues, jobs, active=active)
+            if (self._queues is not None or jobs is not None) and "command" in wanted
+            else None
+        )
+        self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
+        self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
+        self.watched: list[Kind] = [kinds.KINDS[name] for name in WORKLOAD_KINDS if self._pod_groups is not None]
+
+    def leadership_gained(self) -> None:
+        """This replica has the Lease now."""
+        jobs = self._jobs.controller if self._jobs is not None else None
+        for controller in (self._queues, self.commands, self._pod_groups, jobs, self._makers):
+            if controller is not None:
+                controller.leadership_gained()
+
+    def children(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """What is to run when everything has been listed, by name."""
+        if self._queues is not None:
+            yield "queue controller", self._queues.run
+        if self.commands is not None:
+            yield "command controller", self.commands.run
+        if self._pod_groups is not None:
+            yield "podgroup controller", self._pod_groups.run
+        if self._jobs is not None:
+            yield "job controller", self._jobs.run
+        if self._makers is not None:
+            listed = self._jobs.listed if self._jobs is not None else None
+            yield "controllers of CronJobs and JobFlows", partial(self._makers.run, listed)
+
+    async def queues_exist(self) -> None:
+        """Returns when the queues that must exist do, or cannot be made."""
+        if self._queues is not None:
+            await self._queues.initial_queues.wait()

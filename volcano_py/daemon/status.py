@@ -1,0 +1,34 @@
+"""What /status shows: in a glance, is this the leader, by which configuration, and what did it do last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from volcano_py.api.report import CycleReport
+from volcano_py.config import SchedulerConfiguration
+
+
+def configuration_status(configuration: SchedulerConfiguration | None) -> dict[str, Any]:
+    """The one in force."""
+    if configuration is None:
+        return {"digest": None, "actions": [], "plugins": []}
+    return {
+        "digest": configuration.digest,
+        "actions": list(configuration.actions),
+        "plugins": [entry.name for entry in configuration.plugins()],
+    }
+
+
+def cycle_status(last: CycleReport | None) -> dict[str, Any] | None:
+    """The last cycle, None before the first."""
+    if last is None:
+        return None
+    return {
+        "number": last.number,
+        "seconds": last.duration,
+        "binds": last.binds,
+        "pending": [
+            {"podGroup": job.name, "queue": job.queue, "reason": job.reason, "message": job.message}
+            for job in last.pending
+        ],
+    }
