@@ -35,8 +35,9 @@ _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
 _STICKY = (Phase.INQUEUE, Phase.UNKNOWN)
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
 # Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
-# PodGroup or a queue is not worth a word.
+# PodGroup or a queue is not worth a word; nor is that of pods and claims, which are just being created.
 _GRACE = 2.0
+_MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
 
 
 class Closing:
@@ -146,8 +147,8 @@ class Closing:
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
         if verdict.reason is Reason.NOT_YET_EVALUATED:
             return None
-        if verdict.reason is Reason.NOT_ENOUGH_TASKS and self._is_young(job.created):
-            return None  # its pods are just being created
+        if verdict.reason in _MAY_COME and self._is_young(job.created):
+            return None
         return verdict
 
     def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:

@@ -54,7 +54,7 @@ class _Shared:
 
 
 class VolumeChoices:
-    """Made when a class with such claims is first looked at; told of every placement from then on."""
+    """Pools of volumes are made when they are first asked for, and follow the placements from then on."""
 
     def __init__(self, ssn: Session, bind_within: float) -> None:
         """`bind_within` is how long binding may take, in seconds."""
@@ -123,7 +123,7 @@ class VolumeChoices:
             LookupError: the node cannot give them; nobody should have been placed there.
         """
         claims = self._ssn.task_info(row).claims
-        needs = [(claim, need) for claim, need in zip(claims, task_class.volumes, strict=True)]
+        needs = zip(claims, task_class.volumes, strict=True)
         waiting = [(claim, need) for claim, need in needs if isinstance(need, OpenNeed)]
         volumes = self._choose([need for _, need in waiting], node)
         if volumes is None:
