@@ -28,6 +28,7 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaimStatus,
 )
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
 
 CLAIMS, VOLUMES = "/api/v1/namespaces/ns/persistentvolumeclaims", "/api/v1/persistentvolumes"
@@ -351,3 +352,33 @@ async def test_the_end_waits_for_what_is_being_written_but_not_for_claims(server
     assert await bench.binder.drain(30) == 1
     assert len(seen) == 1
     assert "the process ends" in await bench.failed()
+
+
+async def test_in_the_live_cluster_only_pods_with_claims_wait_for_them(
+    server: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    for name in "ab":
+        server.on("POST", f"/api/v1/namespaces/ns/pods/{name}/binding", Reply(201))
+    prepared: list[str] = []
+    live = LiveCluster(
+        client, outcomes, component="volcano", on_prepared=lambda each: prepared.append(each.pod.name), clock=clock
+    )
+    live.apply([bind("a"), Bind(pod_ref("b"), "node-1", "ns/gang")])
+    await eventually(lambda: outcomes.lines == ["bound b"])
+    await written(server)
+
+    live.volumes.claims.upsert(KIND, heard(volume="pv-1"))
+    await eventually(lambda: outcomes.lines == ["bound b", "bound a"])
+    assert prepared == ["a"]
+    assert await live.drain(30) == 0
+
+
+async def test_a_live_cluster_that_loses_its_lease_gives_up_on_claims(
+    server: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    live = LiveCluster(client, outcomes, component="volcano", clock=clock)
+    live.apply([bind("a")])
+    await written(server)
+    live.stop_new()
+    await eventually(lambda: outcomes.lines == ["failed a"])
+    await live.aclose()
