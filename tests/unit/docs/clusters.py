@@ -59,12 +59,17 @@ def documents_of(block: Block) -> list[Document]:
 
 
 def pods_of(documents: Iterable[Document], scheduler_name: str) -> set[str]:
-    """namespace/name of the pods among them that this scheduler has to place."""
-    return {
-        f"{document.body['metadata'].get('namespace', 'default')}/{document.body['metadata']['name']}"
-        for document in documents
-        if document.body.get("kind") == "Pod" and document.body["spec"].get("schedulerName") == scheduler_name
-    }
+    """namespace/name of the pods among them, and of those that Volcano Jobs make, that this scheduler has to place."""
+    found = set()
+    for document in documents:
+        body = document.body
+        metadata, spec = body.get("metadata", {}), body.get("spec", {})
+        key = f"{metadata.get('namespace', 'default')}/{metadata.get('name')}"
+        if body.get("kind") == "Pod" and spec.get("schedulerName") == scheduler_name:
+            found.add(key)
+        elif _is_volcano_job(body) and spec.get("schedulerName", scheduler_name) == scheduler_name:
+            found |= {f"{key}-{task['name']}-{index}" for task in spec["tasks"] for index in range(task["replicas"])}
+    return found
 
 
 def _named(block: Block, name: str) -> list[Document]:
@@ -79,9 +84,13 @@ def _with_pods(documents: Iterable[Document]) -> Iterator[Document]:
     for document in documents:
         yield document
         kind = document.body.get("kind", "")
-        if kind in _WORKLOADS:
+        if kind in _WORKLOADS and not _is_volcano_job(document.body):
             for body in _made_by(document.body, *_WORKLOADS[kind]):
                 yield Document(document.source, document.number, body)
+
+
+def _is_volcano_job(body: Manifest) -> bool:
+    return (body.get("apiVersion"), body.get("kind")) == ("batch.volcano.sh/v1alpha1", "Job")
 
 
 def _made_by(workload: Manifest, api_version: str, kind: str, count: str) -> Iterator[Manifest]:
