@@ -63,7 +63,7 @@ class ClusterState:
         self._pods = Pods(
             self.ledger, self._classes, self._terms, self._claims, self._nodes, self._groups, self.scheduler_names
         )
-        self._loads = Loads(self.ledger, self._nodes.existing_row)
+        self._loads = Loads(self.ledger, self._nodes)
         self._keepers: dict[str, Keeper] = {
             **self._claims.volumes.keepers,
             "Pod": self._pods,

@@ -6,7 +6,7 @@ amount becomes a part of what the node has allocatable, as in `kubectl top nodes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ from volcano_py.state.infos import read_amounts
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.ledger import Ledger
+    from volcano_py.state.nodes import Nodes
 
 log = structlog.get_logger(__name__)
 
@@ -40,21 +41,24 @@ class Load:
 class Loads:
     """Keeper of measurements."""
 
-    def __init__(self, ledger: Ledger, row_of: Callable[[str], int | None]) -> None:
-        """`row_of`: the row of a node by its name, None for one that does not exist."""
+    def __init__(self, ledger: Ledger, nodes: Nodes) -> None:
         self._ledger = ledger
-        self._row_of = row_of
+        self._nodes = nodes
         self._shelf: Shelf[NodeMetrics] = Shelf()
         self._parts: dict[str, Load] = {}
+        self._known: tuple[int, Mapping[str, Load]] | None = None
+        """The answer of `by_node` while nodes are as they were at that version; None when something was measured."""
 
     def upsert(self, metrics: NodeMetrics) -> Change:
         old = self._shelf.put(metrics)
+        self._known = None
         if old is None or old.usage != metrics.usage:
             for problem in read_amounts(_usage(metrics), "usage", Rounding.UP)[1]:
                 log.warning("a node's load cannot be read", node=metrics.metadata.name, problem=problem)
         return Change.DECISION if old is None or old.usage != metrics.usage else Change.NONE
 
     def delete(self, metrics: NodeMetrics) -> Change:
+        self._known = None
         return Change.NONE if self._shelf.take(metrics) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
@@ -63,17 +67,23 @@ class Loads:
     def measured(self, loads: Mapping[str, Load]) -> Change:
         """Parts of nodes, by name; those of nodes that are gone are forgotten."""
         before = self._parts
-        kept = {name: load for name, load in before.items() if self._row_of(name) is not None}
-        self._parts = {**kept, **loads}
+        kept = {name: load for name, load in before.items() if self._nodes.existing_row(name) is not None}
+        self._parts, self._known = {**kept, **loads}, None
         moved = any(_values(load) != _values(before.get(name)) for name, load in loads.items())
         return Change.DECISION if moved else Change.NONE
 
     def by_node(self) -> Mapping[str, Load]:
-        """The youngest measurement of each node that exists."""
-        found = {name: load for name, load in self._parts.items() if self._row_of(name) is not None}
+        """The youngest measurement of each node that exists. Worked out once, not for every snapshot."""
+        if self._known is None or self._known[0] != self._nodes.version:
+            self._known = (self._nodes.version, self._by_node())
+        return self._known[1]
+
+    def _by_node(self) -> Mapping[str, Load]:
+        existing = self._nodes.existing_row
+        found = {name: load for name, load in self._parts.items() if existing(name) is not None}
         for metrics in self._shelf.all():
             name = metrics.metadata.name
-            row = self._row_of(name)
+            row = existing(name)
             if row is None or metrics.timestamp is None:
                 continue
             known, moment = found.get(name), metrics.timestamp.timestamp()

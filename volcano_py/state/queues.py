@@ -70,12 +70,16 @@ class Quotas:
 
     def __init__(self) -> None:
         self._shelf: Shelf[ResourceQuota] = Shelf()
+        self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
+        """None when it has to be worked out anew."""
 
     def upsert(self, quota: ResourceQuota) -> Change:
         old = self._shelf.put(quota)
+        self._by_namespace = None
         return Change.DECISION if old is None or eased(old, quota) else Change.NONE
 
     def delete(self, quota: ResourceQuota) -> Change:
+        self._by_namespace = None
         return Change.NONE if self._shelf.take(quota) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
@@ -85,7 +89,10 @@ class Quotas:
         return namespace_weights(self._shelf.all())
 
     def by_namespace(self) -> Mapping[str, tuple[Quota, ...]]:
-        return quotas_by_namespace(self._shelf.all())
+        """Quotas are read once, not for every snapshot."""
+        if self._by_namespace is None:
+            self._by_namespace = quotas_by_namespace(self._shelf.all())
+        return self._by_namespace
 
 
 def _wishes(queue: Queue) -> tuple[object, ...]:

@@ -169,6 +169,19 @@ def test_amounts_are_parts_of_what_a_node_has_allocatable_and_the_youngest_holds
     assert state.snapshot(MOMENT).loads == {"a": load(0.2, 0.2, age=-5)}
 
 
+def test_a_node_that_changes_or_goes_takes_its_load_along() -> None:
+    state = ClusterState()
+    state.upsert("NodeMetrics", metrics("a", cpu="2"))
+    assert state.snapshot(MOMENT).loads == {}
+    state.upsert("Node", node("a", cpu="4"))
+    assert state.snapshot(MOMENT).loads["a"].cpu == 0.5
+    assert state.snapshot(MOMENT).loads is state.snapshot(MOMENT).loads
+    state.upsert("Node", node("a", cpu="8"))
+    assert state.snapshot(MOMENT).loads["a"].cpu == 0.25
+    state.delete("Node", node("a"))
+    assert state.snapshot(MOMENT).loads == {}
+
+
 def test_what_cannot_be_read_counts_as_not_measured() -> None:
     state = ClusterState()
     state.upsert("Node", node("a"))
