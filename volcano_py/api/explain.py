@@ -132,22 +132,27 @@ def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource that no node has enough of: `free` is the most that any node (`node`, if known) has left."""
+    """A resource that no node has enough of: `free` is the most that any node (`node`, if known) has left.
+
+    With `others_refuse` there are nodes that refuse the pod whatever they have left, and are not counted among these.
+    """
 
     resource: str
     asked: int
     free: int
     node: str = ""
+    others_refuse: bool = False
 
 
 def insufficient(shortage: Shortage) -> str:
     """`asks 8 cpu; the emptiest node, n1, has 3.5 cpu free`."""
     resource = shortage.resource
+    which = "node that would take it" if shortage.others_refuse else "node"
     if shortage.free <= 0:
-        return f"asks {amount(resource, shortage.asked)}; no node has any {resource} free"
+        return f"asks {amount(resource, shortage.asked)}; no {which} has any {resource} free"
     asked, free = numbers(resource, shortage.asked, shortage.free)
     node = f", {shortage.node}," if shortage.node else ""
-    sentence = f"asks {_with_name(resource, asked)}; the emptiest node{node} has {_with_name(resource, free)} free"
+    sentence = f"asks {_with_name(resource, asked)}; the emptiest {which}{node} has {_with_name(resource, free)} free"
     return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
 
 

@@ -59,7 +59,10 @@ def _nodes_refuse(
     for dim in told:
         emptiest = _most(ssn, willing, free[:, dim])
         name = ssn.snapshot.nodes[willing[emptiest]].name
-        shortages.append(Shortage(ssn.axis.names[dim], int(request[dim]), int(free[emptiest, dim]), name))
+        most = int(free[emptiest, dim])
+        shortages.append(
+            Shortage(ssn.axis.names[dim], int(request[dim]), most, name, others_refuse=len(willing) < total)
+        )
     return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))
 
 

@@ -91,7 +91,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.NODES_REFUSE: explain.nodes_refuse(
         3,
         {explain.insufficient_reason("cpu"): 2, explain.untolerated_taint("dedicated", "ml"): 1},
-        [Shortage("cpu", 8 * _CPU, 3500, "n1")],
+        [Shortage("cpu", 8 * _CPU, 3500, "n1", others_refuse=True)],
     ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
     Reason.BEHIND_OTHERS: explain.behind_others("ml/train-1", queue="team-a"),

@@ -98,6 +98,14 @@ def test_hundreds_of_different_taints_do_not_make_a_message_of_hundreds_of_lines
         (Shortage("nvidia.com/gpu", 4, 0), "asks 4 nvidia.com/gpu; no node has any nvidia.com/gpu free"),
         (Shortage("cpu", 1 * CPU, -500), "asks 1 cpu; no node has any cpu free"),
         (
+            Shortage("cpu", 1 * CPU, 0, others_refuse=True),
+            "asks 1 cpu; no node that would take it has any cpu free",
+        ),
+        (
+            Shortage("cpu", 8 * CPU, 3500, "n1", others_refuse=True),
+            "asks 8 cpu; the emptiest node that would take it, n1, has 3.5 cpu free",
+        ),
+        (
             Shortage("cpu", 2 * CPU, 4 * CPU, "n1"),
             "asks 2 cpu; the emptiest node, n1, has 4 cpu free but refuses the pod for another reason",
         ),
