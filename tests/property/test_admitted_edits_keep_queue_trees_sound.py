@@ -59,7 +59,7 @@ def admit(stored: dict[str, Queue], edit: tuple[str, Queue | None], work: dict[s
     return not found
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2 * settings().max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(edits(), WORK), max_size=25))
 def test_a_sound_tree_stays_sound(sequence: list[tuple[tuple[str, Queue | None], dict[str, int]]]) -> None:
     stored: dict[str, Queue] = {}
@@ -92,7 +92,7 @@ def assert_sound(stored: dict[str, Queue]) -> None:
                 assert other.path[: len(each.path)] != each.path, f"{other.name} leads through {name}"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples, deadline=None)
 @given(st.lists(edits(), min_size=1, max_size=8), edits())
 def test_whatever_there_is_an_edit_of_nothing_is_let_in_and_none_makes_things_worse(
     made: list[tuple[str, Queue | None]], edit: tuple[str, Queue | None]

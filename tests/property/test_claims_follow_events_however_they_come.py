@@ -84,7 +84,7 @@ def known(state: ClusterState) -> tuple[dict[str, tuple[Need, ...]], Any]:
 
 
 @given(events)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_what_is_known_follows_from_what_there_is(happening: list[tuple[bool, ApiObject]]) -> None:
     state = ClusterState()
     there: dict[tuple[str, str], ApiObject] = {}

@@ -21,7 +21,7 @@ REGISTRY = builtin_registry()
 # More cycles than any of these clusters needs: each one binds a pod or ends the run.
 ENOUGH = 40
 # Each example is a whole run; the profile `deep` makes many of them.
-FEW = settings(max_examples=settings().max_examples // 6)
+FEW = settings(max_examples=settings().max_examples // 3)
 
 PLAIN = """
 actions: "enqueue, allocate, backfill"

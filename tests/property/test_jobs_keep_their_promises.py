@@ -236,4 +236,4 @@ def _moment(seconds: float) -> datetime:
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLife.settings = settings(max_examples=settings().max_examples, stateful_step_count=40, deadline=None)

@@ -139,7 +139,7 @@ def session(world: World, minimum: int) -> Opened:
 
 
 @given(worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_a_node_will_do_when_its_claims_find_volumes_one_after_the_other(world: World) -> None:
     opened, oracle = session(world, 1), Oracle(world)
     statement = opened.ssn.statement()
@@ -161,7 +161,7 @@ def test_a_node_will_do_when_its_claims_find_volumes_one_after_the_other(world: 
 
 
 @given(worlds(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_what_allocate_binds_the_oracle_would_have_bound_in_that_order(world: World, whole: bool) -> None:
     opened = session(world, len(world.pods) if whole else 1)
     Allocate(None).execute(opened.ssn)

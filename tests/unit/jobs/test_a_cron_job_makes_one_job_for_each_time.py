@@ -240,7 +240,7 @@ STEPS = st.lists(st.integers(1, 5400), min_size=1, max_size=40)
 
 
 @given(SCHEDULES, STEPS, st.sampled_from([None, 0, 60, 600]), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples, deadline=None)
 def test_no_time_has_two_jobs_and_none_is_started_early_or_late(
     schedule: str, pauses: list[int], deadline: int | None, data: st.DataObject
 ) -> None:

@@ -367,7 +367,7 @@ def flows(draw: st.DrawFn) -> JobFlow:
 
 
 @given(flows(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings().max_examples, deadline=None)
 def test_jobs_are_made_in_the_order_of_the_graph_once_each(flow: JobFlow, data: st.DataObject) -> None:
     """Jobs complete in any order, may be gone at once, and the status is not always written."""
     assert flow_problems(flow.spec.flows) == []

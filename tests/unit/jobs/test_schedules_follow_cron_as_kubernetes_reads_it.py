@@ -171,7 +171,7 @@ EXPRESSIONS = st.one_of(
 
 
 @given(EXPRESSIONS, ZONES, MOMENTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples, deadline=None)
 def test_looking_back_and_looking_ahead_agree(text: str, zone: str | None, now: datetime) -> None:
     """Whatever comes next is, once it has come, the latest; and nothing is due twice."""
     times = schedule(text, zone)

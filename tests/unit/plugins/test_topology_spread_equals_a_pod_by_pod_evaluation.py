@@ -130,7 +130,7 @@ def told(opened: Opened) -> dict[str, str]:
 
 
 @given(new=newcomers, around=places())
-@settings(max_examples=400)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_same_nodes_refuse_in_the_same_words(new: Newcomer, around: list[Place]) -> None:
     opened = cluster(new, around)
     assert opened.task("new-0").task_class.problem is None
@@ -148,7 +148,7 @@ def test_the_same_nodes_refuse_in_the_same_words(new: Newcomer, around: list[Pla
 
 
 @given(new=newcomers, around=places(), data=st.data())
-@settings(max_examples=400)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_same_nodes_are_preferred_by_the_same_points(
     new: Newcomer, around: list[Place], data: st.DataObject
 ) -> None:
@@ -166,7 +166,7 @@ def test_the_same_nodes_are_preferred_by_the_same_points(
 
 
 @given(new=newcomers, around=places(), pods=st.integers(2, 8), at_a_time=st.integers(2, 8))
-@settings(max_examples=200)
+@settings(max_examples=settings().max_examples)
 def test_a_gang_is_spread_as_if_its_pods_came_one_by_one(
     new: Newcomer, around: list[Place], pods: int, at_a_time: int
 ) -> None:
