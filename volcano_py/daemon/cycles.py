@@ -212,6 +212,7 @@ class CycleLoop:
                 pending=len(report.pending),
                 seconds=round(report.duration, 4),
                 snapshot_seconds=round(taken, 4),
+                seed=report.seed,
             )
 
     def _now(self) -> float:
