@@ -12,6 +12,7 @@ from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGro
 from volcano_py.cluster.kubernetes.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.jobs.model import Job, is_volcano_job
+from volcano_py.jobs.names import group_name
 
 Changed = Callable[[str, float], None]
 """Called with the key of a job (namespace/name) that is to be looked at, and in how many seconds at the earliest."""
@@ -143,6 +144,8 @@ class JobIndex:
         owner = metadata.controller
         if owner is None or not is_volcano_job(owner) or metadata.uid in self._gone:
             return
+        if metadata.name != group_name(owner.name, owner.uid):
+            return  # somebody else's idea
         known = self._groups.get(owner.uid)
         if known is not None and _is_older(metadata, known.metadata):
             return

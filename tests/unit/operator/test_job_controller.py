@@ -279,3 +279,19 @@ async def test_without_the_lease_nothing_is_written(api: Any) -> None:
     await cluster.live()
     assert cluster.phase() == "Running"
     await cluster.stop()
+
+
+async def test_a_pod_group_that_names_the_job_as_its_owner_is_not_taken_for_its_own(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 1)))
+    owner = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "train",
+        "uid": cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"],
+        "controller": True,
+    }
+    metadata = {"name": "other", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    cluster.api.put(f"{GROUPS}/other", {"metadata": metadata, "spec": {}, "status": {"phase": "Running"}})
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    assert len(cluster.groups()) == 2
