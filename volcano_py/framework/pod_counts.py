@@ -16,7 +16,8 @@ This is the one way in which plugins count pods by their labels: affinity and to
 - Terms are found by value. They must be held by some class of pods (`Signature.pod_terms`), so that the term book
   matches them with pods' labels as both come and go, and tells pods apart that terms tell apart.
 - Tallies are live: the session keeps them in step with placements, evictions and everything that is undone, so that
-  pods of one gang see each other. Do not keep what was derived from them, and do not write into them.
+  pods of one gang see each other. Ask anew each time: those that nobody has asked for the longest are given up when
+  they are too many. Do not write into them.
 
 What it costs: matching is done before, once per distinct set of labels (state.term_book). A tally is counted from the
 task columns when it is first asked for in a cycle, in so many steps as there are pods to count, and then moves with
@@ -25,8 +26,9 @@ the placements that concern it. Nothing at all is done in a cycle in which nobod
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,6 +44,8 @@ from volcano_py.state.task_class import TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
+# Of all tallies together, at 12 bytes each: two for each of 1,000 classes of pods that keep apart on 5,000 nodes.
+MOST_DOMAINS: Final = 10_000_000
 EACH_NODE: Final = ""
 """In place of a topology key: every node is a domain."""
 
@@ -99,6 +103,9 @@ class Tally:
         counts: Numbers = self._counts[_HERE] + self._counts[_PROMISED]
         return counts
 
+    def __len__(self) -> int:
+        return len(self._counts[_HERE])
+
     def add(self, kinds: NDArray[np.int8], nodes: Rows, sign: int) -> None:
         """Pods of these kinds come to (1) or leave (-1) these nodes [K]; for `PodCounts` only."""
         if len(nodes) == 1:
@@ -107,6 +114,14 @@ class Tally:
             return
         counted = kinds != _NOT
         np.add.at(self._counts, (kinds[counted], self.domain_of[nodes[counted]]), sign)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """A tally, and the lists from which it has to be taken when it is given up."""
+
+    tally: Tally
+    among: list[list[Tally]] = field(default_factory=list)
 
 
 class PodCounts:
@@ -124,11 +139,14 @@ class PodCounts:
         """[T] how each task counts, and on which node, as the tallies have it."""
         self._by_profile: _Groups | None = None
         self._by_class: _Groups | None = None
-        self._matching: dict[tuple[str, frozenset[int]], Tally] = {}
-        self._of_classes: dict[tuple[str, tuple[int, ...]], Tally] = {}
+        self._kept: OrderedDict[tuple[str, frozenset[int] | tuple[int, ...]], _Kept] = OrderedDict()
+        """By topology key and terms, or rows of classes; the longest unused first."""
+        self._domains = 0
         self._of_profile: dict[int, list[Tally]] = {}
         """Number of a profile → tallies in which its pods count."""
         self._of_class: dict[int, list[Tally]] = {}
+        self._with_term: dict[int, list[int]] | None = None
+        """Slot of a term → numbers of the profiles with it."""
         self._carriers: dict[int, _Carriers] | None = None
 
     @property
@@ -143,17 +161,15 @@ class PodCounts:
     def matching(self, topology_key: str, terms: Sequence[PodTerm]) -> Tally:
         """Pods that match all the terms, by domain."""
         slots = frozenset(self._slots[term] for term in terms)
-        tally = self._matching.get((topology_key, slots))
-        if tally is None:
-            tally = self._matching[topology_key, slots] = self._new(topology_key)
+        kept = self._kept.get((topology_key, slots))
+        if kept is None:
             if self._by_profile is None:
                 self._by_profile = _Groups(self._profile_of)
-            for number, profile in enumerate(self._profiles):
-                if slots.issubset(profile):
-                    self._of_profile.setdefault(number, []).append(tally)
-                    rows = self._by_profile.of(number)
-                    tally.add(self._kind[rows], self._node[rows], 1)
-        return tally
+            numbers = self._profiles_with(slots)
+            kept = self._keep(topology_key, slots, self._by_profile, self._of_profile, numbers)
+        else:
+            self._kept.move_to_end((topology_key, slots))
+        return kept.tally
 
     def carriers(self, task_class: TaskClass) -> Iterable[tuple[AffinityTerm, tuple[int, ...]]]:
         """The affinity terms that match the pods of `task_class`, each with the rows of the classes that carry it.
@@ -168,16 +184,14 @@ class PodCounts:
 
     def carrying(self, topology_key: str, class_rows: tuple[int, ...]) -> Tally:
         """Pods of these classes, by domain."""
-        tally = self._of_classes.get((topology_key, class_rows))
-        if tally is None:
-            tally = self._of_classes[topology_key, class_rows] = self._new(topology_key)
+        kept = self._kept.get((topology_key, class_rows))
+        if kept is None:
             if self._by_class is None:
                 self._by_class = _Groups(self._tasks.task_class)
-            for class_row in class_rows:
-                self._of_class.setdefault(class_row, []).append(tally)
-                rows = self._by_class.of(class_row)
-                tally.add(self._kind[rows], self._node[rows], 1)
-        return tally
+            kept = self._keep(topology_key, class_rows, self._by_class, self._of_class, class_rows)
+        else:
+            self._kept.move_to_end((topology_key, class_rows))
+        return kept.tally
 
     def update(self, placement: Placement) -> None:
         """Tasks were placed, evicted or taken back; what became of them is read off the books. For the session only."""
@@ -196,6 +210,41 @@ class PodCounts:
             part = profiles == number
             for tally in self._of_profile.get(number, ()):
                 self._move(tally, rows[part], kinds[part], nodes[part])
+
+    def _keep(
+        self,
+        topology_key: str,
+        who: frozenset[int] | tuple[int, ...],
+        groups: _Groups,
+        listeners: dict[int, list[Tally]],
+        numbers: Iterable[int],
+    ) -> _Kept:
+        """A new tally of the pods in the groups of these numbers, which hears of them from now on."""
+        kept = _Kept(self._new(topology_key))
+        for number in numbers:
+            rows = groups.of(number)
+            kept.tally.add(self._kind[rows], self._node[rows], 1)
+            hears = listeners.setdefault(number, [])
+            hears.append(kept.tally)
+            kept.among.append(hears)
+        self._kept[topology_key, who] = kept
+        self._domains += len(kept.tally)
+        while self._domains > MOST_DOMAINS and len(self._kept) > 1:
+            _, given_up = self._kept.popitem(last=False)
+            self._domains -= len(given_up.tally)
+            for hears in given_up.among:
+                hears.remove(given_up.tally)
+        return kept
+
+    def _profiles_with(self, slots: frozenset[int]) -> list[int]:
+        """Numbers of the profiles that have all the terms."""
+        if self._with_term is None:
+            self._with_term = {}
+            for number, profile in enumerate(self._profiles):
+                for slot in profile:
+                    self._with_term.setdefault(slot, []).append(number)
+        fewest = min((self._with_term.get(slot, []) for slot in slots), key=len, default=[])
+        return [number for number in fewest if slots.issubset(self._profiles[number])]
 
     def _move(self, tally: Tally, rows: Rows, kinds: NDArray[np.int8], nodes: Rows) -> None:
         tally.add(kinds, nodes, -1)

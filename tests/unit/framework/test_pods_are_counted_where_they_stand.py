@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.sessions import Opened, gang, node, open_session, pod
 from volcano_py.api.objects import Affinity, LabelSelector, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from volcano_py.framework import pod_counts
 from volcano_py.framework.pod_counts import EACH_NODE, Tally
 from volcano_py.framework.statement import Statement
 from volcano_py.state.ledger import NOWHERE
@@ -126,6 +128,23 @@ def test_who_asks_late_sees_what_was_placed_before() -> None:
     opened.place("wait", {"wait-0": "a1", "wait-1": "b1"})
     for late in (counts.matching(EACH_NODE, (term(app="x"),)), counts.carrying(EACH_NODE, classes)):
         assert per_node(opened, late, late.standing) == {"a1": 1, "b1": 1}
+
+
+def test_tallies_that_were_given_up_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_counts, "MOST_DOMAINS", 4)
+    social = looking_at(app="x")
+    opened = open_session(three_nodes(), gang("wait", pods=3, labels={"app": "x"}, affinity=social))
+    counts, seen = opened.ssn.pod_counts, opened.ssn.task_class(int(opened.rows("wait-0")[0]))
+    ((_, classes),) = counts.carriers(seen)
+    for pod_name, where in {"wait-0": "a1", "wait-1": "b1"}.items():
+        opened.place("wait", {pod_name: where})
+        assert counts.matching(EACH_NODE, (term(app="x"),)) is counts.matching(EACH_NODE, (term(app="x"),))
+        assert counts.carrying(EACH_NODE, classes) is counts.carrying(EACH_NODE, classes)
+    nodes, carriers = counts.matching(EACH_NODE, (term(app="x"),)), counts.carrying(EACH_NODE, classes)
+    assert (
+        per_node(opened, nodes, nodes.standing) == per_node(opened, carriers, carriers.standing) == {"a1": 1, "b1": 1}
+    )
+    assert counts.matching(EACH_NODE, (term(app="x"),)) is not nodes
 
 
 def test_labels_that_change_move_the_pod_from_one_count_to_the_other() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from tests.support.neighbours import near, term, with_selector
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.state.watched import Watched, as_status, deleted, on, with_meta, with_spec, with_status
 from volcano_py.api.objects import (
     Condition,
     ContainerImage,
+    LabelSelector,
+    Namespace,
+    ObjectMeta,
     ResourceQuota,
     ResourceQuotaSpec,
     Taint,
@@ -33,6 +37,41 @@ def test_pods_of_others_that_come_and_start_unblock_nothing() -> None:
     watched = Watched(node("n1"))
     watched.put(FOREIGN, on(FOREIGN, "n1"), on(FOREIGN, "n1", "Running"))
     assert watched.told() == []
+
+
+def test_pods_of_others_may_be_the_company_that_is_waited_for() -> None:
+    waits = pod("a", group="g", affinity=near(term(app="db")))
+    db, web = (pod(name, scheduler="default-scheduler", labels={"app": name}) for name in ("db", "web"))
+    watched = Watched(node("n1"), pod_group("g"), waits)
+    watched.put(on(web, "n1"))
+    assert watched.told() == []
+    watched.put(on(db, "n1"))
+    assert watched.told() == [DECISIVE]
+    watched.put(on(db, "n1", "Running"))
+    assert watched.told() == []
+
+
+def test_labels_matter_where_somebody_looks_at_them() -> None:
+    runs = pod("f", scheduler="default-scheduler", on="n1")
+    watched = Watched(node("n1"), pod_group("g"), pod("a", group="g", affinity=near(term(app="db"))), runs)
+    watched.put(with_meta(runs, labels={"app": "web"}))
+    assert watched.told() == []
+    watched.put(with_meta(runs, labels={"app": "db"}))
+    assert watched.told() == [DECISIVE]
+
+
+def test_labels_of_namespaces_matter_where_terms_choose_by_them() -> None:
+    warm = with_selector(term(app="db"), namespace_selector=LabelSelector(match_labels={"hue": "warm"}))
+    waits = pod("a", group="g", affinity=near(warm))
+    red, blue = (Namespace(metadata=ObjectMeta(name=name, uid=name)) for name in ("red", "blue"))
+    there = pod("f", namespace="red", labels={"app": "db"}, on="n1")
+    watched = Watched(node("n1"), pod_group("g"), waits, red, blue, there)
+    watched.put(with_meta(blue, labels={"hue": "warm"}))
+    assert watched.told() == []
+    watched.put(with_meta(red, labels={"hue": "warm"}))
+    assert watched.told() == [DECISIVE]
+    watched.delete(red)
+    assert watched.told() == [DECISIVE]
 
 
 def test_pods_of_others_that_leave_make_room() -> None:

@@ -8,6 +8,8 @@ the lowest to 0. Pods that are promised a place count as if they were there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,7 +26,7 @@ from volcano_py.state.task_class import TaskClass
 HARD_WEIGHT: Final = 1
 """What the required affinity of pods that have a place counts: kube-scheduler's default for `hardPodAffinityWeight`."""
 
-_Pulls = list[tuple[int, Tally]]
+_Pulls = list[tuple[int, Callable[[], Tally]]]
 """Weights, and the pods that count with them."""
 
 
@@ -36,8 +38,7 @@ class PodAffinityScore:
         self._pulls_of: dict[int, _Pulls] = {}
 
     def reach(self, task_class: TaskClass) -> Reach:
-        """A pod that is placed moves the sums of whole domains for the next of its class, if they care for each other.
-        """
+        """Where pods of a class care for each other, each one that is placed moves the sums of whole domains."""
         if not task_class.profile:
             return Reach.FEASIBLE_SET
         counts = self._ssn.pod_counts
@@ -50,7 +51,8 @@ class PodAffinityScore:
         if not pulls:
             return None
         sums = np.zeros(len(rows), dtype=np.int64)
-        for weight, tally in pulls:
+        for weight, ask in pulls:
+            tally = ask()
             numbers = tally.taken
             numbers[-1] = 0
             sums += weight * numbers[tally.domain_of[rows]].astype(np.int64)
@@ -70,12 +72,12 @@ class PodAffinityScore:
     def _find(self, task_class: TaskClass) -> _Pulls:
         counts = self._ssn.pod_counts
         own: _Pulls = [
-            (_signed(one), counts.matching(one.topology_key, (one.term,)))
+            (_signed(one), partial(counts.matching, one.topology_key, (one.term,)))
             for one in task_class.affinity_terms
             if not one.required
         ]
         others: _Pulls = [
-            (weight, counts.carrying(carried.topology_key, classes))
+            (weight, partial(counts.carrying, carried.topology_key, classes))
             for carried, classes in counts.carriers(task_class)
             if (weight := _of_others(carried))
         ]

@@ -13,7 +13,9 @@ is no company yet: who would follow it waits with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -29,12 +31,13 @@ from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 _Mask = NDArray[np.bool_]
+_Ask = Callable[[], Tally]
 _NO_END: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rules:
-    """What is heeded for one class, as live tallies.
+    """What is heeded for one class, as questions for live tallies.
 
     Attributes:
         company: pods that match all affinity terms, by each of their topology keys.
@@ -42,13 +45,15 @@ class _Rules:
         apart: pods that match an anti-affinity term of the class.
         shunned_by: pods with an anti-affinity term that matches the class.
         repels_itself: two pods of the class may not be in one domain.
+        by_node: each node is asked for itself alone.
     """
 
-    company: tuple[Tally, ...]
+    company: tuple[_Ask, ...]
     matches_itself: bool
-    apart: tuple[Tally, ...]
-    shunned_by: tuple[Tally, ...]
+    apart: tuple[_Ask, ...]
+    shunned_by: tuple[_Ask, ...]
     repels_itself: bool
+    by_node: bool
 
 
 class PodAffinity:
@@ -79,7 +84,8 @@ class PodAffinity:
             if lonely.any() and not view.released:
                 codes[lonely & _in_company(rules, rows, released=True)] = self._company_is_promised
         for tallies, refusal in ((rules.apart, self._apart), (rules.shunned_by, self._shunned)):
-            for tally in tallies:
+            for ask in tallies:
+                tally = ask()
                 numbers = tally.staying if view.released else tally.taken
                 codes[_occupied(tally, numbers, rows) & (codes == FITS)] = refusal
 
@@ -88,19 +94,18 @@ class PodAffinity:
         rules = self._rules(task_class)
         if rules is None:
             return Reach.STATIC
-        by_node = not rules.company and all(tally.alone for tally in (*rules.apart, *rules.shunned_by))
-        return Reach.ROW if by_node else Reach.DOMAIN
+        return Reach.ROW if rules.by_node else Reach.DOMAIN
 
     def room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many tasks each node takes one after the other, as long as that changes nothing for other nodes."""
         rules = self._rules(task_class)
         if rules is None:
             return np.full(len(view), _NO_END)
-        if rules.company and not any(_any(tally.taken) for tally in rules.company):
+        if rules.company and not any(_any(ask().taken) for ask in rules.company):
             return None  # where the first goes decides for all others
         if not rules.repels_itself:
             return np.full(len(view), _NO_END)
-        return np.ones(len(view), dtype=np.int64) if self.reach(task_class) is Reach.ROW else None
+        return np.ones(len(view), dtype=np.int64) if rules.by_node else None
 
     def _rules(self, task_class: TaskClass) -> _Rules | None:
         if task_class.row not in self._rules_of:
@@ -116,32 +121,37 @@ def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
     required = [term for term in task_class.affinity_terms if term.required]
     together = [one for one in required if not one.anti]
     apart = [one for one in required if one.anti]
-    shunned_by = [
-        counts.carrying(carried.topology_key, classes)
+    shunned_by: list[_Ask] = [
+        partial(counts.carrying, carried.topology_key, classes)
         for carried, classes in counts.carriers(task_class)
         if carried.required and carried.anti
     ]
     if not required and not shunned_by:
         return None
     matched = tuple(one.term for one in together)
+    keeps_off: list[_Ask] = [partial(counts.matching, one.topology_key, (one.term,)) for one in apart]
     return _Rules(
-        company=tuple(counts.matching(key, matched) for key in dict.fromkeys(one.topology_key for one in together)),
+        company=tuple(
+            partial(counts.matching, key, matched) for key in dict.fromkeys(one.topology_key for one in together)
+        ),
         matches_itself=all(counts.selects(task_class, one.term) for one in together),
-        apart=tuple(counts.matching(one.topology_key, (one.term,)) for one in apart),
+        apart=tuple(keeps_off),
         shunned_by=tuple(shunned_by),
         repels_itself=any(counts.selects(task_class, one.term) for one in apart),
+        by_node=not together and all(ask().alone for ask in (*keeps_off, *shunned_by)),
     )
 
 
 def _in_company(rules: _Rules, rows: Rows, *, released: bool) -> _Mask:
     """[K] nodes in whose domains there is (or with `released` will be) the company that the class wants."""
+    tallies = [ask() for ask in rules.company]
     labelled = np.ones(len(rows), dtype=np.bool_)
     there = np.ones(len(rows), dtype=np.bool_)
-    for tally in rules.company:
+    for tally in tallies:
         labelled &= tally.domain_of[rows] >= 0
         there &= _occupied(tally, tally.staying if released else tally.standing, rows)
     # nobody to follow, and nobody who is promised a place: the first of the group
-    if rules.matches_itself and not any(_any(_known(tally, released)) for tally in rules.company):
+    if rules.matches_itself and not any(_any(_known(tally, released)) for tally in tallies):
         return labelled
     return there
 
