@@ -146,7 +146,7 @@ class _Cron(Schedule):
         for moment in self._walk(after):
             # Where the clock was put back, times of day come twice, and the walk starts from the first.
             if moment > after:
-                return moment
+                return self._first(moment, after)
         return None
 
     def latest(self, now: datetime, after: datetime) -> datetime | None:
@@ -157,6 +157,15 @@ class _Cron(Schedule):
         while (later := self.next(found)) is not None and later <= now:
             found = later
         return found if found > after else None
+
+    def _first(self, moment: datetime, after: datetime) -> datetime:
+        """The first time later than `after`, when `moment` is one.
+
+        Where the clock is put forward by half an hour, the walk may step over some.
+        """
+        while (earlier := next(self._walk(moment, back=True), None)) is not None and after < earlier < moment:
+            moment = earlier
+        return moment
 
     def _walk(self, start: datetime, *, back: bool = False) -> Iterator[datetime]:
         local = start.astimezone(self._zone)

@@ -86,6 +86,12 @@ def test_looking_back_from_the_second_of_two_equal_times_finds_the_first() -> No
     assert found == at("2026-10-25 00:30")
 
 
+def test_nothing_is_stepped_over_where_the_clock_moves_by_half_an_hour() -> None:
+    """On Lord Howe Island, on 1 October 2028 it goes from 02:00 to 02:30; 20:00 that day is 09:00 in UTC."""
+    late = schedule("* 20-23 * 10 *", "Australia/Lord_Howe")
+    assert late.next(datetime(2028, 9, 1, tzinfo=UTC)) == datetime(2028, 10, 1, 9, tzinfo=UTC)
+
+
 def test_a_schedule_of_every_hour_does_not_stop_when_the_clock_is_put_back() -> None:
     assert first("0 * * * *", "Europe/Berlin", after="2026-10-24 23:30", count=4) == [
         "10-25 00:00", "10-25 01:00", "10-25 02:00", "10-25 03:00",
