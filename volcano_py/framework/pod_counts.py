@@ -104,11 +104,7 @@ class Tally:
         return counts
 
     def __len__(self) -> int:
-<<<<<<< HEAD
         return len(self._counts[_HERE])
-=======
-        return self._counts.shape[1]
->>>>>>> 127f824 (tallies)
 
     def add(self, kinds: NDArray[np.int8], nodes: Rows, sign: int) -> None:
         """Pods of these kinds come to (1) or leave (-1) these nodes [K]; for `PodCounts` only."""

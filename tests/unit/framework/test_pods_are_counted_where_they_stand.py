@@ -138,13 +138,8 @@ def test_tallies_that_were_given_up_are_counted_anew(monkeypatch: pytest.MonkeyP
     ((_, classes),) = counts.carriers(seen)
     for pod_name, where in {"wait-0": "a1", "wait-1": "b1"}.items():
         opened.place("wait", {pod_name: where})
-<<<<<<< HEAD
         assert counts.matching(EACH_NODE, (term(app="x"),)) is counts.matching(EACH_NODE, (term(app="x"),))
         assert counts.carrying(EACH_NODE, classes) is counts.carrying(EACH_NODE, classes)
-=======
-        for ask in (lambda: counts.matching(EACH_NODE, (term(app="x"),)), lambda: counts.carrying(EACH_NODE, classes)):
-            assert ask() is ask()
->>>>>>> 127f824 (tallies)
     nodes, carriers = counts.matching(EACH_NODE, (term(app="x"),)), counts.carrying(EACH_NODE, classes)
     assert (
         per_node(opened, nodes, nodes.standing) == per_node(opened, carriers, carriers.standing) == {"a1": 1, "b1": 1}

@@ -129,11 +129,7 @@ def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
     if not required and not shunned_by:
         return None
     matched = tuple(one.term for one in together)
-<<<<<<< HEAD
     keeps_off: list[_Ask] = [partial(counts.matching, one.topology_key, (one.term,)) for one in apart]
-=======
-    keeps_off = [partial(counts.matching, one.topology_key, (one.term,)) for one in apart]
->>>>>>> 127f824 (tallies)
     return _Rules(
         company=tuple(
             partial(counts.matching, key, matched) for key in dict.fromkeys(one.topology_key for one in together)
