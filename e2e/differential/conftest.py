@@ -41,6 +41,8 @@ async def control_plane() -> AsyncIterator[ControlPlane]:
         "--max-requests-inflight=0",
         # Rounds end with the deletion of everything.
         "--delete-collection-workers=8",
+        # Its finalizers would stay: no controller takes them off.
+        "--disable-admission-plugins=StorageObjectInUseProtection",
         f"--feature-gates={FEATURE_GATES}",
     )
     settings = Settings(controllers=(), simulate_nodes=False, apiserver_flags=flags)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from e2e.differential.nodes import EFFECTS, IMAGES, TAINT_KEYS, TAINT_VALUES
+from e2e.differential.storage import BOUND_CLAIMS, OPEN_CLAIMS, claim_name
 from e2e.differential.words import APPS, CLUSTER_LABEL, DISKS, GPU, HUGE_PAGES, NAMESPACES, NUMBERS, Manifest, Words
 
 RUNTIME_CLASS: Final = "sandboxed"
@@ -43,7 +44,7 @@ class Feature:
 def plain_pod(words: Words, name: str) -> Manifest:
     """A pod that asks for nothing."""
     return {
-        "metadata": {"name": name, "namespace": words.one_of(tuple(NAMESPACES)), "labels": words.pod_labels()},
+        "metadata": {"name": name, "namespace": words.namespace(), "labels": words.pod_labels()},
         "spec": {
             "schedulerName": "default-scheduler",
             "terminationGracePeriodSeconds": 0,
@@ -273,11 +274,12 @@ def add_preferred_spread(words: Words, pod: Manifest) -> None:
 def _constraint(words: Words) -> dict[str, Any]:
     constraint: dict[str, Any] = {
         "topologyKey": words.topology_key(),
-        "maxSkew": words.between(1, 3),
+        "maxSkew": words.one_of((1, 1, 1, 2, 3)),
         "whenUnsatisfiable": "DoNotSchedule" if words.chance(0.85) else "ScheduleAnyway",
     }
     if words.chance(0.95):
-        constraint["labelSelector"] = _label_selector(words)
+        # Half of them count all pods of the namespace, or there would hardly be any skew.
+        constraint["labelSelector"] = {} if words.chance(0.5) else _label_selector(words)
         if words.chance(0.15) and "matchExpressions" not in constraint["labelSelector"]:
             constraint["matchLabelKeys"] = ["revision"]
     if words.chance(0.3) and constraint["whenUnsatisfiable"] == "DoNotSchedule":
@@ -326,6 +328,25 @@ def _label_selector(words: Words) -> dict[str, Any]:
     return selector
 
 
+# -- volumes ----------------------------------------------------------------------------------------------------------
+
+
+def add_bound_volumes(words: Words, pod: Manifest) -> None:
+    _mention_claims(words, pod, words.some_of(BOUND_CLAIMS, 1, 2))
+
+
+def add_open_volumes(words: Words, pod: Manifest) -> None:
+    kind = words.random.choices(OPEN_CLAIMS, weights=(4, 4, 1, 1))[0]
+    _mention_claims(words, pod, [kind])
+
+
+def _mention_claims(words: Words, pod: Manifest, kinds: list[str]) -> None:
+    namespace = pod["metadata"]["namespace"]
+    words.claims.update((namespace, kind) for kind in kinds)
+    volumes = [{"name": kind, "persistentVolumeClaim": {"claimName": claim_name(words, kind)}} for kind in kinds]
+    pod["spec"].setdefault("volumes", []).extend(volumes)
+
+
 def _one_or_two(words: Words) -> int:
     return 2 if words.chance(0.25) else 1
 
@@ -353,4 +374,7 @@ FEATURES: Final = (
     Feature("preferred pod affinity", add_preferred_pod_affinity, 0.1, 0.3, 0.5),
     Feature("topology spread", add_spread, 0.35, 0.1, 0.0),
     Feature("preferred topology spread", add_preferred_spread, 0.05, 0.1, 0.5),
+    Feature("bound volumes", add_bound_volumes, 0.15, 0.2),
+    # Not where nodes are scored: there kube-scheduler would set about binding them.
+    Feature("volumes to be bound", add_open_volumes, 0.1),
 )

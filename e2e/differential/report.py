@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ import yaml
 from e2e.differential.rounds import Comparison, Scoring
 
 _MOST_SHOWN: Final = 5
+_REFUSAL: Final = re.compile(r"(\d+) ([^,:]+?)(?=, \d|\.(?:\s|$))")
+"""In «0/95 nodes are available: 1 Insufficient cpu, 7 node(s) were unschedulable.»"""
 
 
 _T = TypeVar("_T")
@@ -82,6 +85,8 @@ class Tally:
     choosy: int = 0
     """Pods that fit some of the nodes, not all and not none."""
     gated: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Nodes by what kube-scheduler says of them; one node may say several things."""
     meant: Counter[str] = field(default_factory=Counter)
     disagreements: list[Comparison] = field(default_factory=list)
 
@@ -91,6 +96,7 @@ class Tally:
             self.pods += 1
             self.nodes += each.nodes
             self.gated += each.theirs is None
+            self.refusals.update({text: int(count) for count, text in _REFUSAL.findall(each.message)})
             self.choosy += bool(each.theirs) and len(each.theirs or ()) < each.nodes
             if not each.agree:
                 self._note(each)
@@ -111,6 +117,7 @@ class Tally:
         yield f"pods that fit some nodes only: {self.choosy}; pods that wait for a gate: {self.gated}"
         yield f"compared: {', '.join(self.features)}"
         yield f"not evaluated yet: {', '.join(self.missing) or 'nothing'}"
+        yield f"refusals of nodes: {', '.join(f'{text} {count}' for text, count in self.refusals.most_common())}"
         yield from _meant(self.meant)
 
     def explanation(self) -> str:

@@ -15,12 +15,14 @@ from e2e.differential.clusters import Cluster
 from e2e.differential.components import Component
 from e2e.differential.features import OVERHEAD, RUNTIME_CLASS
 from e2e.differential.ours import Answer, Ours, read_objects
+from e2e.differential.storage import CLAIMS, CLASSES, CSI_NODES, VOLUMES, Stored
 from e2e.differential.theirs import SCHEDULER_NAME, KubeScheduler
 from e2e.differential.words import NAMESPACES, Manifest
 from volcano_py.local.client import APIClient
 from volcano_py.local.nodes import simulated_node
 
 _NODES: Final = "/api/v1/nodes"
+_STORAGE: Final = (VOLUMES, CLASSES, CSI_NODES)
 _ASKED: Final = "differential/asked"
 """Label of the pods that are asked about; its value is the round."""
 _MARKER: Final = "differential/marker"
@@ -142,6 +144,7 @@ class Arena:
     async def _built(self, round_name: str, clusters: Sequence[Cluster]) -> AsyncIterator[None]:
         try:
             await self._client.create_many(_NODES, [node for cluster in clusters for node in cluster.nodes])
+            await _together(self._store(each) for cluster in clusters for each in cluster.storage)
             running = [each for cluster in clusters for each in cluster.running]
             created = await _together(self._create_pod(each.manifest) for each in running)
             await _together(
@@ -157,7 +160,7 @@ class Arena:
             await self._wait_until_seen(f"marker-{round_name}")
             yield
         finally:
-            for path in (*map(_pods_path, NAMESPACES), _NODES):
+            for path in (*map(_pods_path, NAMESPACES), _NODES, *map(CLAIMS.format, NAMESPACES), *_STORAGE):
                 await self._client.delete(path, _NOW)
 
     async def _wait_until_seen(self, marker: str) -> None:
@@ -175,6 +178,12 @@ class Arena:
         }
         created = await self._create_pod(pod)
         await self._theirs.has_seen(marker, created["metadata"]["uid"])
+
+    async def _store(self, stored: Stored) -> None:
+        await self._client.create(stored.path, stored.manifest)
+        if stored.phase:
+            path = f"{stored.path}/{stored.manifest['metadata']['name']}/status"
+            await self._client.merge_patch(path, {"status": {"phase": stored.phase}})
 
     async def _create_pod(self, pod: Manifest) -> Manifest:
         created: Manifest = await self._client.create(_pods_path(pod["metadata"]["namespace"]), pod)

@@ -17,7 +17,7 @@ from e2e.differential.report import Tally
 from e2e.differential.rounds import Arena
 
 CLUSTERS_PER_ROUND = 20
-LEAST_CHOOSY = 0.3
+LEAST_CHOOSY = 0.25
 """Of the pods must fit some nodes and not others, or the comparison says little."""
 
 

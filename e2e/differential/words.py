@@ -44,6 +44,9 @@ class Words:
         self.rack = f"rack.{self.cluster}"
         self.nodes = tuple(f"{self.cluster}-n{index}" for index in range(self.between(2, 7)))
 
+        self.claims: set[tuple[str, str]] = set()
+        """Namespaces and kinds of the claims that pods mention."""
+
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
 
@@ -65,6 +68,10 @@ class Words:
 
     def topology_key(self) -> str:
         return self.random.choices(self.topology_keys, weights=(4, 4, 3, 4, 1))[0]
+
+    def namespace(self) -> str:
+        """Most pods are in the first, so that they have company."""
+        return self.random.choices(tuple(NAMESPACES), weights=(3, 1, 1))[0]
 
     def pod_labels(self) -> dict[str, str]:
         labels = {"app": self.one_of(APPS)}
