@@ -66,6 +66,4 @@ def shares_of_namespaces(ssn: Session, jobs: JobShares) -> dict[str, NamespaceSh
     names = [ssn.snapshot.namespaces[number] for number in numbers.tolist()]
     weights = ssn.snapshot.namespace_weights
     shares = dominant_share(held, jobs.total).tolist()
-    return {
-        name: NamespaceShare(share, float(weights.get(name, 1))) for name, share in zip(names, shares, strict=True)
-    }
+    return {name: NamespaceShare(share, float(weights.get(name, 1))) for name, share in zip(names, shares, strict=True)}
