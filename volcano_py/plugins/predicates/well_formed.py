@@ -7,13 +7,13 @@ The rules are those of Kubernetes' validation of node selector requirements and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
 from volcano_py.plugins.predicates.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
+from volcano_py.state.label_syntax import LABEL_KEY, LABEL_VALUE
 from volcano_py.state.task_class import TaskClass
 
 # Each requirement costs a pass over the nodes, and a pod of 1.5 MB, the most that etcd takes by default, could hold
@@ -22,11 +22,6 @@ MOST_REQUIREMENTS: Final = 1000
 
 _REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[{}]"
 _PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[{}].preference"
-
-_NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_PREFIX: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
-_LABEL_KEY: Final = re.compile(rf"(?:(?=.{{1,253}}/){_PREFIX}/)?{_NAME}", re.ASCII)
-_LABEL_VALUE: Final = re.compile(rf"(?:{_NAME})?", re.ASCII)
 
 
 def fault_of(task_class: TaskClass) -> str | None:
@@ -56,7 +51,7 @@ def _faults_of_term(path: str, term: NodeSelectorTerm) -> Iterator[str]:
 
 def _faults_of_expression(path: str, requirement: SelectorRequirement) -> Iterator[str]:
     key, operator, values = requirement.key, requirement.operator, requirement.values
-    if not _LABEL_KEY.fullmatch(key):
+    if not LABEL_KEY.fullmatch(key):
         yield invalid_field(f"{path}.key", key, "name a label, such as topology.kubernetes.io/zone")
     if operator not in OPERATORS:
         yield invalid_field(f"{path}.operator", operator, f"use {_either(OPERATORS)}")
@@ -64,12 +59,12 @@ def _faults_of_expression(path: str, requirement: SelectorRequirement) -> Iterat
         if not values:
             yield invalid_field(f"{path}.values", values, f"{operator} needs at least one value")
         for number, value in enumerate(values):
-            if not _LABEL_VALUE.fullmatch(value):
+            if not LABEL_VALUE.fullmatch(value):
                 yield invalid_field(f"{path}.values[{number}]", value, "a label cannot have this value; correct it")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             yield invalid_field(f"{path}.values", values, f"{operator} takes none; remove them or use In")
-    elif len(values) != 1 or whole_number(values[0]) is None or not _LABEL_VALUE.fullmatch(values[0]):
+    elif len(values) != 1 or whole_number(values[0]) is None or not LABEL_VALUE.fullmatch(values[0]):
         # values are label values, which cannot begin with a sign
         yield invalid_field(f"{path}.values", values, f"{operator} needs exactly one integer of 0 or more")
 
