@@ -51,14 +51,18 @@ class JobPlugins:
         """The plugins of the job, those that others require before those that require them.
 
         Raises:
-            PluginArgumentError: a plugin is unknown, or cannot read its arguments.
+            PluginArgumentError: a plugin is unknown, requires itself, or cannot read its arguments.
         """
         wanted = job.spec.plugins
         made: dict[str, JobPlugin] = {}
+        under_way: set[str] = set()
 
         def add(name: str, asked_by: str) -> None:
             if name in made:
                 return
+            if name in under_way:
+                raise PluginArgumentError(f"{asked_by}: it requires {name}, which requires it")
+            under_way.add(name)
             plugin = self.classes.get(name)
             if plugin is None:
                 known = ", ".join(sorted(self.classes)) or "none"
