@@ -278,8 +278,10 @@ def _constraint(words: Words) -> dict[str, Any]:
         "whenUnsatisfiable": "DoNotSchedule" if words.chance(0.85) else "ScheduleAnyway",
     }
     if words.chance(0.95):
-        # Half of them count all pods of the namespace, or there would hardly be any skew.
-        constraint["labelSelector"] = {} if words.chance(0.5) else _label_selector(words)
+        # Most count all pods of the namespace, or there would hardly be any skew. (An empty selector counts none.)
+        constraint["labelSelector"] = _label_selector(words)
+        if words.chance(0.7):
+            constraint["labelSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
         if words.chance(0.15) and "matchExpressions" not in constraint["labelSelector"]:
             constraint["matchLabelKeys"] = ["revision"]
     if words.chance(0.3) and constraint["whenUnsatisfiable"] == "DoNotSchedule":
