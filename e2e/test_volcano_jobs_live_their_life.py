@@ -46,7 +46,7 @@ class Jobs:
         found: dict[str, Any] = await self.cluster.client.get(f"{self.path}/{name}")
         return found
 
-    async def wait(self, name: str, phase: str, **status: Any) -> dict[str, Any]:
+    async def wait(self, name: str, phase: str, *, seconds: float = 30.0, **status: Any) -> dict[str, Any]:
         """Until the job is in this phase, and its status says this."""
 
         async def reached() -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Jobs:
             assert (found.get("state", {}).get("phase"), seen) == (phase, status), found
             return found
 
-        return await self.cluster.eventually(f"job {name} {phase} {status}", reached)
+        return await self.cluster.eventually(f"job {name} {phase} {status}", reached, seconds=seconds)
 
     async def annotate(self, pod: str, **annotations: str) -> None:
         path = f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}"
@@ -260,7 +260,8 @@ async def test_a_daemon_that_takes_over_finishes_what_was_begun(
     await first.kill()
     await start_daemon()
 
-    await jobs.wait("big", "Running", running=20, version=1, retryCount=1)
+    # The Lease of the one that was killed has to expire first.
+    await jobs.wait("big", "Running", seconds=60, running=20, version=1, retryCount=1)
     pods = await jobs.namespace.wait_phases(Running=20)
     assert {each.annotations["volcano.sh/job-version"] for each in pods} == {"1"}
 
