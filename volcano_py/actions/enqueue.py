@@ -16,8 +16,9 @@ from volcano_py.state.snapshot import Phase
 class Enqueue(Action):
     """Queues in queue order take turns, each with its best pending job.
 
-    A job without minResources always enters; others need the plugins' votes. A refused job is not tried again in this
-    cycle and does not hold up those behind it. Nothing is placed; plugins remember what they let in.
+    A job without minResources always enters, and so does one that holds places: it was let in before and has lost a pod
+    since, and its minimum beside what it holds would keep it out for ever. Others need the plugins' votes. A refused job is not tried again in this cycle and does not hold up those behind it. Nothing is placed;
+    plugins remember what they let in.
     """
 
     name = "enqueue"
@@ -45,7 +46,7 @@ class Enqueue(Action):
         return {name: Heap(ssn.job_key, jobs) for name, jobs in by_queue.items()}
 
     def _consider(self, ssn: Session, job: Job) -> None:
-        if job.min_resources is not None:
+        if job.min_resources is not None and not job.allocated_tasks:
             ballot = ssn.job_enqueueable(job)
             if ballot.vote is Vote.REJECT:
                 if ballot.refusal is not None:

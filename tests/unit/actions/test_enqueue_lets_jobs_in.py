@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.votes import ABSTAIN, PERMIT, Ballot, reject
+from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Phase
 
@@ -145,3 +146,14 @@ def test_nothing_is_placed() -> None:
     opened = act(node("n1"), gang("g", cpu="1", group_phase="Pending"), actions=[Enqueue])
     assert opened.effects == []
     assert opened.job("g").pending_tasks == 1
+
+
+def test_a_gang_that_has_lost_a_pod_is_not_asked_for_its_minimum_again() -> None:
+    """It was let in before, and holds most of what it asks for: who counts that too would keep it out for ever."""
+    objects = (
+        node("n1", cpu="4"),
+        gang("g", pods=3, running_on=["n1", "n1"], cpu="1", min_resources={"cpu": "3"}, group_phase="Pending"),
+    )
+    opened = act(*objects, actions=[Enqueue], tiers=[[Overcommit]])
+    assert phase(opened, "g") is Phase.INQUEUE
+    assert phase(act(*objects, actions=[Enqueue], tiers=[[Door]]), "g") is Phase.INQUEUE
