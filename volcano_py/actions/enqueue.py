@@ -17,8 +17,9 @@ class Enqueue(Action):
     """Queues in queue order take turns, each with its best pending job.
 
     A job without minResources always enters, and so does one that holds places: it was let in before and has lost a pod
-    since, and its minimum beside what it holds would keep it out for ever. Others need the plugins' votes. A refused job is not tried again in this cycle and does not hold up those behind it. Nothing is placed;
-    plugins remember what they let in.
+    since, and its minimum beside what it holds would keep it out for ever. Others need the plugins' votes. A refused
+    job is not tried again in this cycle and does not hold up those behind it. Nothing is placed; plugins remember what
+    they let in.
     """
 
     name = "enqueue"
