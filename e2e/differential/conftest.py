@@ -19,8 +19,8 @@ CLUSTERS = int(os.environ.get("DIFFERENTIAL_CLUSTERS", "320"))
 """Another seed makes other clusters; more of them take longer."""
 FIRST = int(os.environ.get("DIFFERENTIAL_FIRST", "1"))
 """Number of the first cluster, to come back to one soon. Rounds should begin where they did."""
-SCORED_CLUSTERS = max(1, CLUSTERS // 4)
-"""Clusters in which scores are compared."""
+SCORED_CLUSTERS = max(60, CLUSTERS // 4)
+"""Clusters in which scores are compared; fewer do not show every score."""
 
 _TALLIES = pytest.StashKey[list[Tally | ScoreTally]]()
 
