@@ -45,10 +45,13 @@ def job_verdict(ssn: Session, job: Job) -> Refusal:
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
-    if (invalid := ssn.job_valid(job)) is not None:
-        yield invalid
-    if (note := ssn.notes.get(job.row)) is not None:
+    note = ssn.notes.get(job.row)
+    if note is not None:
         yield note
+    # Controllers create pods once the PodGroup is let in: that it has none is no mistake while it is kept out.
+    is_kept_out = note is not None and job.is_pending and not job.tasks
+    if not is_kept_out and (invalid := ssn.job_valid(job)) is not None:
+        yield invalid
     rows = ssn.tasks_of(job)
     tasks = ssn.ledger.tasks
     waiting = rows[tasks.status[rows] == TaskStatus.PENDING]

@@ -189,3 +189,10 @@ def test_what_a_pod_was_told_is_not_told_again() -> None:
     assert not [effect for effect in again.effects if isinstance(effect, Event) and effect.about.kind == "Pod"]
     other = closed(node("n1", cpu="1.5"), group, with_status(member, conditions=[known]))
     assert "1.5 cpu even when" in other.pods()["g-0"][1]
+
+
+def test_a_group_that_is_kept_out_is_not_told_to_have_pods_which_come_when_it_is_let_in() -> None:
+    group = pod_group("g", min_member=3, min_resources={"cpu": "3"}, phase="Pending")
+    kept_out = closed(node("n1"), group, tiers=[[Gang, Shut]])
+    [job] = kept_out.closing.pending
+    assert (job.reason, job.message) == (Reason.OVER_CAPABILITY, "OverCapability: there is no room")
