@@ -98,6 +98,13 @@ class Credentials:
             proxy_url=self.proxy,
         )
 
+    @property
+    def namespace(self) -> str:
+        """That of the kubeconfig's context; "" when it names none, and in-cluster."""
+        context = self._loader.current_context if self._loader is not None else None
+        named = context["context"].get("namespace") if context else None
+        return str(named or "")
+
     def refresh_when_due(self) -> None:
         """Start a refresh in the background when it is time; requests go on with what there is meanwhile."""
         if self._clock.monotonic() >= self._due and self._refreshing is None:
