@@ -14,10 +14,13 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "run": ("volcano_py.cli.run", "run", "Run the scheduler daemon."),
     "up": ("volcano_py.cli.up", "up", "Try everything on a local control plane."),
     "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
-    "queue": ("volcano_py.cli.queue", "queue", "Draw the tree of queues with what each holds and may have."),
+    "queue": ("volcano_py.cli.queue", "queue", "Make, see, open and close queues; draw the tree of them."),
+    "pod": ("volcano_py.cli.pods", "pod", "List pods, their queues and why they wait."),
+    "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "config": ("volcano_py.cli.config", "config", "Check and explain a volcano-scheduler.conf."),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
+    "completion": ("volcano_py.cli.completion", "completion", "Complete verbs and options in your shell."),
 }
 
 EPILOG: Final = """\b
@@ -53,3 +56,8 @@ class Verbs(click.Group):
 @click.version_option(version("volcano-py"), prog_name="volcano-py")
 def main(**_: Any) -> None:
     """A batch scheduler for Kubernetes, drop-in for the Volcano scheduler."""
+
+
+def kubectl_plugin() -> None:
+    """The program `kubectl-volcano`, which kubectl runs as `kubectl volcano`."""
+    main(prog_name="kubectl volcano")

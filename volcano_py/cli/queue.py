@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.queues.verbs import VERBS
 from volcano_py.operator.generated_group import GroupRules
 
 EPILOG = """\b
@@ -25,7 +26,11 @@ configuration in the scheduler's ConfigMap. Nothing is written.
 
 @click.group()
 def queue() -> None:
-    """Look at queues."""
+    """Make, see and change queues."""
+
+
+for _verb in VERBS:
+    queue.add_command(_verb)
 
 
 @queue.command(epilog=EPILOG)

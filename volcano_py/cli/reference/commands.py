@@ -65,7 +65,7 @@ def _anchor(context: click.Context) -> str:
 
 
 def _row(option: click.Option) -> tuple[str, str, str]:
-    names = ", ".join(code(name) for name in sorted(option.opts, key=len, reverse=True))
+    names = ", ".join(code(name) for name in (*sorted(option.opts, key=len, reverse=True), *option.secondary_opts))
     text = " ".join((option.help or "").split())
     told = _TOLD_DEFAULT.search(text)
     text = _TOLD_DEFAULT.sub("", text)

@@ -1,0 +1,125 @@
+"""`volcano-py podgroup`: PodGroups of a queue, and why they wait."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, UNSCHEDULABLE
+from volcano_py.api.objects import PodGroup
+from volcano_py.cli.cluster_access import (
+    all_namespaces_option,
+    cluster_options,
+    namespace_of,
+    namespace_option,
+    on_cluster,
+)
+from volcano_py.cli.listing import Cells, age_text, phase_text
+from volcano_py.cli.live.tables import plain
+from volcano_py.cli.output import output_option
+from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.kinds import POD_GROUP
+from volcano_py.operator.kube_api import pod_group_path
+
+_SETTLED: Final = frozenset({"Running", "Completed"})
+
+EPILOG = """\b
+Examples:
+  volcano-py podgroup list --all-namespaces --queue team-a
+  volcano-py podgroup list --namespace research --watch
+  volcano-py podgroup list -A -o json
+"""
+
+
+@click.group()
+def podgroup() -> None:
+    """Look at PodGroups."""
+
+
+@podgroup.command("list", epilog=EPILOG)
+@click.option("--queue", "-q", default="", help="Only PodGroups of this queue.")
+@namespace_option
+@all_namespaces_option
+@watch_option
+@output_option()
+@cluster_options
+def list_(
+    queue: str,
+    namespace: str | None,
+    all_namespaces: bool,
+    watch: bool,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """List PodGroups with their phase, and what they wait for."""
+    if namespace and all_namespaces:
+        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+
+    async def work(client: KubernetesClient) -> None:
+        where = "" if all_namespaces else namespace_of(client, namespace)
+        await show(client, _shown(where, queue), output, watch=watch)
+
+    on_cluster(kubeconfig, context, work)
+
+
+def pod_group_row(obj: JsonObject, now: float) -> Cells:
+    """A PodGroup's cells under `HEADER`; `now` is in seconds since the epoch."""
+    group = msgspec.convert(obj, PodGroup)
+    status = group.status
+    return (
+        group.metadata.namespace,
+        group.metadata.name,
+        plain(queue_of_group(group)),
+        phase_text(status.phase or "Pending"),
+        str(group.spec.min_member),
+        str(status.running),
+        str(status.succeeded),
+        str(status.failed),
+        age_of(group.metadata.creation_timestamp, now),
+        plain(why_it_waits(group)) or "-",
+    )
+
+
+HEADER: Final = (
+    "NAMESPACE", "NAME", "QUEUE", "PHASE", "MIN MEMBER", "RUNNING", "SUCCEEDED", "FAILED", "AGE", "WHY IT WAITS",
+)  # fmt: skip
+_PHASE_COLUMN: Final = 3
+
+
+def queue_of_group(group: PodGroup) -> str:
+    """Where the PodGroup is charged."""
+    return group.spec.queue or DEFAULT_QUEUE
+
+
+def why_it_waits(group: PodGroup) -> str:
+    """What its condition Unschedulable says as long as it is true; "" for a PodGroup that runs or is done."""
+    if group.status.phase in _SETTLED:
+        return ""
+    told = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
+    return next((each.message or each.reason for each in told), "")
+
+
+def age_of(created: datetime | None, now: float) -> str:
+    """How long ago that was at `now` (seconds since the epoch)."""
+    return age_text(None if created is None else datetime.fromtimestamp(now, UTC) - created)
+
+
+def _shown(namespace: str, queue: str) -> Shown:
+    """PodGroups of a namespace ("": of all)."""
+    return Shown(
+        api_version=SCHEDULING_API,
+        kind="PodGroup",
+        path=pod_group_path(namespace) if namespace else POD_GROUP.path,
+        header=HEADER,
+        row=pod_group_row,
+        state_column=_PHASE_COLUMN,
+        numbers=("MIN MEMBER", "RUNNING", "SUCCEEDED", "FAILED"),
+        keep=lambda obj: not queue or queue_of_group(msgspec.convert(obj, PodGroup)) == queue,
+    )

@@ -1,0 +1,170 @@
+"""`volcano-py pod`: pods of a Volcano Job or of a queue, and why they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME, POD_SCHEDULED, QUEUE_NAME
+from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.cli.cluster_access import (
+    all_namespaces_option,
+    cluster_options,
+    namespace_of,
+    namespace_option,
+    on_cluster,
+)
+from volcano_py.cli.listing import Cells, phase_text
+from volcano_py.cli.live.tables import plain
+from volcano_py.cli.output import output_option
+from volcano_py.cli.pod_groups import age_of, queue_of_group
+from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import NotFoundError
+from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP
+from volcano_py.jobs.names import JOB_NAME
+from volcano_py.operator.kube_api import pod_group_path, pod_path
+
+EPILOG = """\b
+Examples:
+  volcano-py pod list --job train
+  volcano-py pod list --all-namespaces --queue team-a --watch
+  volcano-py pod list --job train -o json
+
+Pods are listed that belong to a PodGroup, or that ask for the scheduler.
+"""
+
+HEADER: Final = (
+    "NAMESPACE", "NAME", "JOB", "QUEUE", "READY", "STATUS", "RESTARTS", "AGE", "NODE", "WHY IT WAITS",
+)  # fmt: skip
+_STATUS_COLUMN: Final = 5
+
+
+@click.group()
+def pod() -> None:
+    """Look at pods."""
+
+
+@pod.command("list", epilog=EPILOG)
+@click.option("--job", "-j", default="", help="Only pods of this Volcano Job.")
+@click.option("--queue", "-q", default="", help="Only pods whose PodGroup is in this queue.")
+@click.option(
+    "--scheduler-name",
+    default=DEFAULT_SCHEDULER_NAME,
+    show_default=True,
+    help="Pods without a PodGroup that are listed as well.",
+)
+@namespace_option
+@all_namespaces_option
+@watch_option
+@output_option()
+@cluster_options
+def list_(
+    job: str,
+    queue: str,
+    scheduler_name: str,
+    namespace: str | None,
+    all_namespaces: bool,
+    watch: bool,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """List pods with their job, queue and node, and what they wait for."""
+    if namespace and all_namespaces:
+        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+
+    async def work(client: KubernetesClient) -> None:
+        where = "" if all_namespaces else namespace_of(client, namespace)
+        queues = QueuesOfGroups(client, where)
+
+        def keep(obj: JsonObject) -> bool:
+            each = msgspec.convert(obj, Pod)
+            is_ours = GROUP_NAME in each.metadata.annotations or each.spec.scheduler_name == scheduler_name
+            return is_ours and (not queue or queues.of(each) == queue)
+
+        shown = Shown(
+            api_version="v1",
+            kind="Pod",
+            path=pod_path(where) if where else POD.path,
+            header=HEADER,
+            row=lambda obj, now: pod_row(obj, queues.of(msgspec.convert(obj, Pod)), now),
+            state_column=_STATUS_COLUMN,
+            numbers=("READY", "RESTARTS"),
+            params={"labelSelector": f"{JOB_NAME}={job}"} if job else {},
+            keep=keep,
+            prepare=queues.learn,
+        )
+        await show(client, shown, output, watch=watch)
+
+    on_cluster(kubeconfig, context, work)
+
+
+def pod_row(obj: JsonObject, queue: str, now: float) -> Cells:
+    """The cells of a pod in this queue under `HEADER`; `now` is in seconds since the epoch."""
+    each = msgspec.convert(obj, Pod)
+    metadata, containers = each.metadata, obj.get("status", {}).get("containerStatuses") or []
+    ready = sum(bool(container.get("ready")) for container in containers)
+    restarts = sum(container.restart_count for container in each.status.container_statuses)
+    return (
+        metadata.namespace,
+        metadata.name,
+        plain(metadata.labels.get(JOB_NAME, "")) or "-",
+        plain(queue) or "-",
+        f"{ready}/{len(each.spec.containers)}",
+        phase_text("Terminating" if metadata.deletion_timestamp else each.status.phase),
+        str(restarts),
+        age_of(metadata.creation_timestamp, now),
+        each.spec.node_name or "-",
+        plain(why_it_waits(each)) or "-",
+    )
+
+
+def why_it_waits(each: Pod) -> str:
+    """What its condition PodScheduled says while it has no node."""
+    if each.spec.node_name or each.metadata.deletion_timestamp is not None:
+        return ""
+    told = (one for one in each.status.conditions if one.type == POD_SCHEDULED and one.status == "False")
+    return next((one.message or one.reason for one in told), "")
+
+
+class QueuesOfGroups:
+    """Which queue a pod is in: that of its PodGroup, which is looked up the first time a pod of it is seen."""
+
+    def __init__(self, client: KubernetesClient, namespace: str) -> None:
+        """For the pods of a namespace ("": of all)."""
+        self._client, self._namespace = client, namespace
+        self._queues: dict[tuple[str, str], str] = {}
+        self._listed = False
+
+    def of(self, each: Pod) -> str:
+        """ "" when nobody knows."""
+        metadata = each.metadata
+        told = metadata.annotations.get(QUEUE_NAME, "")
+        return self._queues.get((metadata.namespace, metadata.annotations.get(GROUP_NAME, ""))) or told
+
+    async def learn(self, pods: Sequence[JsonObject]) -> None:
+        """Look up the PodGroups of these pods that are not known yet: all together at first, then one by one."""
+        if not self._listed:
+            self._listed = True
+            path = pod_group_path(self._namespace) if self._namespace else POD_GROUP.path
+            for group in await self._client.list(path, PodGroup):
+                self._queues[group.metadata.namespace, group.metadata.name] = queue_of_group(group)
+            return
+        for obj in pods:
+            metadata = obj["metadata"]
+            name = metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(GROUP_NAME, "")
+            if name[1] and name not in self._queues:
+                await self._learn_one(*name)
+
+    async def _learn_one(self, namespace: str, name: str) -> None:
+        try:
+            group = await self._client.read(pod_group_path(namespace, name), PodGroup)
+        except NotFoundError:
+            return  # it may come yet
+        self._queues[namespace, name] = queue_of_group(group)

@@ -1,0 +1,178 @@
+"""What verbs do to queues of a cluster; each answers with the line that is printed.
+
+Whatever would be refused, or would leave work waiting for ever, is told before anything is written: not every cluster
+has admission to do it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+import msgspec
+import orjson
+
+from volcano_py.admission.queue_world import QueueFacts, QueueWorld
+from volcano_py.admission.queues import QueueRules, judge_delete
+from volcano_py.admission.violation import told
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import DEFAULT_QUEUE, ROOT_QUEUE, SCHEDULING_API
+from volcano_py.api.objects import PodGroup, Queue
+from volcano_py.cli.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
+from volcano_py.cli.queues.rows import state_of
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError
+from volcano_py.cluster.kubernetes.kinds import POD_GROUP, QUEUE
+from volcano_py.operator.kube_api import BUS_API, delete_only, queue_path
+from volcano_py.operator.queue_state import (
+    PodGroupCounts,
+    QueueAction,
+    QueueState,
+    UnknownQueueStateError,
+    parent_state,
+    reconcile_queue,
+)
+
+# Queues belong to no namespace, Commands do; this one is there in every cluster.
+_COMMANDS: Final = f"/apis/{BUS_API}/namespaces/{DEFAULT_NAMESPACE}/commands"
+_LONGEST_NAME: Final = 40  # characters of the queue's name in the Command's; the server adds its own to it
+_GOAL: Final = {QueueAction.OPEN: frozenset({QueueState.OPEN}), QueueAction.CLOSE: frozenset({QueueState.CLOSED})}
+_VERB: Final = {QueueAction.OPEN: "open", QueueAction.CLOSE: "close"}
+
+
+def queue_manifest(
+    name: str,
+    *,
+    weight: int = 1,
+    parent: str = "",
+    reclaimable: bool = True,
+    capability: Mapping[str, str] | None = None,
+    deserved: Mapping[str, str] | None = None,
+    guarantee: Mapping[str, str] | None = None,
+) -> JsonObject:
+    """The Queue to be created; what is not given is left out."""
+    spec: JsonObject = {"weight": weight, "reclaimable": reclaimable}
+    if parent:
+        spec["parent"] = parent
+    if capability:
+        spec["capability"] = dict(capability)
+    if deserved:
+        spec["deserved"] = dict(deserved)
+    if guarantee:
+        spec["guarantee"] = {"resource": dict(guarantee)}
+    return {"apiVersion": SCHEDULING_API, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+async def create(client: KubernetesClient, manifest: JsonObject) -> str:
+    """Create the queue.
+
+    Raises:
+        click.ClickException: the queue exists, or the queue above it does not.
+    """
+    name, parent = manifest["metadata"]["name"], manifest["spec"].get("parent", "")
+    if parent not in ("", ROOT_QUEUE):
+        await read(client, parent, what=f"queue {name}: --parent {parent}", fix="create that first")
+    try:
+        await client.post(queue_path(), manifest)
+    except ConflictError as error:
+        fix = f"choose another --name, or change it with kubectl edit queue {name}"
+        raise click.ClickException(f"queue {name} exists already; {fix}") from error
+    return f"queue {name} created"
+
+
+async def read(client: KubernetesClient, name: str, *, what: str = "", fix: str = "") -> JsonObject:
+    """The queue as the API has it.
+
+    Raises:
+        click.ClickException: there is none; it is told as `what`, with the `fix`.
+    """
+    try:
+        found: Any = orjson.loads(await client.get(queue_path(name)))
+    except NotFoundError as error:
+        if is_api_missing(error):
+            raise
+        fix = fix or "volcano-py queue list shows those that do"
+        raise click.ClickException(f"{what or f'queue {name}'} does not exist; {fix}") from error
+    found["metadata"].pop("managedFields", None)
+    return dict(found)
+
+
+async def ask(client: KubernetesClient, name: str, action: QueueAction) -> str:
+    """Ask whoever controls queues to open or close one, by a Command as `vcctl` writes it.
+
+    Raises:
+        click.ClickException: it would be refused, or the cluster has no Commands.
+    """
+    queue = msgspec.convert(await read(client, name), Queue)
+    refusal = await _refusal(client, queue, action)
+    if refusal:
+        raise click.ClickException(refusal)
+    if state_of(queue) in _GOAL[action]:
+        return f"queue {name} is {state_of(queue)} already"
+    try:
+        created = orjson.loads(await client.post(_COMMANDS, _command(queue, action)))
+    except NotFoundError as error:
+        raise click.ClickException(_without_commands(name, action)) from error
+    except ForbiddenError as error:
+        raise click.ClickException(f"queue {name} cannot be asked to {_VERB[action]}: {explained(error)}") from error
+    command = f"{DEFAULT_NAMESPACE}/{created['metadata']['name']}"
+    return f"queue {name} is asked to {_VERB[action]} (Command {command})"
+
+
+async def delete(client: KubernetesClient, name: str) -> str:
+    """Delete the queue.
+
+    Raises:
+        click.ClickException: it is one that must stay, has queues below it, or PodGroups that are not finished.
+    """
+    queue = msgspec.convert(await read(client, name), Queue)
+    queues = [QueueFacts.of(each) for each in await client.list(QUEUE.path, Queue)]
+    groups = Counter(
+        group.spec.queue or DEFAULT_QUEUE
+        for group in await client.list(POD_GROUP.path, PodGroup)
+        if group.status.phase != "Completed"
+    )
+    violations = judge_delete(name, QueueWorld.of(queues, groups), QueueRules())
+    if violations:
+        raise click.ClickException(told("queue", name, violations))
+    # The UID: never a namesake that somebody else has made meanwhile.
+    await client.delete(queue_path(name), delete_only(queue.metadata.uid))
+    return f"queue {name} deleted"
+
+
+async def _refusal(client: KubernetesClient, queue: Queue, action: QueueAction) -> str:
+    """Why the controller would refuse; "" when it would not, or when the queue above may not be read."""
+    above: dict[str, Queue] = {}
+    parent = queue.spec.parent
+    if action is QueueAction.OPEN and parent not in ("", ROOT_QUEUE):
+        try:
+            above[parent] = await client.read(queue_path(parent), Queue)
+        except (NotFoundError, ForbiddenError):
+            above = {}
+    try:
+        return reconcile_queue(queue, PodGroupCounts(), parent_state(queue, above), action).refusal
+    except UnknownQueueStateError as error:
+        return f"queue {queue.metadata.name}: {error}; mend it with kubectl edit queue --subresource=status"
+
+
+def _command(queue: Queue, action: QueueAction) -> JsonObject:
+    name = queue.metadata.name
+    return {
+        "apiVersion": BUS_API,
+        "kind": "Command",
+        "metadata": {"generateName": f"{name[:_LONGEST_NAME]}-{_VERB[action]}-", "namespace": DEFAULT_NAMESPACE},
+        "action": action.value,
+        "target": {"apiVersion": SCHEDULING_API, "kind": "Queue", "name": name, "uid": queue.metadata.uid},
+    }
+
+
+def _without_commands(name: str, action: QueueAction) -> str:
+    state = QueueState.OPEN if action is QueueAction.OPEN else QueueState.CLOSED
+    patch = f"""'{{"status": {{"state": "{state}"}}}}'"""
+    return (
+        f"queue {name} cannot be asked to {_VERB[action]}: the cluster has no Commands ({BUS_API}); install their"
+        " CustomResourceDefinition (kubectl apply -k crds), or write the state yourself:\n"
+        f"kubectl patch queue {name} --subresource=status --type=merge --patch {patch}"
+    )

@@ -1,0 +1,201 @@
+"""`volcano-py queue create|list|get|open|close|delete`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from volcano_py.cli.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.queues.amounts import AMOUNTS
+
+if TYPE_CHECKING:
+    from volcano_py.api.effects import JsonObject
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
+    from volcano_py.operator.queue_state import QueueAction
+
+_LARGEST_WEIGHT: Final = 65_535  # as in the Queue API
+
+_CREATE = """\b
+Examples:
+  volcano-py queue create --name team-a --weight 4
+  volcano-py queue create --name team-b --capability cpu=32,memory=128Gi --not-reclaimable
+  volcano-py queue create --name team-c --parent dept --deserved cpu=16,nvidia.com/gpu=4 --guarantee nvidia.com/gpu=2
+"""
+_LIST = """\b
+Examples:
+  volcano-py queue list
+  volcano-py queue list --watch
+  volcano-py queue list -o json
+"""
+_GET = """\b
+Examples:
+  volcano-py queue get --name team-a
+  volcano-py queue get --name team-a -o yaml
+"""
+_CLOSE = """\b
+Examples:
+  volcano-py queue close --name team-a
+
+A closed queue starts nothing; what runs goes on. Queues below it close with it. Until its last PodGroup is gone its
+state is Closing.
+"""
+_OPEN = """\b
+Examples:
+  volcano-py queue open --name team-a
+
+Queues below it that closed with it open again.
+"""
+_DELETE = """\b
+Examples:
+  volcano-py queue delete --name team-a
+"""
+
+
+def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--name", "-n", required=True, help="Name of the queue.")(command)
+
+
+@click.command(epilog=_CREATE)
+@_name_option
+@click.option(
+    "--weight",
+    "-w",
+    type=click.IntRange(1, _LARGEST_WEIGHT),
+    default=1,
+    show_default=True,
+    help="Share weight among its siblings.",
+)
+@click.option("--parent", default="", help="The queue above it. [default: root]")
+@click.option("--capability", type=AMOUNTS, help="Most that the queue may have. [default: no ceiling]")
+@click.option("--deserved", type=AMOUNTS, help="What it is entitled to, for the plugin capacity.")
+@click.option("--guarantee", type=AMOUNTS, help="What is kept for it, even if it leaves it idle.")
+@click.option(
+    "--reclaimable/--not-reclaimable",
+    default=True,
+    show_default=True,
+    help="Whether other queues may take back what it holds beyond what it deserves.",
+)
+@cluster_options
+def create(
+    name: str,
+    weight: int,
+    parent: str,
+    capability: dict[str, str] | None,
+    deserved: dict[str, str] | None,
+    guarantee: dict[str, str] | None,
+    reclaimable: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Create a queue."""
+    from volcano_py.cli.queues import operations
+
+    manifest = operations.queue_manifest(
+        name,
+        weight=weight,
+        parent=parent,
+        reclaimable=reclaimable,
+        capability=capability,
+        deserved=deserved,
+        guarantee=guarantee,
+    )
+    click.echo(on_cluster(kubeconfig, context, lambda client: operations.create(client, manifest)))
+
+
+@click.command("list", epilog=_LIST)
+@click.option("--watch", "-w", is_flag=True, help="Go on with what changes, until Ctrl-C.")
+@output_option()
+@cluster_options
+def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None) -> None:
+    """List queues with their state, and how many PodGroups of theirs are in which phase."""
+    from volcano_py.api.names import SCHEDULING_API
+    from volcano_py.cli.queues.rows import HEADER, NUMBERS, STATE_COLUMN, queue_row
+    from volcano_py.cli.show import Shown, show
+    from volcano_py.cluster.kubernetes.kinds import QUEUE
+
+    shown = Shown(
+        api_version=SCHEDULING_API,
+        kind="Queue",
+        path=QUEUE.path,
+        header=HEADER,
+        row=queue_row,
+        state_column=STATE_COLUMN,
+        numbers=NUMBERS,
+    )
+    on_cluster(kubeconfig, context, lambda client: show(client, shown, output, watch=watch))
+
+
+@click.command(epilog=_GET)
+@_name_option
+@output_option()
+@cluster_options
+def get(name: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Show one queue: what it is, and what it holds and may have."""
+    from volcano_py.cli.queues.operations import read
+
+    found = on_cluster(kubeconfig, context, lambda client: read(client, name))
+    if output == "table":
+        _print_queue(found)
+    else:
+        print_data(found, output)
+
+
+@click.command("open", epilog=_OPEN)
+@_name_option
+@cluster_options
+def open_(name: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Open a queue, so that it starts work again."""
+    from volcano_py.operator.queue_state import QueueAction
+
+    _ask(name, QueueAction.OPEN, kubeconfig, context)
+
+
+@click.command(epilog=_CLOSE)
+@_name_option
+@cluster_options
+def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Close a queue, so that it starts no work."""
+    from volcano_py.operator.queue_state import QueueAction
+
+    _ask(name, QueueAction.CLOSE, kubeconfig, context)
+
+
+@click.command(epilog=_DELETE)
+@_name_option
+@cluster_options
+def delete(name: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Delete a queue without queues below it, and without PodGroups that are not finished."""
+    from volcano_py.cli.queues import operations
+
+    click.echo(on_cluster(kubeconfig, context, lambda client: operations.delete(client, name)))
+
+
+VERBS: Final = (create, list_, get, open_, close, delete)
+
+
+def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str | None) -> None:
+    from volcano_py.cli.queues import operations
+
+    async def work(client: KubernetesClient) -> str:
+        return await operations.ask(client, name, action)
+
+    click.echo(on_cluster(kubeconfig, context, work))
+
+
+def _print_queue(found: JsonObject) -> None:
+    from volcano_py.cli.listing import Listing
+    from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
+
+    told = facts(found, time.time())
+    width = max(len(name) for name, _ in told) + 1
+    for name, text in told:
+        click.echo(f"{name + ':':<{width}}  {text}")
+    rows = list(amount_rows(found))
+    if rows:
+        click.echo()
+        Listing(console(), AMOUNTS_HEADER, numbers=AMOUNTS_HEADER[1:]).print(rows)
