@@ -1,0 +1,238 @@
+"""`volcano-py job`: Volcano's jobs, in the words of vcctl."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.cluster_access import (
+    all_namespaces_option,
+    cluster_options,
+    namespace_of,
+    namespace_option,
+    on_cluster,
+)
+from volcano_py.cli.jobs import requests, rows
+from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
+from volcano_py.cli.jobs.making import CannotMakeError, Wanted, job_of, jobs_of
+from volcano_py.cli.jobs.options import JOB_NAME, RESOURCES
+from volcano_py.cli.jobs.viewing import describe
+from volcano_py.cli.manifests import read_documents
+from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+
+T = TypeVar("T")
+
+EPILOG = """\b
+Examples:
+  volcano-py job run --name train --image busybox --replicas 4 --min 2 --requests cpu=2,memory=4Gi --queue research
+  volcano-py job run -f train.yaml
+  volcano-py job list --all-namespaces --queue research --watch
+  volcano-py job view --name train
+  volcano-py job suspend --name train
+  volcano-py job resume --name train
+  volcano-py job delete --name train
+"""
+_DEFAULTS: Final = Wanted(name="")
+
+_name = click.option("--name", "-N", type=JOB_NAME, required=True, help="Name of the job.")
+
+
+@click.group(epilog=EPILOG)
+def job() -> None:
+    """Run Volcano Jobs, look at them, suspend, resume and delete them."""
+
+
+@job.command()
+@click.option("--name", "-N", type=JOB_NAME, help="Name of the job; without --filename it has to be given.")
+@namespace_option
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    multiple=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Manifest file or folder of Jobs instead of the options that describe one (repeatable); - reads standard"
+    " input.",
+)
+@click.option("--image", "-i", help=f"Image of the pods' container. [default: {_DEFAULTS.image}]")
+@click.option(
+    "--min",
+    "-m",
+    "min_available",
+    type=click.IntRange(min=1),
+    help="Pods that start together or not at all. [default: 1]",
+)
+@click.option("--replicas", "-r", type=click.IntRange(min=1), help="Pods. [default: 1]")
+@click.option(
+    "--requests",
+    "-R",
+    type=RESOURCES,
+    metavar="RESOURCES",
+    help="What each pod asks for. [default: the limits, or else cpu=1000m,memory=100Mi]",
+)
+@click.option(
+    "--limits", "-L", type=RESOURCES, metavar="RESOURCES", help="What each pod may use. [default: the requests]"
+)
+@click.option("--scheduler", "-S", help=f"Scheduler of the pods. [default: {_DEFAULTS.scheduler}]")
+@click.option("--queue", "-q", help="Queue that the job is charged to. [default: the cluster's default queue]")
+@cluster_options
+@output_option()
+def run(
+    namespace: str | None,
+    filenames: tuple[Path, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    output: str,
+    **described: Any,
+) -> None:
+    """Make a job of equal pods, or the jobs of a manifest."""
+    given = {option: value for option, value in described.items() if value is not None}
+    if filenames and given:
+        option = "--" + min(given).replace("min_available", "min")
+        raise click.UsageError(f"--filename describes the job, and so does {option}: use one of both")
+    if not filenames and "name" not in given:
+        raise click.UsageError("name the job with --name, or its manifest with --filename")
+    make = _from_manifests(filenames, namespace) if filenames else partial(_described, Wanted(**given))
+
+    async def work(client: KubernetesClient) -> list[JsonObject]:
+        made = []
+        for each in make(namespace_of(client, namespace)):
+            made.append(await requests.create(client, each))
+            if output == "table":
+                metadata = made[-1]["metadata"]
+                click.echo(f"job {metadata['namespace']}/{metadata['name']} created")
+        return made
+
+    made = _on_cluster(kubeconfig, context, work)
+    if output != "table":
+        print_data(made[0] if len(made) == 1 else {"apiVersion": "v1", "kind": "List", "items": made}, output)
+
+
+def _described(wanted: Wanted, namespace: str) -> list[JsonObject]:
+    return [job_of(wanted, namespace)]
+
+
+def _from_manifests(filenames: tuple[Path, ...], asked: str | None) -> Callable[[str], list[JsonObject]]:
+    documents = read_documents(filenames)
+    return lambda namespace: jobs_of(documents, asked, namespace)
+
+
+@job.command("list")
+@namespace_option
+@all_namespaces_option
+@click.option("--queue", "-q", default="", help="Only jobs of this queue.")
+@click.option("--selector", default="", metavar="TEXT", help="Only jobs with this in their name.")
+@click.option("--scheduler", "-S", default="", help="Only jobs for this scheduler.")
+@watch_option
+@cluster_options
+@output_option()
+def list_(
+    namespace: str | None,
+    all_namespaces: bool,
+    queue: str,
+    selector: str,
+    scheduler: str,
+    watch: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    output: str,
+) -> None:
+    """List jobs."""
+    if namespace and all_namespaces:
+        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+
+    async def work(client: KubernetesClient) -> None:
+        shown = Shown(
+            api_version=BATCH_API,
+            kind=JOB_KIND,
+            path=requests.jobs_path("" if all_namespaces else namespace_of(client, namespace)),
+            header=rows.HEADER,
+            row=rows.job_row,
+            state_column=rows.PHASE_COLUMN,
+            numbers=rows.NUMBERS,
+            keep=rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector),
+        )
+        await show(client, shown, output, watch=watch)
+
+    _on_cluster(kubeconfig, context, work)
+
+
+@job.command()
+@_name
+@namespace_option
+@cluster_options
+@output_option()
+def view(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None, output: str) -> None:
+    """Describe a job: its phase and why, its tasks and their pods, what happened to it."""
+
+    async def work(client: KubernetesClient) -> None:
+        found = await requests.read(client, namespace_of(client, namespace), name)
+        if output == "table":
+            events = await requests.events_of(client, found)
+            describe(console(), msgspec.convert(found, Job), events, time.time())
+        else:
+            print_data(found, output)
+
+    _on_cluster(kubeconfig, context, work)
+
+
+@job.command()
+@_name
+@namespace_option
+@cluster_options
+def suspend(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Suspend a job: its pods go, those that have finished stay, and it can be resumed."""
+    _issue(SUSPEND, name, namespace, kubeconfig, context)
+
+
+@job.command()
+@_name
+@namespace_option
+@cluster_options
+def resume(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Let a suspended job go on: its pods are made again."""
+    _issue(RESUME, name, namespace, kubeconfig, context)
+
+
+def _issue(ask: Ask, name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    async def work(client: KubernetesClient) -> str:
+        where = namespace_of(client, namespace)
+        await requests.issue(client, ask, where, name)
+        return where
+
+    where = _on_cluster(kubeconfig, context, work)
+    click.echo(f"job {where}/{name} is being {ask.doing}")
+
+
+@job.command()
+@_name
+@namespace_option
+@cluster_options
+def delete(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Delete a job with its pods."""
+
+    async def work(client: KubernetesClient) -> str:
+        where = namespace_of(client, namespace)
+        await requests.delete(client, where, name)
+        return where
+
+    where = _on_cluster(kubeconfig, context, work)
+    click.echo(f"job {where}/{name} deleted")
+
+
+def _on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+    """As `on_cluster`; what does not fit the job, or the options, ends the verb with its text."""
+    try:
+        return on_cluster(kubeconfig, context, work)
+    except (requests.UnfitJobError, CannotMakeError) as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,1 @@
+"""What `volcano-py job` makes, prints and asks for."""

@@ -1,0 +1,56 @@
+"""What is asked of a job's controller: Commands, and when they make sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobAction, JobPhase
+from volcano_py.operator.kube_api import BUS_API
+
+_CAN_BE_RESUMED: Final = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A verb and the action it stands for."""
+
+    verb: str
+    action: JobAction
+    doing: str
+
+
+SUSPEND: Final = Ask("suspend", JobAction.ABORT, "suspended")
+RESUME: Final = Ask("resume", JobAction.RESUME, "resumed")
+
+
+def objection(ask: Ask, job: Job) -> str:
+    """Why the controller would do nothing; empty if it would do something."""
+    phase, who = job.status.phase, f"job {job.metadata.key}"
+    if ask is RESUME and phase not in _CAN_BE_RESUMED:
+        return f"{who} is {phase or 'new'}, not suspended: there is nothing to resume"
+    if ask is SUSPEND and phase in FINISHED:
+        return f"{who} has ended ({phase}): there is nothing to suspend; `volcano-py job delete` takes it away"
+    if ask is SUSPEND and phase in _CAN_BE_RESUMED:
+        return f"{who} is {phase} already; `volcano-py job resume` lets it go on"
+    return ""
+
+
+def command_for(ask: Ask, job: Job) -> JsonObject:
+    """The Command, which goes with its job."""
+    metadata = job.metadata
+    target = {"apiVersion": BATCH_API, "kind": JOB_KIND, "name": metadata.name, "uid": metadata.uid, "controller": True}
+    return {
+        "apiVersion": BUS_API,
+        "kind": "Command",
+        "metadata": {
+            "generateName": f"{metadata.name}-{ask.verb}-",
+            "namespace": metadata.namespace,
+            "ownerReferences": [target],
+        },
+        "action": str(ask.action),
+        "target": target,
+        "reason": "CommandLine",
+        "message": f"volcano-py job {ask.verb}",
+    }

@@ -1,0 +1,116 @@
+"""Jobs, their tasks and their events as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.listing import Cells, age_text, phase_text
+from volcano_py.cli.live.tables import plain
+from volcano_py.jobs.model import Job
+
+NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
+HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE")
+PHASE_COLUMN: Final = HEADER.index("PHASE")
+TASK_HEADER: Final = ("TASK", "REPLICAS", "MIN", "PODS")
+CONDITION_HEADER: Final = ("WAS", "SINCE")
+EVENT_HEADER: Final = ("EVENT", "REASON", "AGE", "TIMES", "MESSAGE")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which jobs are listed; empty fields choose all."""
+
+    queue: str = ""
+    scheduler: str = ""
+    part_of_name: str = ""
+
+    def __call__(self, found: JsonObject) -> bool:
+        spec = found.get("spec", {})
+        return (
+            self.queue in ("", spec.get("queue", ""))
+            and self.scheduler in ("", spec.get("schedulerName", ""))
+            and self.part_of_name in found["metadata"]["name"]
+        )
+
+
+def job_row(found: JsonObject, now: float) -> Cells:
+    """The cells below `HEADER`. One that cannot be read is a row, too: its name, and `Unreadable`."""
+    metadata = found["metadata"]
+    named = cell(metadata.get("namespace", "")), cell(metadata["name"])
+    try:
+        job = msgspec.convert(found, Job)
+    except msgspec.ValidationError:
+        return (*named, phase_text("Unreadable"), *("-" for _ in HEADER[3:]))
+    status = job.status
+    counts = (status.pending, status.running, status.succeeded, status.failed, status.unknown, status.retry_count)
+    return (
+        *named,
+        phase_text(status.state.phase),
+        cell(job.spec.queue),
+        cell(job.replicas),
+        cell(job.spec.min_available or status.min_available),
+        *(cell(count) for count in counts),
+        age_of(job.metadata.creation_timestamp, now),
+    )
+
+
+def task_rows(job: Job) -> list[Cells]:
+    """Each task with its pods by phase, such as `3 Running, 1 Pending`."""
+    names = (task.name or f"default{index}" for index, task in enumerate(job.spec.tasks))
+    return [
+        (cell(name), cell(task.replicas), cell(task.minimum), cell(_phases(job, name)))
+        for name, task in zip(names, job.spec.tasks, strict=True)
+    ]
+
+
+def _phases(job: Job, task: str) -> str:
+    counted = job.status.task_status_count.get(task)
+    counts = counted.phase if counted else {}
+    return ", ".join(f"{counts[phase]} {phase}" for phase in sorted(counts) if counts[phase])
+
+
+def condition_rows(job: Job, now: float) -> list[Cells]:
+    """The phases that the job has been in, the latest last."""
+    return [(phase_text(each.status), age_of(each.last_transition_time, now)) for each in job.status.conditions]
+
+
+def event_rows(events: Iterable[JsonObject], now: float) -> list[Cells]:
+    """The oldest first."""
+    rows = sorted(((_last_seen(event), event) for event in events), key=lambda each: each[0].timestamp())
+    return [
+        (
+            cell(event.get("type", "")),
+            cell(event.get("reason", "")),
+            age_of(seen, now),
+            cell((event.get("series") or {}).get("count") or event.get("count") or 1),
+            cell(event.get("message", "")),
+        )
+        for seen, event in rows
+    ]
+
+
+def _last_seen(event: JsonObject) -> datetime:
+    """Old and new events have their times in different places."""
+    text = (
+        (event.get("series") or {}).get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or event["metadata"]["creationTimestamp"]
+    )
+    return msgspec.convert(text, datetime)
+
+
+def cell(value: object) -> str:
+    """One line; `-` for nothing."""
+    return plain(str(value)) or "-"
+
+
+def age_of(moment: datetime | None, now: float) -> str:
+    """How long ago that was; `now` is in seconds since the epoch."""
+    return age_text(None if moment is None else max(timedelta(), datetime.fromtimestamp(now, UTC) - moment))
