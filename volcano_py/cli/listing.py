@@ -7,13 +7,11 @@ from datetime import timedelta
 from typing import Final
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 Cells = Sequence[str | Text]
 
-_NO_LIMIT: Final = 10_000  # characters; a name that is cut cannot be copied
+_GAP: Final = "  "
 _PHASE_STYLES: Final[Mapping[str, str]] = {
     "Running": "green",
     "Open": "green",
@@ -48,19 +46,21 @@ class Listing:
         cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
         for row in cells:
             self._widths = [max(width, cell.cell_len) for width, cell in zip(self._widths, row, strict=True)]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=not self._begun)
-        for name, width in zip(self._header, self._widths, strict=True):
-            table.add_column(name, min_width=width, no_wrap=True, justify="right" if name in self._numbers else "left")
-        for row in cells:
-            table.add_row(*row)
+        if not self._begun:
+            self._print([Text(name, "bold") for name in self._header], indent)
         self._begun = True
-        self._console.print(
-            Padding(table, (0, 0, 0, indent), expand=False),
-            width=_NO_LIMIT,
-            crop=False,
-            no_wrap=True,
-            overflow="ignore",
-        )
+        for row in cells:
+            self._print(row, indent)
+
+    def _print(self, cells: Sequence[Text], indent: int) -> None:
+        """A line without blanks at its end, which on a narrow terminal would be lines of their own."""
+        line = Text(" " * indent)
+        for number, (name, cell, width) in enumerate(zip(self._header, cells, self._widths, strict=True)):
+            blanks = " " * (width - cell.cell_len)
+            line.append(_GAP if number else "")
+            line.append(Text(blanks).append(cell) if name in self._numbers else cell.copy().append(blanks))
+        line.rstrip()
+        self._console.print(line, soft_wrap=True)
 
 
 def phase_text(phase: str) -> Text:

@@ -1,0 +1,166 @@
+"""`volcano-py pod list` and `podgroup list`: whose they are, and why they wait."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, pod_group, user_of_cluster
+from tests.unit.cluster.fakes import eventually, page, refusal
+
+PODS, GROUPS = "/api/v1/pods", f"{SCHEDULING}/podgroups"
+NO_ROOM = "NoNodeFits: 0/3 nodes are available: 3 insufficient cpu"
+
+
+def pod(name: str, group: str = "", namespace: str = "ns", *, version: str = "1", **more: Any) -> dict[str, Any]:
+    """A pod as a list has it; `job`, `node`, `phase`, `why`, `ready` and `scheduler` among the keywords."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": more.get("why", "")}
+    ready = {"name": "main", "ready": True, "restartCount": 3}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "resourceVersion": version,
+            "annotations": {"scheduling.k8s.io/group-name": group} if group else {},
+            "labels": {"volcano.sh/job-name": more["job"]} if "job" in more else {},
+        },
+        "spec": {
+            "schedulerName": more.get("scheduler", "default-scheduler"),
+            "nodeName": more.get("node", ""),
+            "containers": [{"name": "main"}, {"name": "helper"}],
+        },
+        "status": {
+            "phase": more.get("phase", "Pending"),
+            "conditions": [condition] if "why" in more else [],
+            "containerStatuses": [ready] if more.get("ready") else [],
+        },
+    }
+
+
+def on_pods(user: UserOfCluster, *pods: dict[str, Any], path: str = PODS, groups: str = GROUPS) -> None:
+    user.api.on("GET", path, page(7, *pods))
+    user.api.on("GET", groups, page(7, pod_group("train", queue="team-a"), pod_group("plain")))
+
+
+# -- pods -----------------------------------------------------------------------------------------------------------
+
+
+async def test_pods_are_told_with_job_queue_node_and_why_they_wait(user: UserOfCluster) -> None:
+    on_pods(
+        user,
+        pod("train-1", "train", job="train", why=NO_ROOM),
+        pod("train-0", "train", job="train", node="n1", phase="Running", ready=True, why="long past"),
+        pod("single", "plain", phase="Succeeded", node="n2"),
+        pod("new", scheduler="volcano"),
+        pod("of-somebody-else"),
+    )
+    assert (await user.prints("pod", "list", "--all-namespaces")).splitlines() == [
+        "NAMESPACE  NAME     JOB    QUEUE    READY  STATUS     RESTARTS  AGE  NODE  WHY IT WAITS",
+        "ns         new      -      -          0/2  Pending           0  -    -     -",
+        "ns         single   -      default    0/2  Succeeded         0  -    n2    -",
+        "ns         train-0  train  team-a     1/2  Running           3  -    n1    -",
+        f"ns         train-1  train  team-a     0/2  Pending           0  -    -     {NO_ROOM}",
+    ]
+
+
+async def test_pods_of_one_job_or_one_queue(user: UserOfCluster) -> None:
+    on_pods(user, pod("a", "train"), pod("b", "plain"))
+    assert [line.split()[1] for line in (await user.prints("pod", "list", "-A", "-q", "team-a")).splitlines()[1:]] == [
+        "a"
+    ]
+    await user.prints("pod", "list", "-A", "--job", "train")
+    asked = [request.query.get("labelSelector") for request in user.api.sent("GET", PODS)]
+    assert asked == [None, "volcano.sh/job-name=train"]
+
+
+async def test_pods_for_programs_are_the_objects_themselves(user: UserOfCluster) -> None:
+    on_pods(user, pod("a", "train"), pod("of-somebody-else"))
+    printed = orjson.loads(await user.prints("pod", "list", "-A", "-o", "json"))
+    assert printed == {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [{"apiVersion": "v1", "kind": "Pod", **pod("a", "train")}],
+    }
+
+
+async def test_the_podgroup_of_a_pod_that_comes_later_is_looked_up(user: UserOfCluster) -> None:
+    on_pods(user, pod("a", "train"))
+    late = f"{SCHEDULING}/namespaces/ns/podgroups/late"
+    user.api.on("GET", late, refusal(404, "NotFound", details={"name": "late"}))
+    running = asyncio.create_task(user.run("pod", "list", "-A", "--queue", "team-b", "--watch"))
+    watch = await user.api.watch()
+    await watch.send("ADDED", pod("early", "late", version="8"))
+    await watch.send("ADDED", pod("known", "train", version="9"))
+    await eventually(lambda: user.api.sent("GET", late))
+    user.api.on("GET", late, found(pod_group("late", queue="team-b")))
+    await watch.send("MODIFIED", pod("early", "late", version="10"))
+    await watch.send("DELETED", pod("early", "late", version="11"))
+    user.api.refuse_watch(refusal(403, "Forbidden"))
+    watch.end()
+    lines = (await running).stdout.splitlines()
+    assert [line.split()[1:6] for line in lines] == [
+        ["NAME", "JOB", "QUEUE", "READY", "STATUS"],
+        ["early", "-", "team-b", "0/2", "Pending"],
+        ["early", "-", "team-b", "0/2", "Deleted"],
+    ]
+
+
+# -- namespaces -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("of_context", "arguments", "namespace"),
+    [
+        ("", (), "default"),
+        ("research", (), "research"),
+        ("research", ("--namespace", "ops"), "ops"),
+    ],
+    ids=["none", "the context's", "the one asked for"],
+)
+async def test_the_namespace_is_the_one_asked_for_or_the_contexts(
+    tmp_path: Path, of_context: str, arguments: tuple[str, ...], namespace: str
+) -> None:
+    async with user_of_cluster(tmp_path, of_context) as user:
+        path, groups = f"/api/v1/namespaces/{namespace}/pods", f"{SCHEDULING}/namespaces/{namespace}/podgroups"
+        on_pods(user, path=path, groups=groups)
+        for verb, kind in (("pod", "Pod"), ("podgroup", "PodGroup")):
+            result = await user.run(verb, "list", *arguments)
+            assert result.exit_code == 0, result.output
+            assert verb == "podgroup" or result.stderr == f"There is no {kind} to show.\n"
+
+
+@pytest.mark.parametrize("verb", ["pod", "podgroup"])
+async def test_one_namespace_or_all_but_not_both(user: UserOfCluster, verb: str) -> None:
+    result = await user.run(verb, "list", "--namespace", "a", "--all-namespaces")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Error: --all-namespaces is more than --namespace: use one of both\n")
+
+
+# -- PodGroups ------------------------------------------------------------------------------------------------------
+
+
+async def test_podgroups_are_told_with_what_they_wait_for(user: UserOfCluster) -> None:
+    """What a PodGroup that runs has waited for is past."""
+    waiting = pod_group("b", phase="Inqueue", why="NoNodeFits: 1/4 tasks", queue="team-a")
+    running = pod_group("a", phase="Running", why="past", queue="team-a", minMember=4)
+    running["status"] |= {"running": 3, "succeeded": 1, "failed": 2}
+    user.api.on("GET", GROUPS, page(7, waiting, running, pod_group("c")))
+    assert (await user.prints("podgroup", "list", "-A")).splitlines() == [
+        "NAMESPACE  NAME  QUEUE    PHASE    MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
+        "ns         a     team-a   Running           4        3          1       2  -    -",
+        "ns         b     team-a   Inqueue           1        0          0       0  -    NoNodeFits: 1/4 tasks",
+        "ns         c     default  Pending           1        0          0       0  -    -",
+    ]
+    queued = await user.prints("podgroup", "list", "-A", "--queue", "default", "-o", "json")
+    assert [each["metadata"]["name"] for each in orjson.loads(queued)["items"]] == ["c"]
+
+
+async def test_a_message_of_several_lines_is_one_line(user: UserOfCluster) -> None:
+    user.api.on("GET", GROUPS, page(7, pod_group("a", why="one\ntwo \x1b[31m")))
+    (_, line) = (await user.prints("podgroup", "list", "-A")).splitlines()
+    assert line.endswith("-    one two  [31m")
