@@ -11,7 +11,7 @@ import os
 from hypothesis import settings
 
 # In CI every run looks at the same examples, so that a change is judged by what it changes.
-settings.register_profile("everyday", deadline=None, max_examples=40, derandomize="CI" in os.environ)
+settings.register_profile("everyday", deadline=None, max_examples=30, derandomize="CI" in os.environ)
 settings.register_profile("deep", deadline=None, max_examples=5000)
 settings.load_profile("everyday")
 

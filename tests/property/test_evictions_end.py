@@ -191,7 +191,7 @@ def _come_again(simulation: Simulation, known: set[str], objects: list[dict[str,
     return len(gone)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -206,7 +206,7 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
     assert quiet == 4, f"still evicting: {simulation.cluster.evictions[-8:]}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
 def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
@@ -231,7 +231,7 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
     assert all(bound[name] >= minimum[name] for name in promised)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(["capacity", "capacity in a tree", "priority"]))
 def test_no_queue_is_reclaimed_below_its_guarantee(objects: list[dict[str, Any]], policy: str) -> None:
     """Nor is anything taken from a queue that is not reclaimable."""

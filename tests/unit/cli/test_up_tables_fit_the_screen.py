@@ -167,7 +167,7 @@ def test_a_long_line_of_the_log_is_cut() -> None:
     assert shown[-1] == "x" * 99 + "…"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(80, 200),
     st.integers(24, 70),
