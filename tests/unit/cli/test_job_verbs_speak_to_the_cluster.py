@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.unit.cluster.fakes import FakeApi, Reply, Request, kubeconfig, page, refusal
-from volcano_py.cli.main import main
+from tests.unit.cli.cluster import UserOfCluster
+from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 ALL_JOBS = "/apis/batch.volcano.sh/v1alpha1/jobs"
@@ -32,23 +33,14 @@ default    zombie  Unreadable  -                -    -        -        -        
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[FakeApi]:
-    server = FakeApi()
-    await server.start()
-    yield server
-    await server.stop()
+def api(user: UserOfCluster) -> FakeApi:
+    return user.api
 
 
 @pytest.fixture
-def run(api: FakeApi, tmp_path: Path) -> Run:
+def run(user: UserOfCluster) -> Run:
     """Run `volcano-py job` with these arguments on the server."""
-    config = kubeconfig(tmp_path / "kubeconfig", api.url)
-
-    async def invoke(verb: str, *arguments: str) -> Result:
-        line = ["job", verb, *arguments, "--kubeconfig", str(config)]
-        return await asyncio.to_thread(CliRunner().invoke, main, line, prog_name="volcano-py")
-
-    return invoke
+    return partial(user.run, "job")
 
 
 def job(name: str, phase: str = "Running", *, namespace: str = "default", **spec: Any) -> dict[str, Any]:
