@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.cluster_access import (
@@ -28,7 +27,7 @@ from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.output import console, output_option, print_data
 from volcano_py.cli.show import Shown, show, watch_option
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 T = TypeVar("T")
 
@@ -179,7 +178,7 @@ def view(name: str, namespace: str | None, kubeconfig: Path | None, context: str
         found = await requests.read(client, namespace_of(client, namespace), name)
         if output == "table":
             events = await requests.events_of(client, found)
-            describe(console(), msgspec.convert(found, Job), events, time.time())
+            describe(console(), requests.decoded(found), events, time.time())
         else:
             print_data(found, output)
 

@@ -349,3 +349,20 @@ async def test_a_cluster_without_the_crd_and_one_that_forbids_it(
     result = await run(verb, *name)
     assert result.exit_code == 1
     assert result.output.startswith(f"Error: {message}; ")
+
+
+@pytest.mark.parametrize("verb", ["view", "suspend", "resume"])
+async def test_a_job_that_cannot_be_read_is_told_with_the_field(api: FakeApi, run: Run, verb: str) -> None:
+    found = job("zombie")
+    found["spec"]["tasks"] = "none"
+    api.on("GET", f"{JOBS}/zombie", Reply(body=found))
+    api.on("GET", EVENTS, Reply(body={"items": []}))
+    result = await run(verb, "--name", "zombie")
+    assert (result.exit_code, result.output) == (
+        1,
+        (
+            "Error: job default/zombie cannot be read: Expected `array`, got `str` - at `$.spec.tasks`;"
+            " `volcano-py job view --name zombie --namespace default --output yaml` shows it as it is\n"
+        ),
+    )
+    assert (await run("view", "--name", "zombie", "-o", "yaml")).exit_code == 0

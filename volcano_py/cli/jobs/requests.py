@@ -51,6 +51,18 @@ async def read(client: KubernetesClient, namespace: str, name: str) -> JsonObjec
         raise _missing(error, namespace, name) from error
 
 
+def decoded(found: JsonObject) -> Job:
+    """The job as the controller reads it."""
+    try:
+        return msgspec.convert(found, Job)
+    except msgspec.ValidationError as error:
+        namespace, name = found["metadata"]["namespace"], found["metadata"]["name"]
+        raise UnfitJobError(
+            f"job {namespace}/{name} cannot be read: {error}; `volcano-py job view --name {name}"
+            f" --namespace {namespace} --output yaml` shows it as it is"
+        ) from error
+
+
 async def events_of(client: KubernetesClient, job: JsonObject) -> Sequence[JsonObject] | None:
     """What was told of the job; None when we may not know."""
     metadata = job["metadata"]
@@ -65,7 +77,7 @@ async def events_of(client: KubernetesClient, job: JsonObject) -> Sequence[JsonO
 
 async def issue(client: KubernetesClient, ask: Ask, namespace: str, name: str) -> None:
     """Ask the job's controller, which answers in its own time."""
-    job = msgspec.convert(await read(client, namespace, name), Job)
+    job = decoded(await read(client, namespace, name))
     if why_not := objection(ask, job):
         raise UnfitJobError(why_not)
     await client.post(f"/apis/{BUS_API}/namespaces/{namespace}/commands", command_for(ask, job))
