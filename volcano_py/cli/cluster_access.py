@@ -17,6 +17,8 @@ T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_NAMESPACE: Final = "default"
+INTERRUPTED: Final = 130
+"""The exit status of a program that SIGINT ended, as shells have it: 128 and the signal's number."""
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +56,9 @@ def on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[Kub
 
     try:
         return asyncio.run(connected())
+    except KeyboardInterrupt as interrupt:
+        # The only way to end a watch is no failure to be told of.
+        raise click.exceptions.Exit(INTERRUPTED) from interrupt
     except CredentialsError as error:
         raise click.ClickException(str(error)) from error
     except RequestError as error:
