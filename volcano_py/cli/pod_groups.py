@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -23,9 +23,9 @@ from volcano_py.cli.listing import Cells, age_text, phase_text
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.output import output_option
 from volcano_py.cli.show import Shown, show, watch_option
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.kinds import POD_GROUP
-from volcano_py.operator.kube_api import pod_group_path
+
+if TYPE_CHECKING:
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
 
 _SETTLED: Final = frozenset({"Running", "Completed"})
 
@@ -113,6 +113,9 @@ def age_of(created: datetime | None, now: float) -> str:
 
 def _shown(namespace: str, queue: str) -> Shown:
     """PodGroups of a namespace ("": of all)."""
+    from volcano_py.cluster.kubernetes.kinds import POD_GROUP
+    from volcano_py.operator.kube_api import pod_group_path
+
     return Shown(
         api_version=SCHEDULING_API,
         kind="PodGroup",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME, POD_SCHEDULED, QUEUE_NAME
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME, POD_SCHEDULED
+from volcano_py.api.objects import Pod
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -22,13 +21,12 @@ from volcano_py.cli.cluster_access import (
 from volcano_py.cli.listing import Cells, phase_text
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.output import output_option
-from volcano_py.cli.pod_groups import age_of, queue_of_group
+from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.show import Shown, show, watch_option
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import NotFoundError
-from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP
 from volcano_py.jobs.names import JOB_NAME
-from volcano_py.operator.kube_api import pod_group_path, pod_path
+
+if TYPE_CHECKING:
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
 
 EPILOG = """\b
 Examples:
@@ -79,9 +77,13 @@ def list_(
     if namespace and all_namespaces:
         raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
 
+    from volcano_py.cli.queues.of_pods import QueuesOfPods
+    from volcano_py.cluster.kubernetes.kinds import POD
+    from volcano_py.operator.kube_api import pod_path
+
     async def work(client: KubernetesClient) -> None:
         where = "" if all_namespaces else namespace_of(client, namespace)
-        queues = QueuesOfGroups(client, where)
+        queues = QueuesOfPods(client, where)
 
         def keep(obj: JsonObject) -> bool:
             each = msgspec.convert(obj, Pod)
@@ -131,40 +133,3 @@ def why_it_waits(each: Pod) -> str:
         return ""
     told = (one for one in each.status.conditions if one.type == POD_SCHEDULED and one.status == "False")
     return next((one.message or one.reason for one in told), "")
-
-
-class QueuesOfGroups:
-    """Which queue a pod is in: that of its PodGroup, which is looked up the first time a pod of it is seen."""
-
-    def __init__(self, client: KubernetesClient, namespace: str) -> None:
-        """For the pods of a namespace ("": of all)."""
-        self._client, self._namespace = client, namespace
-        self._queues: dict[tuple[str, str], str] = {}
-        self._listed = False
-
-    def of(self, each: Pod) -> str:
-        """ "" when nobody knows."""
-        metadata = each.metadata
-        told = metadata.annotations.get(QUEUE_NAME, "")
-        return self._queues.get((metadata.namespace, metadata.annotations.get(GROUP_NAME, ""))) or told
-
-    async def learn(self, pods: Sequence[JsonObject]) -> None:
-        """Look up the PodGroups of these pods that are not known yet: all together at first, then one by one."""
-        if not self._listed:
-            self._listed = True
-            path = pod_group_path(self._namespace) if self._namespace else POD_GROUP.path
-            for group in await self._client.list(path, PodGroup):
-                self._queues[group.metadata.namespace, group.metadata.name] = queue_of_group(group)
-            return
-        for obj in pods:
-            metadata = obj["metadata"]
-            name = metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(GROUP_NAME, "")
-            if name[1] and name not in self._queues:
-                await self._learn_one(*name)
-
-    async def _learn_one(self, namespace: str, name: str) -> None:
-        try:
-            group = await self._client.read(pod_group_path(namespace, name), PodGroup)
-        except NotFoundError:
-            return  # it may come yet
-        self._queues[namespace, name] = queue_of_group(group)

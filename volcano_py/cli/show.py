@@ -6,17 +6,19 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import orjson
 import yaml
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.changes import Change, changes, listed
 from volcano_py.cli.listing import Cells, Listing, phase_text
 from volcano_py.cli.output import console, print_data
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+
+if TYPE_CHECKING:
+    from volcano_py.cli.changes import Change
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
 
 watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Go on with what changes, until Ctrl-C.")
 
@@ -60,6 +62,8 @@ async def show(client: KubernetesClient, shown: Shown, output: str, *, watch: bo
     Raises:
         RequestError: the server refuses, or cannot be reached.
     """
+    from volcano_py.cli.changes import Change, changes, listed
+
     if watch:
         printer = _Rows(shown) if output == "table" else _Documents(shown, output)
         async with aclosing(changes(client, shown.path, shown.params)) as news:

@@ -1,0 +1,51 @@
+"""Which queue a pod is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
+from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.cli.pod_groups import queue_of_group
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import NotFoundError
+from volcano_py.cluster.kubernetes.kinds import POD_GROUP
+from volcano_py.operator.kube_api import pod_group_path
+
+
+class QueuesOfPods:
+    """Which queue a pod is in: that of its PodGroup, which is looked up the first time a pod of it is seen."""
+
+    def __init__(self, client: KubernetesClient, namespace: str) -> None:
+        """For the pods of a namespace ("": of all)."""
+        self._client, self._namespace = client, namespace
+        self._queues: dict[tuple[str, str], str] = {}
+        self._listed = False
+
+    def of(self, each: Pod) -> str:
+        """ "" when nobody knows."""
+        metadata = each.metadata
+        told = metadata.annotations.get(QUEUE_NAME, "")
+        return self._queues.get((metadata.namespace, metadata.annotations.get(GROUP_NAME, ""))) or told
+
+    async def learn(self, pods: Sequence[JsonObject]) -> None:
+        """Look up the PodGroups of these pods that are not known yet: all together at first, then one by one."""
+        if not self._listed:
+            self._listed = True
+            path = pod_group_path(self._namespace) if self._namespace else POD_GROUP.path
+            for group in await self._client.list(path, PodGroup):
+                self._queues[group.metadata.namespace, group.metadata.name] = queue_of_group(group)
+            return
+        for obj in pods:
+            metadata = obj["metadata"]
+            name = metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(GROUP_NAME, "")
+            if name[1] and name not in self._queues:
+                await self._learn_one(*name)
+
+    async def _learn_one(self, namespace: str, name: str) -> None:
+        try:
+            group = await self._client.read(pod_group_path(namespace, name), PodGroup)
+        except NotFoundError:
+            return  # it may come yet
+        self._queues[namespace, name] = queue_of_group(group)
