@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from volcano_py.cli.names import LABEL
+
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.client import KubernetesClient
     from volcano_py.cluster.kubernetes.errors import RequestError
@@ -25,14 +27,16 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--kubeconfig` and `--context`, as the arguments `kubeconfig` and `context`."""
     context = click.option("--context", help="Context of the kubeconfig. [default: its current one]")
     kubeconfig = click.option(
-        "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="[default: in-cluster, $KUBECONFIG]"
+        "--kubeconfig", "-k", type=click.Path(path_type=Path, dir_okay=False), help="[default: in-cluster, $KUBECONFIG]"
     )
     return kubeconfig(context(command))
 
 
 def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--namespace`/`-n`, as the argument `namespace`: None when it is the context's."""
-    return click.option("--namespace", "-n", help="Namespace. [default: that of the context, or else default]")(command)
+    return click.option(
+        "--namespace", "-n", type=LABEL, help="Namespace. [default: that of the context, or else default]"
+    )(command)
 
 
 def all_namespaces_option(command: Callable[..., Any]) -> Callable[..., Any]:

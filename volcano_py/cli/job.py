@@ -21,9 +21,10 @@ from volcano_py.cli.cluster_access import (
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.making import CannotMakeError, Wanted, job_of, jobs_of
-from volcano_py.cli.jobs.options import JOB_NAME, RESOURCES
+from volcano_py.cli.jobs.options import RESOURCES
 from volcano_py.cli.jobs.viewing import describe
 from volcano_py.cli.manifests import read_documents
+from volcano_py.cli.names import LABEL
 from volcano_py.cli.output import console, output_option, print_data
 from volcano_py.cli.show import Shown, show, watch_option
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -43,7 +44,7 @@ Examples:
 """
 _DEFAULTS: Final = Wanted(name="")
 
-_name = click.option("--name", "-N", type=JOB_NAME, required=True, help="Name of the job.")
+_name = click.option("--name", "-N", type=LABEL, required=True, help="Name of the job.")
 
 
 @click.group(epilog=EPILOG)
@@ -52,7 +53,7 @@ def job() -> None:
 
 
 @job.command()
-@click.option("--name", "-N", type=JOB_NAME, help="Name of the job; without --filename it has to be given.")
+@click.option("--name", "-N", type=LABEL, help="Name of the job; without --filename it has to be given.")
 @namespace_option
 @click.option(
     "--filename",

@@ -92,6 +92,7 @@ def run(*arguments: str) -> Result:
         (["run", "-N", "x", "-L", "cpu=-1"], "cpu: -1 is negative"),
         (["list", "-A", "-n", "x"], "--all-namespaces is more than --namespace: use one of both"),
         (["view", "--name", "a/b"], "'a/b' is no name: use lower-case letters, digits and '-'"),
+        (["list", "-n", "a?b#"], "'a?b#' is no name: use lower-case letters, digits and '-'"),
         (["delete"], "Missing option '--name'"),
     ],
 )

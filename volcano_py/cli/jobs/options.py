@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
 from volcano_py.api.quantity import parse_quantity
-
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_NAME: Final = 63  # the labels of its pods carry it
-
-
-class _JobName(click.ParamType[str]):
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
-        if len(text) > _LONGEST_NAME or not _NAME.fullmatch(text):
-            self.fail(
-                f"{text!r} is no name: use lower-case letters, digits and '-', at most {_LONGEST_NAME} characters,"
-                " a letter or digit first and last",
-                param,
-                ctx,
-            )
-        return text
 
 
 class _Resources(click.ParamType[Mapping[str, str]]):
@@ -54,5 +35,4 @@ class _Resources(click.ParamType[Mapping[str, str]]):
         return found
 
 
-JOB_NAME: Final = _JobName()
 RESOURCES: Final = _Resources()

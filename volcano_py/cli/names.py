@@ -1,0 +1,31 @@
+"""Names on the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import click
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST: Final = 63  # DNS-1123 label, which namespaces are, and what is written in labels of pods
+
+
+class _Label(click.ParamType[str]):
+    """A name that can stand in a path of the API as it is."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if len(text) > _LONGEST or not _LABEL.fullmatch(text):
+            self.fail(
+                f"{text!r} is no name: use lower-case letters, digits and '-', at most {_LONGEST} characters,"
+                " a letter or digit first and last",
+                param,
+                ctx,
+            )
+        return text
+
+
+LABEL: Final = _Label()
