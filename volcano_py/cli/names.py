@@ -11,6 +11,11 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST: Final = 63  # DNS-1123 label, which namespaces are, and what is written in labels of pods
 
 
+def is_label(text: object) -> bool:
+    """Whether it can be the name of a namespace."""
+    return isinstance(text, str) and len(text) <= _LONGEST and _LABEL.fullmatch(text) is not None
+
+
 class _Label(click.ParamType[str]):
     """A name that can stand in a path of the API as it is."""
 
@@ -18,7 +23,7 @@ class _Label(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        if len(text) > _LONGEST or not _LABEL.fullmatch(text):
+        if not is_label(text):
             self.fail(
                 f"{text!r} is no name: use lower-case letters, digits and '-', at most {_LONGEST} characters,"
                 " a letter or digit first and last",

@@ -78,6 +78,18 @@ def test_a_manifest_that_is_none_of_a_job_is_refused(text: str, message: str) ->
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("namespace", ["a?b", "7:", "../x"])
+def test_a_namespace_that_is_no_name_is_not_put_into_a_path(namespace: str) -> None:
+    metadata = f"{{name: a, namespace: '{namespace}'}}"
+    text = f"{{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {metadata}}}"
+    with pytest.raises(CannotMakeError) as error:
+        jobs_of(read_text(text), None, "ns")
+    assert str(error.value) == (
+        f"manifest, document 1 (Job a): metadata.namespace is {namespace!r}, which is no name of a namespace: use"
+        " lower-case letters, digits and '-'"
+    )
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["job", *arguments], prog_name="volcano-py")
 
