@@ -10,6 +10,8 @@ import click
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST: Final = 63  # DNS-1123 label, which namespaces are, and what is written in labels of pods
 
+_LONGEST_SUBDOMAIN: Final = 253  # DNS-1123 subdomain
+
 
 def is_label(text: object) -> bool:
     """Whether it can be the name of a namespace."""
@@ -34,3 +36,23 @@ class _Label(click.ParamType[str]):
 
 
 LABEL: Final = _Label()
+
+
+class _Subdomain(click.ParamType[str]):
+    """A name that may have dots, as those of most objects may."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if len(text) > _LONGEST_SUBDOMAIN or not all(_LABEL.fullmatch(part) for part in text.split(".")):
+            self.fail(
+                f"{text!r} is no name: use lower-case letters, digits, '-' and '.', at most {_LONGEST_SUBDOMAIN}"
+                " characters, a letter or digit first and last",
+                param,
+                ctx,
+            )
+        return text
+
+
+SUBDOMAIN: Final = _Subdomain()

@@ -50,7 +50,7 @@ async def test_a_queue_is_created_as_it_is_described(user: UserOfCluster) -> Non
 async def test_what_is_not_said_is_left_out(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, Reply(201))
     await user.prints("queue", "create", "-n", "team-a")
-    assert user.api.requests[0].body["spec"] == {"weight": 1, "reclaimable": True}
+    assert user.api.requests[0].body["spec"] == {"weight": 1, "reclaimable": True, "parent": "root"}
 
 
 async def test_a_queue_needs_the_one_above_it(user: UserOfCluster) -> None:
@@ -84,6 +84,17 @@ def test_amounts_that_cannot_be_read_are_told(amounts: str, why: str) -> None:
     result = CliRunner().invoke(main, ["queue", "create", "--name", "a", "--capability", amounts])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == f"Error: Invalid value for '--capability': {why}"
+
+
+@pytest.mark.parametrize("name", ["", "a/status", "a?b", "Team", "-a", "a..b", "x" * 254])
+@pytest.mark.parametrize("verb", ["create", "get", "open", "close", "delete"])
+def test_what_is_no_name_never_stands_in_a_path(verb: str, name: str) -> None:
+    result = CliRunner().invoke(main, ["queue", verb, f"--name={name}"])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: Invalid value for '--name' / '-n': {name!r} is no name: use lower-case letters, digits, '-' and '.',"
+        " at most 253 characters, a letter or digit first and last"
+    )
 
 
 # -- list and get ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from volcano_py.cli.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.names import SUBDOMAIN
 from volcano_py.cli.output import console, output_option, print_data
 from volcano_py.cli.queues.amounts import AMOUNTS
 
@@ -57,7 +58,7 @@ Examples:
 
 
 def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--name", "-n", required=True, help="Name of the queue.")(command)
+    return click.option("--name", "-n", type=SUBDOMAIN, required=True, help="Name of the queue.")(command)
 
 
 @click.command(epilog=_CREATE)
@@ -70,7 +71,7 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Share weight among its siblings.",
 )
-@click.option("--parent", default="", help="The queue above it. [default: root]")
+@click.option("--parent", type=SUBDOMAIN, default="root", show_default=True, help="The queue above it.")
 @click.option("--capability", type=AMOUNTS, help="Most that the queue may have. [default: no ceiling]")
 @click.option("--deserved", type=AMOUNTS, help="What it is entitled to, for the plugin capacity.")
 @click.option("--guarantee", type=AMOUNTS, help="What is kept for it, even if it leaves it idle.")
