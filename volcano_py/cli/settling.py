@@ -20,7 +20,7 @@ DEPLOYMENT: Final = ("web", 3)
 
 def sample_lacks(seen: Overview) -> list[str]:
     """What the sample still lacks: a gang, the pod and the Deployment run, the other gang waits whole and says why."""
-    return [*_running(seen), *_waiting(seen)]
+    return [*_running(seen), *_waiting(seen), *(late for group in seen.groups for late in _late_phase(group))]
 
 
 def lacks(seen: Overview) -> list[str]:
@@ -62,8 +62,16 @@ def _unrest(group: GroupRow) -> Iterator[str]:
         yield f"PodGroup {group.name}: {starting} of {group.pods} pods have a node and do not run yet"
     if group.bound < group.pods and _code(group.why) in ("", Reason.NOT_YET_EVALUATED):
         yield f"PodGroup {group.name}: {group.pods - group.bound} of {group.pods} pods wait, and nothing says why"
+    yield from _late_phase(group)
     if 0 < group.bound < min(group.minimum, group.pods):
         yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, minMember is {group.minimum}"
+
+
+def _late_phase(group: GroupRow) -> Iterator[str]:
+    """Phases follow the pods a moment later."""
+    if group.running >= max(group.minimum, 1) and group.phase in ("", "Pending", "Inqueue"):
+        phase = group.phase or "empty"
+        yield f"PodGroup {group.name}: {group.running} of {group.pods} pods run, and its phase is {phase}"
 
 
 def _explains(why: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -183,3 +184,10 @@ async def test_an_error_of_the_work_is_raised_as_it_is() -> None:
 
     with pytest.raises(NotSettledError, match=r"^no$"):
         await during(fails(), asyncio.Event().wait())
+
+
+@pytest.mark.parametrize("what_lacks", [sample_lacks, lacks])
+def test_a_group_whose_phase_lags_behind_its_pods_has_not_settled(what_lacks: Callable[[Overview], list[str]]) -> None:
+    seen = sample()
+    late = replace(seen, groups=(group_row("default/train", phase="Inqueue"), *seen.groups[1:]))
+    assert what_lacks(late) == ["PodGroup default/train: 4 of 4 pods run, and its phase is Inqueue"]
