@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,8 @@ JsonObject = dict[str, Any]
 
 _WATCH_SECONDS: Final = 300
 """As client-go's shortest: the server ends the watch after it, and the next one begins where it ended."""
+_PAUSE: Final = 0.5
+"""Seconds until the next watch: a server may end every one of them at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ async def _watched(client: KubernetesClient, path: str, params: Params) -> Async
                         yield Change(tidy(found), deleted=kind == "DELETED")
         except GoneError:
             return
+        finally:
+            await asyncio.sleep(_PAUSE)
 
 
 async def _until_broken(stream: Any) -> AsyncGenerator[bytes, None]:
