@@ -88,7 +88,8 @@ async def test_what_the_server_refuses_is_told_with_the_fix(
 ) -> None:
     """A job that is there already, one whose tasks are none, and one in a namespace that does not exist."""
     manifest = tmp_path / "job.yaml"
-    manifest.write_text("{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: empty}, spec: {tasks: many}}")
+    kind = "apiVersion: batch.volcano.sh/v1alpha1, kind: Job"
+    manifest.write_text(f"{{{kind}, metadata: {{name: empty}}, spec: {{tasks: many}}}}")
     code, output = await volcano_py_job("run", "--filename", str(manifest))
     assert (code, "spec.tasks" in output) == (1, True), output
 
