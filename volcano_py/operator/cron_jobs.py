@@ -17,7 +17,7 @@ import structlog
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
-from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.cron import (
     CREATED,
     CRON_KIND,
@@ -111,11 +111,8 @@ class CronJobController:
     def _note(self, cron: CronJob) -> None:
         key = cron.metadata.key
         known = self._crons.get(key)
-        if known is not None and known.metadata.uid == cron.metadata.uid:
-            if 0 <= version_of(cron.metadata.resource_version) < version_of(known.metadata.resource_version):
-                return
-            if known == cron:
-                return
+        if known is not None and (known == cron or is_older(cron.metadata, known.metadata)):
+            return
         self._crons[key] = cron
         self._work.add(key)
 

@@ -20,7 +20,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
-from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
 from volcano_py.jobs.flow_jobs import flow_job, flow_job_name, template_of
 from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, TEMPLATE_KIND, JobFlow, JobTemplate, JobTemplateStatus, Step
@@ -146,7 +146,7 @@ class JobFlowController:
     def _note_flow(self, flow: JobFlow) -> None:
         key = flow.metadata.key
         known = self._flows.get(key)
-        if known is None or (known != flow and not _is_older(flow.metadata, known.metadata)):
+        if known is None or (known != flow and not is_older(flow.metadata, known.metadata)):
             self._flows[key] = flow
             self._work.add((FLOW_KIND, key))
 
@@ -160,7 +160,7 @@ class JobFlowController:
     def _note_template(self, template: JobTemplate) -> None:
         key = template.metadata.key
         known = self._templates.get(key)
-        if known is not None and (known == template or _is_older(template.metadata, known.metadata)):
+        if known is not None and (known == template or is_older(template.metadata, known.metadata)):
             return
         self._templates[key] = template
         self._work.add((TEMPLATE_KIND, key))
@@ -350,7 +350,3 @@ def _template_key(job: Job) -> str:
     mark = template_of(job)
     own = f"{namespace}."
     return f"{namespace}/{mark.removeprefix(own)}" if mark.startswith(own) else ""
-
-
-def _is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
-    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.objects import ObjectMeta
-from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.model import Job
 
 KeyOf = Callable[[Job], str]
@@ -47,7 +47,7 @@ class JobsBy:
         metadata, key = job.metadata, self._key_of(job)
         name = metadata.key
         known = self._groups.get(self._key.get(name, ""), {}).get(name)
-        if metadata.uid in self._gone or (known is not None and _is_older(metadata, known.metadata)):
+        if metadata.uid in self._gone or (known is not None and is_older(metadata, known.metadata)):
             return
         if known is not None and (self._key[name] != key or known.metadata.uid != metadata.uid):
             self._remove(name)
@@ -95,7 +95,3 @@ def controller_key(kind: str, group: str) -> KeyOf:
         return f"{job.metadata.namespace}/{owner.name}"
 
     return key_of
-
-
-def _is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
-    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)

@@ -10,7 +10,7 @@ import msgspec
 
 from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGroup, PriorityClass
 from volcano_py.cluster.kubernetes.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
-from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.model import Job, is_volcano_job
 from volcano_py.jobs.names import group_name
 
@@ -111,7 +111,7 @@ class JobIndex:
         """The job is as given, unless something newer is known."""
         metadata = job.metadata
         known = self._jobs.get(metadata.key)
-        if metadata.uid in self._gone or (known is not None and _is_older(metadata, known.metadata)):
+        if metadata.uid in self._gone or (known is not None and is_older(metadata, known.metadata)):
             return
         if known is not None and known.metadata.uid != metadata.uid:
             self._keys.pop(known.metadata.uid, None)
@@ -128,7 +128,7 @@ class JobIndex:
             return
         pods = self._pods.setdefault(owner.uid, {})
         known = pods.get(metadata.uid)
-        if known is not None and _is_older(metadata, known.metadata):
+        if known is not None and is_older(metadata, known.metadata):
             return
         before = self._owners.get(metadata.key)
         if before is not None and before[1] != metadata.uid:
@@ -147,7 +147,7 @@ class JobIndex:
         if metadata.name != group_name(owner.name, owner.uid):
             return  # somebody else's idea
         known = self._groups.get(owner.uid)
-        if known is not None and _is_older(metadata, known.metadata):
+        if known is not None and is_older(metadata, known.metadata):
             return
         self._groups[owner.uid] = group
         self._group_owners[metadata.key] = owner.uid
@@ -257,11 +257,6 @@ def _marked(metadata: ObjectMeta) -> ObjectMeta:
 
 def _deleted(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=_marked(pod.metadata))
-
-
-def _is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
-    """Whether this is an earlier version of the object that is known."""
-    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)
 
 
 def _differs(before: Pod, after: Pod) -> bool:

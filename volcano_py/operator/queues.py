@@ -20,7 +20,7 @@ from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
-from volcano_py.cluster.kubernetes.versions import version_of
+from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.operator.kube_api import IsActive, KubeApi, Record, is_another_object, queue_path
 from volcano_py.operator.queue_state import (
     PodGroupCounts,
@@ -144,7 +144,7 @@ class QueueController:
     def _queue_seen(self, queue: Queue) -> None:
         name = queue.metadata.name
         known = self._queues.get(name)
-        if known is not None and _is_older(queue, known):
+        if known is not None and is_older(queue.metadata, known.metadata):
             return
         self._queues[name] = queue
         if known is None or _matters(known) != _matters(queue):
@@ -334,13 +334,6 @@ class QueueController:
         reason = request.action if request is not None else QueueAction.SYNC
         about = ObjectRef("Queue", "", queue.metadata.name, queue.metadata.uid)
         self._record(Event(about, severity, reason.value, message))
-
-
-def _is_older(queue: Queue, known: Queue) -> bool:
-    """Whether this is an earlier version of the object that is known."""
-    return queue.metadata.uid == known.metadata.uid and 0 <= version_of(queue.metadata.resource_version) < version_of(
-        known.metadata.resource_version
-    )
 
 
 def _matters(queue: Queue) -> tuple[object, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, ItemsView, Iterable
 
+from volcano_py.api.objects import ObjectMeta
+
 # Deleted objects whose version is remembered, so that a late event does not bring them back. An event that is late by
 # more than as many deletions meets the version of the list at least.
 _TOMBSTONES = 4096
@@ -12,6 +14,11 @@ _TOMBSTONES = 4096
 def version_of(text: str) -> int:
     """The number, or -1 for a version that is none: then nothing can be said about its age."""
     return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def is_older(one: ObjectMeta, known: ObjectMeta) -> bool:
+    """Whether this is an earlier version of the object that is known; never true of another object of its name."""
+    return one.uid == known.uid and 0 <= version_of(one.resource_version) < version_of(known.resource_version)
 
 
 class Versions:
