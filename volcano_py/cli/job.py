@@ -14,6 +14,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
+    listed_namespace,
     namespace_of,
     namespace_option,
     on_cluster,
@@ -148,14 +149,13 @@ def list_(
     output: str,
 ) -> None:
     """List jobs."""
-    if namespace and all_namespaces:
-        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+    listed = listed_namespace(namespace, all_namespaces)
 
     async def work(client: KubernetesClient) -> None:
         shown = Shown(
             api_version=BATCH_API,
             kind=JOB_KIND,
-            path=requests.jobs_path("" if all_namespaces else namespace_of(client, namespace)),
+            path=requests.jobs_path(listed(client)),
             header=rows.HEADER,
             row=rows.job_row,
             state_column=rows.PHASE_COLUMN,

@@ -15,7 +15,7 @@ from volcano_py.api.objects import PodGroup
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
-    namespace_of,
+    listed_namespace,
     namespace_option,
     on_cluster,
 )
@@ -59,12 +59,10 @@ def list_(
     context: str | None,
 ) -> None:
     """List PodGroups with their phase, and what they wait for."""
-    if namespace and all_namespaces:
-        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+    listed = listed_namespace(namespace, all_namespaces)
 
     async def work(client: KubernetesClient) -> None:
-        where = "" if all_namespaces else namespace_of(client, namespace)
-        await show(client, _shown(where, queue), output, watch=watch)
+        await show(client, _shown(listed(client), queue), output, watch=watch)
 
     on_cluster(kubeconfig, context, work)
 

@@ -14,7 +14,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
-    namespace_of,
+    listed_namespace,
     namespace_option,
     on_cluster,
 )
@@ -74,15 +74,14 @@ def list_(
     context: str | None,
 ) -> None:
     """List pods with their job, queue and node, and what they wait for."""
-    if namespace and all_namespaces:
-        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+    listed = listed_namespace(namespace, all_namespaces)
 
     from volcano_py.cli.queues.of_pods import QueuesOfPods
     from volcano_py.cluster.kubernetes.kinds import POD
     from volcano_py.operator.kube_api import pod_path
 
     async def work(client: KubernetesClient) -> None:
-        where = "" if all_namespaces else namespace_of(client, namespace)
+        where = listed(client)
         queues = QueuesOfPods(client, where)
 
         def keep(obj: JsonObject) -> bool:
