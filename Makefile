@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
+# In continuous integration the machine may stall for longer than a test waits: up to three tests of the real cluster are
+# tried once more, and shown with what they failed on. Elsewhere a failure is a failure at once.
+RETRIES := $(if $(CI),--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks)
+
 # Touched when the installation that they stand for is done; pyproject.toml is what it depends on.
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
@@ -37,7 +41,7 @@ unit: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest tests --numprocesses=auto $(ARGS)
 
 e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that cluster instead of our own control plane)
-	$(BIN)/python -m pytest e2e $(ARGS)
+	$(BIN)/python -m pytest e2e $(RETRIES) $(ARGS)
 
 faults: $(INSTALLED_DEV) ## Only the part of e2e that injects faults between the daemon and the API server
 	$(BIN)/python -m pytest e2e/faults $(ARGS)
