@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,16 +16,17 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from volcano_py.cluster.certificates import Signer, certificate_pem, common_name, new_key
 
 AUTHORITY_VALID: Final = timedelta(days=5 * 365)
 AUTHORITY_RENEWED_BEFORE: Final = timedelta(days=365)
 """More than SERVING_VALID: what the old authority has signed ends before it does."""
 SERVING_VALID: Final = timedelta(days=90)
 SERVING_RENEWED_BEFORE: Final = timedelta(days=30)
-_CLOCK_SKEW: Final = timedelta(minutes=5)
 
 _FIELDS: Final = {"authorities": "ca.crt", "authority_key": "ca.key", "certificate": "tls.crt", "key": "tls.key"}
 
@@ -80,7 +80,7 @@ class Certificates:
 def issue(hosts: Sequence[str], now: datetime) -> Certificates:
     """All new; `hosts` are DNS names and IP addresses, the first is told as the certificate's subject."""
     certificate, key = _new_authority(now)
-    return _with_serving(_pem(certificate), _key_pem(key), hosts, now)
+    return _with_serving(certificate_pem(certificate), _key_pem(key), hosts, now)
 
 
 def renewed(current: Certificates, hosts: Sequence[str], now: datetime) -> Certificates | None:
@@ -90,7 +90,7 @@ def renewed(current: Certificates, hosts: Sequence[str], now: datetime) -> Certi
     if authorities[0].not_valid_after_utc - now < AUTHORITY_RENEWED_BEFORE:
         certificate, key = _new_authority(now)
         kept = [each for each in authorities if each.not_valid_after_utc > now]
-        bundle = b"".join(_pem(each) for each in (certificate, *kept))
+        bundle = b"".join(certificate_pem(each) for each in (certificate, *kept))
         result = Certificates(bundle, _key_pem(key), current.certificate, current.key)
     serving = _certificate(current.certificate)
     if serving.not_valid_after_utc <= now or not _hosts_of(serving) >= set(hosts):
@@ -102,70 +102,24 @@ def renewed(current: Certificates, hosts: Sequence[str], now: datetime) -> Certi
 
 
 def _with_serving(authorities: bytes, authority_key: bytes, hosts: Sequence[str], now: datetime) -> Certificates:
-    authority, signer = x509.load_pem_x509_certificates(authorities)[0], _key(authority_key)
-    key = ec.generate_private_key(ec.SECP256R1())
-    builder = (
-        _builder(_name(hosts[0]), authority.subject, key.public_key(), now, SERVING_VALID)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    authority = Signer(x509.load_pem_x509_certificates(authorities)[0].subject, _key(authority_key))
+    key = new_key()
+    certificate = authority.sign(
+        _name(hosts[0]), key.public_key(), now, SERVING_VALID, usages=[ExtendedKeyUsageOID.SERVER_AUTH], hosts=hosts
     )
-    return Certificates(authorities, authority_key, _pem(builder.sign(signer, hashes.SHA256())), _key_pem(key))
+    return Certificates(authorities, authority_key, certificate_pem(certificate), _key_pem(key))
 
 
 def _new_authority(now: datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    key = ec.generate_private_key(ec.SECP256R1())
     # Old and new stand in one bundle; by their names alone a client could not tell which one has signed.
     name = _name(f"volcano-py admission {now.astimezone(UTC):%Y-%m-%d} {x509.random_serial_number() % 10**8:08d}")
-    builder = (
-        _builder(name, name, key.public_key(), now, AUTHORITY_VALID)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-    return builder.sign(key, hashes.SHA256()), key
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, valid: timedelta
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(now + valid)
-    )
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    authority = Signer(name, new_key())
+    return authority.own(now, AUTHORITY_VALID), authority.key
 
 
 def _name(text: str) -> x509.Name:
     # A common name has 64 characters at most; what counts are the alternative names.
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
-
-
-def _alternative(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
+    return common_name(text[:64])
 
 
 def _hosts_of(certificate: x509.Certificate) -> set[str]:
@@ -191,10 +145,6 @@ def _key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError("a key is not of the kind that is made here (an elliptic curve's)")
     return key
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
