@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import Gate
@@ -176,24 +177,6 @@ def cluster(sizes: list[int], pods: int, *plugins: type[Plugin], **flags: Any) -
     nodes = [node(f"n{index}", cpu=str(size)) for index, size in enumerate(sizes)]
     tiers = [[(plugin, flags) if issubclass(plugin, Zoned) else plugin for plugin in plugins]]
     return open_session(*nodes, gang("g", pods=pods, cpu="1"), tiers=tiers)
-
-
-def placed(opened: Opened, at_a_time: int) -> tuple[list[str], int]:
-    """Nodes in the order in which they are taken, and how many choices that took."""
-    job = opened.job("g")
-    waiting = opened.ssn.tasks_of(job)
-    task_class = opened.ssn.task_class(int(waiting[0]))
-    statement, choices = opened.ssn.statement(), 0
-    where: list[str] = []
-    while len(waiting):
-        choice = opened.ssn.placer.choose(task_class, min(at_a_time, len(waiting)))
-        if not len(choice.nodes):
-            break
-        choices += 1
-        statement.allocate(job, task_class, waiting[: len(choice.nodes)], choice.nodes)
-        where.extend(opened.ssn.snapshot.nodes[row].name for row in choice.nodes.tolist())
-        waiting = waiting[len(choice.nodes) :]
-    return where, choices
 
 
 @given(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
@@ -72,24 +73,6 @@ class Packed(Plugin):
 class Spread(Packed):
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         return -super().node_order(task_class, view)
-
-
-def placed(opened: Opened, at_a_time: int) -> tuple[list[str], int]:
-    """Nodes in the order in which they are taken, and how many choices that took."""
-    job = opened.job("g")
-    waiting = opened.ssn.tasks_of(job)
-    task_class = opened.ssn.task_class(int(waiting[0]))
-    statement, choices = opened.ssn.statement(), 0
-    where: list[str] = []
-    while len(waiting):
-        choice = opened.ssn.placer.choose(task_class, min(at_a_time, len(waiting)))
-        if not len(choice.nodes):
-            break
-        choices += 1
-        statement.allocate(job, task_class, waiting[: len(choice.nodes)], choice.nodes)
-        where.extend(opened.ssn.snapshot.nodes[row].name for row in choice.nodes.tolist())
-        waiting = waiting[len(choice.nodes) :]
-    return where, choices
 
 
 def cluster(sizes: list[int], pods: int, *plugins: type[Plugin], **flags: Any) -> Opened:

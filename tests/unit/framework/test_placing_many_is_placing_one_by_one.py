@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
@@ -178,26 +179,6 @@ def opened_with(sizes: list[int], count: int, request: int, formula: str, plugin
     )
 
 
-def placed_in_batches(opened: Opened, batches: list[int]) -> list[str]:
-    """Where the placer puts the tasks when asked for so many at a time, over and over."""
-    job = opened.job("g")
-    waiting = opened.ssn.tasks_of(job)
-    task_class = opened.ssn.task_class(int(waiting[0]))
-    statement = opened.ssn.statement()
-    placed: list[str] = []
-    turn = 0
-    while len(waiting):
-        choice = opened.ssn.placer.choose(task_class, min(batches[turn % len(batches)], len(waiting)))
-        if not len(choice.nodes):
-            break
-        statement.allocate(job, task_class, waiting[: len(choice.nodes)], choice.nodes)
-        placed.extend(opened.ssn.snapshot.nodes[row].name for row in choice.nodes.tolist())
-        waiting = waiting[len(choice.nodes) :]
-        turn += 1
-    assert not opened.ssn.dispatch.failures.counts
-    return placed
-
-
 POLICIES: list[list[type[Plugin]]] = [
     [],
     [Normalised],
@@ -225,7 +206,9 @@ def test_any_number_at_a_time_goes_where_one_at_a_time_would(
 ) -> None:
     slots = [Slot(f"n{index:02}", size * 1000) for index, size in enumerate(sizes)]
     expected = reference(slots, count, request * 1000, formula, plugins)
-    assert placed_in_batches(opened_with(sizes, count, request, formula, plugins), batches) == expected
+    opened = opened_with(sizes, count, request, formula, plugins)
+    assert placed(opened, *batches)[0] == expected
+    assert not opened.ssn.dispatch.failures.counts
 
 
 @settings(max_examples=60)
@@ -274,4 +257,6 @@ def test_floats_add_up_the_same_way_in_a_batch(liking: list[float]) -> None:
             return found
 
     one, many = (opened_with([9, 9, 9], 12, 1, "zigzag", [Liking]) for _ in range(2))
-    assert placed_in_batches(many, [12]) == placed_in_batches(one, [1])
+    assert placed(many, 12)[0] == placed(one, 1)[0]
+    assert not many.ssn.dispatch.failures.counts
+    assert not one.ssn.dispatch.failures.counts
