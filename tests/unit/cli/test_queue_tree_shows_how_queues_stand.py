@@ -159,6 +159,11 @@ def test_a_queue_without_a_place_in_the_tree_says_why(files: Path) -> None:
     assert f"  {rule}" in lines
 
 
+def test_its_jobs_wait_only_where_a_plugin_knows_the_tree(files: Path) -> None:
+    lines = run(files, conf="proportion.conf").stdout.splitlines()
+    assert "Without a place in the tree:" in lines
+
+
 def test_yaml_says_the_same_as_json(files: Path) -> None:
     assert yaml.safe_load(run(files, "-o", "yaml").stdout)["queues"] == list(shown(files).values())
 

@@ -22,7 +22,8 @@ _MOST_RESOURCES: Final = 6
 _GAP: Final = "  "
 _WITHIN, _BEYOND, _FREE = "█", "▓", "░"
 _LEGEND: Final = f"{_WITHIN} allocated  {_BEYOND} beyond deserved  {_FREE} left of what the queue may have"
-_OUTSIDE: Final = "Without a place in the tree, so that their jobs wait:"
+_OUTSIDE: Final = "Without a place in the tree:"
+_STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 
@@ -93,7 +94,7 @@ def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
         if standing.problem:
             label.append(f"\n  {plain(standing.problem)}", "red")
         if standing is outside:
-            drawn.append(Text(_OUTSIDE, "red"))
+            drawn.append(Text(_STOPPED if standing.stops else _OUTSIDE, "red"))
         if standing.depth == 0:
             branch = [Tree(label, guide_style="dim")]
             drawn.append(branch[0])

@@ -21,12 +21,14 @@ class Standing:
         parent: the queue above; "" for root, and for a queue without a place in the tree.
         depth: how many queues are above it.
         problem: why it has no place in the tree, if so.
+        stops: whether its jobs wait for that; only a plugin that knows the tree makes them.
     """
 
     report: QueueReport
     parent: str = ""
     depth: int = 0
     problem: str = ""
+    stops: bool = False
 
     @property
     def name(self) -> str:
@@ -74,11 +76,16 @@ def standings(reports: Mapping[str, QueueReport], configuration: SchedulerConfig
     """
     tree = lay({name: report.parent for name, report in reports.items()})
     known = {ROOT_QUEUE: QueueReport(ROOT_QUEUE), **reports}
-    if not _adds_up(configuration):
+    knows_tree = _knows_tree(configuration)
+    if not knows_tree:
+        # Nothing of what a queue holds counts for the queues above it yet.
         known = _added_up(known, tree)
     placed = [Standing(known[name], tree.parents.get(name, ""), depth) for name, depth in _walk(tree)]
-    outside = (Standing(known[name], problem=tree.faults[name].problem(name)) for name in sorted(tree.faults))
-    return [*placed, *outside]
+    return [*placed, *(_outside(known[name], tree, knows_tree) for name in sorted(tree.faults))]
+
+
+def _outside(report: QueueReport, tree: QueueTree, stops: bool) -> Standing:
+    return Standing(report, problem=tree.faults[report.name].problem(report.name), stops=stops)
 
 
 def _walk(tree: QueueTree) -> Iterator[tuple[str, int]]:
@@ -90,8 +97,8 @@ def _walk(tree: QueueTree) -> Iterator[tuple[str, int]]:
         waiting.extend((child, depth + 1) for child in reversed(tree.children.get(name, ())))
 
 
-def _adds_up(configuration: SchedulerConfiguration) -> bool:
-    """Whether what a queue holds counts for the queues above it in the reports already."""
+def _knows_tree(configuration: SchedulerConfiguration) -> bool:
+    """Whether a plugin shares out along the tree."""
     return any(entry.name == "capacity" and entry.flags.hierarchy for entry in configuration.plugins())
 
 
