@@ -1,17 +1,13 @@
-"""A cluster for the job controller: an API server in memory whose watches tell at once, a scheduler and kubelets that
-take a second each, and controllers that can be killed at any request."""
+"""A cluster for the job controller, with a scheduler and kubelets that take a second each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-import msgspec
-
-from volcano_py.api.effects import Event
+from tests.support.killable import KillableCluster, Kinds
 from volcano_py.api.objects import Namespace, Pod, PodGroup, PriorityClass
 from volcano_py.jobs.model import Job
 from volcano_py.operator.jobs import JobController
@@ -20,18 +16,13 @@ NAMESPACE = "ns"
 JOBS = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 GROUPS = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{NAMESPACE}/podgroups"
-KINDS: dict[str, tuple[str, type]] = {
+KINDS: Final[Kinds] = {
     JOBS: ("VolcanoJob", Job),
     PODS: ("Pod", Pod),
     GROUPS: ("PodGroup", PodGroup),
     "/api/v1/namespaces": ("Namespace", Namespace),
     "/apis/scheduling.k8s.io/v1/priorityclasses": ("PriorityClass", PriorityClass),
 }
-EPOCH = 1_800_000_000.0
-
-
-class Killed(BaseException):
-    """The controller's process is no more."""
 
 
 def task(name: str, replicas: int, **fields: Any) -> dict[str, Any]:
@@ -50,88 +41,47 @@ def job(*tasks: dict[str, Any], name: str = "train", **spec: Any) -> dict[str, A
     }
 
 
-class JobCluster:
+class JobCluster(KillableCluster[JobController]):
     """`api` is a fresh `FakeApi` of the operator's tests; it is taken over."""
 
     def __init__(self, api: Any) -> None:
-        self.api = api
-        self.events: list[Event] = []
+        super().__init__(api, NAMESPACE, KINDS)
         self.admits = True
         """Whether the scheduler lets PodGroups in."""
         self.runs: Callable[[str], bool] = lambda name: True
         """Whether the pod of this name gets to run when it can."""
-        self.calls = 0
-        self.killing: tuple[int, bool] | None = None
-        """Kill the controller at this request, before it is carried out or (True) before its answer comes."""
-        self.controller: JobController | None = None
-        self._task: asyncio.Task[None] | None = None
         self.created: Counter[tuple[str, str]] = Counter()
         """How often a pod with this name and version came to be."""
-        self._seen: dict[str, tuple[str, str]] = {}  # path → UID and version
-        self._dead = False
-        self._wrap()
 
-    def _wrap(self) -> None:
-        for verb in ("get", "post", "patch", "delete"):
-            original = getattr(self.api, verb)
+    def make(self) -> JobController:
+        return JobController(
+            self.api,
+            active=lambda: self.is_leading,
+            record=self.events.append,
+            now=lambda: self.now().timestamp(),
+        )
 
-            async def call(path: str, *arguments: Any, original: Any = original) -> bytes:
-                if self._dead:
-                    raise Killed
-                self.calls += 1
-                due = self.killing is not None and self.calls == self.killing[0]
-                if due and not self.killing[1]:  # type: ignore[index]
-                    self._dead = True
-                    raise Killed
-                if path == PODS:
-                    arguments[0]["metadata"]["creationTimestamp"] = datetime.fromtimestamp(self.now(), UTC).isoformat()
-                try:
-                    answer: bytes = await original(path, *arguments)
-                finally:
-                    self._tell()
-                if due:
-                    self._dead = True
-                    raise Killed
-                return answer
-
-            setattr(self.api, verb, call)
+    def came(self, path: str, obj: dict[str, Any]) -> None:
+        metadata = obj["metadata"]
+        if path.startswith(f"{PODS}/") and metadata.get("ownerReferences"):
+            self.created[metadata["name"], metadata["annotations"]["volcano.sh/job-version"]] += 1
 
     # The cluster's life.
-
-    def start(self) -> None:
-        """A controller process starts: it lists everything, then works."""
-        self._dead = False
-        self.controller = JobController(
-            self.api, active=lambda: not self._dead, record=self.events.append, now=self.now
-        )
-        self._tell(everything=True)
-        self._task = asyncio.create_task(self.controller.run())
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def now(self) -> float:
-        return EPOCH + asyncio.get_running_loop().time()
 
     async def live(self, seconds: int = 10) -> None:
         """Let so much time pass. A controller that was killed is followed by another one a second later."""
         for _ in range(seconds):
             await asyncio.sleep(1)
-            if self._dead:
-                await self.stop()
-                self.killing = None
-                self.start()
+            await self.revive()
             self._scheduler_and_kubelets()
             self._tell()
         await asyncio.sleep(0.9)
 
     def _scheduler_and_kubelets(self) -> None:
-        for path, group in self._of(GROUPS).items():
+        for path, group in self.of(GROUPS).items():
             if self.admits and group.get("status", {}).get("phase", "Pending") == "Pending":
                 self.api.put(path, {**group, "status": {"phase": "Inqueue"}})
-        for pod in self._of(PODS).values():
+        for pod in self.of(PODS).values():
             name = pod["metadata"]["name"]
             if pod.get("status", {}).get("phase", "Pending") == "Pending" and self.runs(name):
                 self.pod_is(name, "Running", conditions=[{"type": "Ready", "status": "True"}])
@@ -172,7 +122,7 @@ class JobCluster:
     def pods(self) -> dict[str, str]:
         """Pods by name with their phase."""
         return {
-            pod["metadata"]["name"]: pod.get("status", {}).get("phase", "Pending") for pod in self._of(PODS).values()
+            pod["metadata"]["name"]: pod.get("status", {}).get("phase", "Pending") for pod in self.of(PODS).values()
         }
 
     def pod(self, name: str) -> dict[str, Any]:
@@ -180,11 +130,7 @@ class JobCluster:
         return found
 
     def groups(self) -> list[dict[str, Any]]:
-        return list(self._of(GROUPS).values())
-
-    def told(self, reason: str) -> list[str]:
-        """Messages of the events with this reason."""
-        return [event.message for event in self.events if event.reason == reason]
+        return list(self.of(GROUPS).values())
 
     def summary(self) -> dict[str, Any]:
         """How everything stands, without what depends on when and in which order it came about."""
@@ -199,34 +145,3 @@ class JobCluster:
             "groups": [(group["spec"], group["status"], group["metadata"]["annotations"]) for group in self.groups()],
             "others": sorted(path for path in self.api.objects if not path.startswith((JOBS, PODS, GROUPS))),
         }
-
-    # Watches.
-
-    def _of(self, root: str) -> dict[str, dict[str, Any]]:
-        return {path: obj for path, obj in self.api.objects.items() if path.rsplit("/", 1)[0] == root}
-
-    def _tell(self, *, everything: bool = False) -> None:
-        """Tell the controller of what has changed; `everything` tells it as lists."""
-        if self.controller is not None:
-            for root, (kind, of) in KINDS.items():
-                self._tell_kind(self.controller, root, kind, of, everything)
-        for path, pod in self._of(PODS).items():
-            metadata = pod["metadata"]
-            if self._seen.get(path, ("", ""))[0] != metadata["uid"] and metadata.get("ownerReferences"):
-                self.created[metadata["name"], metadata["annotations"]["volcano.sh/job-version"]] += 1
-        self._seen = {
-            path: (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]) for path, obj in self.api.objects.items()
-        }
-
-    def _tell_kind(self, controller: JobController, root: str, kind: str, of: type, everything: bool) -> None:
-        objects: dict[str, Any] = {path: msgspec.convert(obj, of, strict=False) for path, obj in self._of(root).items()}
-        if everything:
-            controller.replace(kind, list(objects.values()))
-            return
-        for path, (uid, _) in self._seen.items():
-            if path.rsplit("/", 1)[0] == root and path not in objects:
-                metadata = {"name": path.rsplit("/", 1)[1], "namespace": NAMESPACE, "uid": uid}
-                controller.delete(kind, msgspec.convert({"metadata": metadata}, of))
-        for path, obj in objects.items():
-            if self._seen.get(path, ("", ""))[1] != obj.metadata.resource_version:
-                controller.upsert(kind, obj)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.maker_cluster import CRONS, EPOCH, JOBS, MakerCluster
+from tests.support.killable import EPOCH
+from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.operator.cron_jobs import CronJobController
 
