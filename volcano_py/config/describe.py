@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
+from itertools import chain
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -145,6 +146,8 @@ def _written(value: Any) -> str:
 
 def _unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     if get_origin(annotation) is Annotated:
-        inner, *metadata = get_args(annotation)
-        return inner, tuple(metadata)
+        inner, *notes = get_args(annotation)
+        # of a field itself pydantic has resolved them; what is within a mapping or a list is as it was written
+        lists = (note.metadata if isinstance(note, FieldInfo) else (note,) for note in notes)
+        return inner, tuple(chain.from_iterable(lists))
     return annotation, ()

@@ -15,10 +15,10 @@ from typing import Annotated, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from volcano_py.api.explain import insufficient_reason
 from volcano_py.api.reasons import Reason
-from volcano_py.config.values import AtLeast
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.node_capacity import Floats
@@ -33,11 +33,11 @@ _SECONDARY: Final = (CPU, MEMORY)
 # Units of the resource axis in one core and in one gigabyte. Volcano multiplies milli-devices by the ratio and by 10^6.
 _CORE: Final = 1000
 _GIGABYTE: Final = 10**9
-# What Volcano takes for a ratio that is not written, or below 0.
+# What Volcano takes for a ratio that is not written.
 _UNWRITTEN: Final = 1.0
 
 
-PerDevice = Mapping[str, Annotated[float, AtLeast(0, otherwise=_UNWRITTEN)]]
+PerDevice = Mapping[str, Annotated[float, Field(ge=0)]]
 """Device → cores or gigabytes for each one, as an argument."""
 
 

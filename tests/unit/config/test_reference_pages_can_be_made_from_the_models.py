@@ -46,6 +46,7 @@ class Documented(Arguments):
     above: Annotated[float, AtLeast(0, otherwise=1, exclusive=True)] = argument("my.above", 2.0, "Above.")
     names: ResourceNames = argument("my.names", ("a", "b"), "Names.")
     each: Mapping[str, Annotated[float, AtLeast(0, otherwise=1)]] = argument("my.names.<name>", {}, "Each.")
+    ratios: Mapping[str, Annotated[float, Field(ge=0)]] = argument("my.names.<name>.ratio", {}, "Ratio of each.")
     period: PositiveDuration = argument(("my.period", "my.interval"), timedelta(seconds=90), "Period.")
     wait: Duration | None = argument("my.wait", None, "Wait.")
     level: Level = argument("my.level", Level.LOW, "Level.")
@@ -68,6 +69,7 @@ def test_every_field_has_a_row() -> None:
         Row("my.above", "number above 0 (else 1)", "2", "Above."),
         Row("my.names", "comma-separated resource names", "a, b", "Names."),
         Row("my.names.<name>", "number at least 0 (else 1)", "", "Each."),
+        Row("my.names.<name>.ratio", "number at least 0", "", "Ratio of each."),
         Row("my.period", "duration above 0", "1m30s", "Period.", also=("my.interval",)),
         Row("my.wait", "duration", "", "Wait."),
         Row("my.level", "low or high", "low", "Level."),

@@ -469,7 +469,7 @@ def test_what_can_have_no_effect_is_said(values: dict[str, Any], told: str) -> N
     assert told in problem.message
 
 
-@pytest.mark.parametrize("ratio", ["much", [8], {"a": 1}, True, float("nan"), float("inf"), "NaN", -16, "-0.1"])
+@pytest.mark.parametrize("ratio", ["much", [8], {"a": 1}, True, float("nan"), float("inf"), "NaN", -16, -0.1])
 def test_a_ratio_that_is_no_number_from_0_on_is_refused_at_its_place(ratio: object) -> None:
     arguments, (problem,) = read_arguments(PredicatesArguments, {f"predicate.resources.{GPU}.cpu": ratio})
     assert arguments is None

@@ -272,12 +272,24 @@ def test_both_blocks_may_say_the_same_but_not_something_else() -> None:
     assert [*arguments.reserves()] == [SEED_RATIOS], "a block that is switched off says nothing"
 
 
-def test_a_ratio_that_is_missing_or_negative_counts_as_1() -> None:
-    arguments, remarks = with_remarks(
-        {"sra": {"policy": "proportional", "resources": GPU, "proportional": {f"{GPU}.memory": -0.5}}}
-    )
-    assert [*arguments.reserves()] == [{GPU: Ratio(1, 1)}]
-    assert remarks == [f"sra.proportional.{GPU}.memory: must be at least 0, found -0.5; 1 is used instead"]
+def test_a_ratio_that_is_missing_counts_as_1() -> None:
+    arguments = read({"sra": {"policy": "proportional", "resources": GPU, "proportional": {f"{GPU}.memory": 0.5}}})
+    assert [*arguments.reserves()] == [{GPU: Ratio(1, 0.5)}]
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({f"sra.proportional.{GPU}.cpu": -0.5}, f"sra.proportional.{GPU}.cpu"),
+        ({"sra": {"proportional": {f"{GPU}.memory": "-1"}}}, f"sra.proportional.{GPU}.memory"),
+        ({"proportional": {"resourceProportion": {f"{GPU}.cpu": -8}}}, f"proportional.resourceProportion.{GPU}.cpu"),
+        ({f"proportional.resourceProportion.{GPU}.memory": -8}, f"proportional.resourceProportion.{GPU}.memory"),
+    ],
+)
+def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> None:
+    problem = refused(values)
+    assert problem.path == path
+    assert problem.message.startswith("must be greater than or equal to 0, found ")
 
 
 # -- what has no effect --------------------------------------------------------------------------------------------
