@@ -14,8 +14,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final
 
+from volcano_py.api.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.names import GROUP_NAME
-from volcano_py.api.quantity import format_binary
 from volcano_py.api.reasons import Reason
 
 # Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
@@ -24,66 +24,6 @@ MOST_REFUSALS: Final = 12
 # Names told in one list, for the same reason.
 _MOST_NAMES: Final = 3
 _LONGEST_ERROR: Final = 200  # characters of a foreign exception's text
-
-_BYTE_RESOURCES: Final = frozenset({"memory", "ephemeral-storage", "storage"})
-_LONGEST_EXACT: Final = 5  # digits; `16383Mi` is readable, `17178820608` is not
-_UNITS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
-
-
-# --- amounts ---------------------------------------------------------------------------------------------------------
-
-
-def number(resource: str, value: int) -> str:
-    """`value` for people, without the resource's name: `3.5` for 3500 millicores, `1.5Gi`, `4`."""
-    sign, value = ("-", -value) if value < 0 else ("", value)
-    if resource == "cpu":
-        whole, milli = divmod(value, 1000)
-        return f"{sign}{whole}.{milli:03d}".rstrip("0").rstrip(".")
-    if resource in _BYTE_RESOURCES or resource.startswith("hugepages-"):
-        return sign + _bytes(value)
-    return f"{sign}{value}"
-
-
-def exact(resource: str, value: int) -> str:
-    """As `number`, never rounded."""
-    if resource in _BYTE_RESOURCES or resource.startswith("hugepages-"):
-        return format_binary(value)
-    return number(resource, value)
-
-
-def numbers(resource: str, *values: int) -> tuple[str, ...]:
-    """`number` of each value, but exact as soon as two different values would read the same (64Gi against 64Gi)."""
-    texts = tuple(number(resource, value) for value in values)
-    if len(set(texts)) < len(set(values)):
-        return tuple(exact(resource, value) for value in values)
-    return texts
-
-
-def amount(resource: str, value: int) -> str:
-    """`3.5 cpu`, `64Gi memory`, `4 nvidia.com/gpu`, `1 pod`."""
-    return _with_name(resource, number(resource, value))
-
-
-def amounts(values: Mapping[str, int]) -> str:
-    """`8 cpu, 64Gi memory, 4 nvidia.com/gpu`: cpu and memory first, zeros left out; `nothing` when all are."""
-    order = sorted(values, key=lambda name: (name != "cpu", name != "memory", name))
-    return ", ".join(amount(name, int(values[name])) for name in order if values[name]) or "nothing"
-
-
-def _with_name(resource: str, text: str) -> str:
-    return f"{text} {'pod' if resource == 'pods' and text == '1' else resource}"
-
-
-def _bytes(value: int) -> str:
-    """The largest unit with at most two decimals; the canonical quantity where that is exact and still short."""
-    suffix, power = next((unit for unit in _UNITS if value >> unit[1]), ("", 0))
-    if (value * 100) & ((1 << power) - 1):
-        canonical = format_binary(value)
-        if len(canonical.rstrip("KMGTPEi")) <= _LONGEST_EXACT:
-            return canonical
-    hundredths = ((value * 100 << 1) + (1 << power)) >> (power + 1)
-    text = f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
-    return text + suffix
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
@@ -152,7 +92,7 @@ def insufficient(shortage: Shortage) -> str:
         return f"asks {amount(resource, shortage.asked)}; no {which} has any {resource} free"
     asked, free = numbers(resource, shortage.asked, shortage.free)
     node = f", {shortage.node}," if shortage.node else ""
-    sentence = f"asks {_with_name(resource, asked)}; the emptiest {which}{node} has {_with_name(resource, free)} free"
+    sentence = f"asks {with_name(resource, asked)}; the emptiest {which}{node} has {with_name(resource, free)} free"
     return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
 
 
@@ -169,7 +109,7 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> st
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
-        f"asks {_with_name(resource, wanted)}; the largest node{named} has {_with_name(resource, most)} even when "
+        f"asks {with_name(resource, wanted)}; the largest node{named} has {with_name(resource, most)} even when "
         "empty: ask for less or add a larger node"
     )
 
@@ -263,7 +203,7 @@ def over_ceiling(
     waiting = f" + {promised} promised" if inqueue else ""
     held_by = f" ({holder})" if holder else ""
     return (
-        f"{whose}: {_with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} {kind.word}; "
+        f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} {kind.word}; "
         f"{kind.remedy}"
     )
 
@@ -278,7 +218,7 @@ def cluster_overcommitted(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )
     return (
-        f"cluster: {_with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
+        f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
         f"({total} allocatable x overcommit-factor {factor:g}); wait until jobs finish, add nodes or raise the factor"
     )
 

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from volcano_py.api.explain import amount, number
+from volcano_py.api.amounts import amount, number
 from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, NodeRow, Overview, QueueRow, Units
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}

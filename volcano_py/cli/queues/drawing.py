@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from volcano_py.api.explain import numbers
+from volcano_py.api.amounts import numbers
 from volcano_py.api.report import Amounts
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.queues.standing import Standing

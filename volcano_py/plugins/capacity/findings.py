@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from volcano_py.api.amounts import amount
 from volcano_py.api.effects import Event
-from volcano_py.api.explain import amount, invalid_queue
+from volcano_py.api.explain import invalid_queue
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.account import QueueAccount

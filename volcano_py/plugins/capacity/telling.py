@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from volcano_py.api.explain import Ceiling, amount, invalid_queue, numbers, over_ceiling, queue_closed
+from volcano_py.api.amounts import amount, numbers
+from volcano_py.api.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
 from volcano_py.api.reasons import Reason
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.room import Bound

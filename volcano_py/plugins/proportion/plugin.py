@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import Ceiling, amount, over_ceiling, queue_closed
+from volcano_py.api.amounts import amount
+from volcano_py.api.explain import Ceiling, over_ceiling, queue_closed
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
