@@ -33,6 +33,7 @@ class Sized(Protocol):
 
 
 K = TypeVar("K", bound=Sized)
+ScalarT = TypeVar("ScalarT", bound=np.generic)
 Key = tuple[str | bytes, ...]
 """What the result is, then what it depends on."""
 
@@ -102,6 +103,11 @@ class LabelColumn:
         if not len(wanted):
             return np.zeros(len(self.codes), dtype=np.bool_)
         found: NDArray[np.bool_] = wanted[self.codes] & (self.codes != ABSENT)
+        return found
+
+    def per_node(self, answers: NDArray[ScalarT]) -> NDArray[ScalarT]:
+        """[N] each node's answer; `answers` has one for each value, then that of nodes without the label."""
+        found: NDArray[ScalarT] = answers[self.codes]  # ABSENT is -1, and so points to the last
         return found
 
 

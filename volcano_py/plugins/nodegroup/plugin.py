@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from volcano_py.api.explain import invalid_queue
 from volcano_py.api.names import NODE_GROUP
@@ -23,6 +22,7 @@ from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.plugins.nodegroup.arguments import NodeGroupArguments
 from volcano_py.plugins.nodegroup.holdings import Holdings
 from volcano_py.plugins.nodegroup.rules import Affinity, RulesError, read_affinity, read_limits
+from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import LabelColumn
@@ -107,14 +107,16 @@ class NodeGroup(Plugin):
             limits = read_limits(queue)
         except RulesError as error:
             refusal = Refusal(Reason.INVALID_QUEUE, invalid_queue(queue.name, str(error)))
-            everywhere = np.full(len(self._column.codes), self._code(refusal.message), dtype=np.int32)
+            everywhere = np.full(len(self._column.codes), refusal_for_good(self._ssn, refusal.message), dtype=np.int32)
             return _Queue(everywhere, np.zeros(len(everywhere)), None, FITS, refusal)
         column = self._column
         return _Queue(
             codes=self._codes(queue.name, affinity),
             scores=self._scores(affinity),
             holdings=Holdings(self._ssn, queue.slot, limits, column.codes, column.values) if limits else None,
-            full=self._code(f"node(s) were in a node group whose limit queue {queue.name} has reached"),
+            full=refusal_for_good(
+                self._ssn, f"node(s) were in a node group whose limit queue {queue.name} has reached"
+            ),
         )
 
     def _affinity(self, queue: QueueInfo) -> Affinity:
@@ -130,21 +132,14 @@ class NodeGroup(Plugin):
 
     def _codes(self, queue: str, affinity: Affinity) -> Codes:
         """[N]"""
-        outside = self._code(f"node(s) were in no node group of queue {queue}")
+        outside = refusal_for_good(self._ssn, f"node(s) were in no node group of queue {queue}")
         takes_all = not self.arguments.strict and not affinity
-        without = FITS if takes_all else self._code("node(s) were in no node group")
+        without = FITS if takes_all else refusal_for_good(self._ssn, "node(s) were in no node group")
         per_group = [FITS if affinity.allows(group) else outside for group in self._column.values]
-        # a node without the label has the code -1, and so the last answer
-        answers = np.array([*per_group, without], dtype=np.int32)
-        codes: Codes = answers[self._column.codes]
-        return codes
+        return self._column.per_node(np.array([*per_group, without], dtype=np.int32))
 
     def _scores(self, affinity: Affinity) -> Scores:
         """[N]"""
         ordered = self.arguments.preferred_order
         per_group = [affinity.score(group, ordered=ordered) for group in self._column.values]
-        scores: NDArray[np.float64] = np.array([*per_group, 0.0])[self._column.codes]
-        return scores
-
-    def _code(self, message: str) -> int:
-        return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
+        return self._column.per_node(np.array([*per_group, 0.0]))

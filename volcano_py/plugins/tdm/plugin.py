@@ -23,6 +23,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.victims import expendable_first
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import PERMIT, Ballot, reject
+from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.plugins.tdm.arguments import TdmArguments
 from volcano_py.plugins.tdm.budget import budget_of
 from volcano_py.plugins.tdm.hours import local_time
@@ -55,8 +56,8 @@ class Tdm(Plugin):
             if change is not None:
                 ssn.moments.strike(change.timestamp())
         self._codes = {allowed: self._answers(allowed) for allowed in (False, True)}
-        is_open = np.array([*(zone in self._open for zone in zones.values), False], dtype=np.bool_)
-        self._scores: Scores = np.where(is_open, _HIGHEST, 0.0)[zones.codes]
+        per_zone = [_HIGHEST if zone in self._open else 0.0 for zone in zones.values]
+        self._scores: Scores = zones.per_node(np.array([*per_zone, 0.0]))
         """[N] for pods that may use revocable nodes."""
 
     # -- nodes -----------------------------------------------------------------------------------------------------
@@ -69,21 +70,18 @@ class Tdm(Plugin):
 
     def _answers(self, allowed: bool) -> Codes:
         """[N] what nodes say to pods that may use revocable nodes, or may not."""
-        answers = [self._answer(zone, allowed) for zone in self._zones.values]
-        # a node without the label has the code -1, and so the last answer
-        codes: Codes = np.array([*answers, FITS], dtype=np.int32)[self._zones.codes]
-        return codes
+        per_zone = [self._answer(zone, allowed) for zone in self._zones.values]
+        return self._zones.per_node(np.array([*per_zone, FITS], dtype=np.int32))
 
     def _answer(self, zone: str, allowed: bool) -> int:
         hours = self.arguments.zones.get(zone)
         if hours is None:
-            return self._code(f"node(s) were in revocable zone {zone}, which has no hours in the configuration")
+            return refusal_for_good(
+                self._ssn, f"node(s) were in revocable zone {zone}, which has no hours in the configuration"
+            )
         if zone not in self._open:
-            return self._code(f"node(s) were in revocable zone {zone} outside its hours, {hours}")
-        return FITS if allowed else self._code("node(s) were revocable, which the pod does not allow")
-
-    def _code(self, message: str) -> int:
-        return self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
+            return refusal_for_good(self._ssn, f"node(s) were in revocable zone {zone} outside its hours, {hours}")
+        return FITS if allowed else refusal_for_good(self._ssn, "node(s) were revocable, which the pod does not allow")
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.reasons import Reason
 from volcano_py.config.flags import Flags
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.plugins.usage.arguments import UsageArguments
 from volcano_py.plugins.usage.estimates import Amounts, Estimator, Parts
 from volcano_py.state.axis import CPU, MEMORY
@@ -84,7 +84,7 @@ class Usage(Plugin):
         for column, (what, percent) in enumerate(limits):
             over = np.nan_to_num(self._load[:, column]) * 100 > percent
             message = f"node(s) had more than {percent} % of their {what} in use"
-            codes[over & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
+            codes[over & (codes == FITS)] = refusal_for_good(self._ssn, message)
         return codes
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:

@@ -1,0 +1,11 @@
+"""What plugins answer for nodes that they keep a pod from."""
+
+from __future__ import annotations
+
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.session import Session
+
+
+def refusal_for_good(ssn: Session, message: str) -> int:
+    """The code of a node that says no whoever is evicted from it; `message` reads `node(s) were …`."""
+    return ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False)
