@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.job_cluster import JobCluster, job, task
+from tests.support.job_cluster import JOBS, NAMESPACE, JobCluster, job, task
+from volcano_py.jobs.model import JobAction
 
 Life = Callable[[JobCluster], Awaitable[None]]
 
@@ -53,13 +54,60 @@ async def scale(cluster: JobCluster) -> None:
     await cluster.live()
 
 
+async def grow(cluster: JobCluster) -> None:
+    await cluster.live()
+    cluster.edit(tasks=[task("master", 1), task("worker", 6)], minAvailable=7)
+    await cluster.live()
+
+
+async def ask(cluster: JobCluster, action: JobAction, phase: str) -> None:
+    """A Command, which is gone before it is carried out: one that its controller took to its grave is given again."""
+    for _ in range(3):
+        if cluster.phase() == phase:
+            return
+        assert cluster.controller is not None
+        cluster.controller.request(f"{NAMESPACE}/train", action, "a Command")
+        await cluster.live()
+
+
+async def abort_and_resume(cluster: JobCluster) -> None:
+    await cluster.live()
+    await ask(cluster, JobAction.ABORT, "Aborted")
+    await ask(cluster, JobAction.RESUME, "Running")
+
+
+async def terminate(cluster: JobCluster) -> None:
+    await cluster.live()
+    await ask(cluster, JobAction.TERMINATE, "Terminated")
+
+
+async def fail(cluster: JobCluster) -> None:
+    """A pod is evicted when the tries are used up: what has finished stays, the rest goes."""
+    cluster.edit(maxRetry=1)
+    await cluster.live()
+    cluster.pod_is("train-worker-0", "Succeeded", exit_code=0)
+    cluster.remove_pod("train-worker-1")
+    await cluster.live()
+
+
+async def expire(cluster: JobCluster) -> None:
+    """The job has ended and is deleted when its time is over; what it made is the garbage collector's."""
+    cluster.edit(ttlSecondsAfterFinished=60)
+    await complete(cluster)
+    await cluster.live(70)
+
+
 LIVES: dict[str, tuple[Life, str, int]] = {
     # what happens, the phase at the end, and how many pods there are then
     "create": (create, "Running", 4),
     "restart": (restart, "Running", 4),
     "restart a task": (restart_a_task, "Running", 4),
     "complete": (complete, "Completed", 1),
-    "scale": (scale, "Running", 2),
+    "scale down": (scale, "Running", 2),
+    "scale up": (grow, "Running", 7),
+    "abort and resume": (abort_and_resume, "Running", 4),
+    "terminate": (terminate, "Terminated", 0),
+    "fail": (fail, "Failed", 1),
 }
 
 
@@ -92,3 +140,20 @@ async def test_it_comes_to_the_same_end(fresh: Callable[[], Any], name: str) -> 
             where = f"killed at request {number} of {undisturbed.calls}, carried out: {carried_out}"
             assert found == expected, where
             assert cluster.created == undisturbed.created, where
+
+
+async def test_a_job_whose_time_is_over_is_deleted_whenever_the_controller_is_killed(fresh: Callable[[], Any]) -> None:
+    async def requests_of(killing: tuple[int, bool] | None) -> int:
+        cluster = JobCluster(fresh())
+        cluster.killing = killing
+        cluster.start()
+        cluster.submit(manifest())
+        await expire(cluster)
+        await cluster.stop()
+        assert f"{JOBS}/train" not in cluster.api.objects, killing
+        return cluster.calls
+
+    undisturbed = await requests_of(None)
+    for number in range(1, undisturbed + 1):
+        for carried_out in (False, True):
+            await requests_of((number, carried_out))
