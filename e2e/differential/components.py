@@ -36,7 +36,7 @@ class Component:
     def configuration(self) -> str:
         """A volcano-scheduler.conf with nothing but this score."""
         names = [field.validation_alias for field in NodeOrderArguments.model_fields.values()]
-        arguments = {str(name): int(name == self.argument) for name in names}
+        arguments = {str(name): int(name == self.argument) for name in names if str(name).endswith(".weight")}
         plugins = [{"name": "predicates"}, {"name": "nodeorder", "arguments": arguments}]
         return yaml.safe_dump({"actions": "enqueue, allocate", "tiers": [{"plugins": plugins}]})
 

@@ -371,8 +371,30 @@ class PodDisruptionBudget(ApiObject, frozen=True):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
+class ServiceSpec(ApiObject, frozen=True):
+    selector: dict[str, str] = {}
+
+
+class Service(ApiObject, frozen=True):
+    """Which pods it selects is all that scheduling looks at: they belong together."""
+
+    metadata: ObjectMeta
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(ApiObject, frozen=True):
+    replicas: int | None = None
+    selector: dict[str, str] = {}
+
+
+class ReplicationController(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
 class WorkloadSpec(ApiObject, frozen=True):
     replicas: int | None = None
+    selector: LabelSelector | None = None
 
 
 class WorkloadStatus(ApiObject, frozen=True):
@@ -380,7 +402,7 @@ class WorkloadStatus(ApiObject, frozen=True):
 
 
 class Workload(ApiObject, frozen=True):
-    """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as the podgroup controller looks at it."""
+    """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as anybody here looks at it."""
 
     metadata: ObjectMeta
     kind: str = ""

@@ -33,6 +33,8 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "PodGroup": objects.PodGroup,
     "Queue": objects.Queue,
     "ResourceQuota": objects.ResourceQuota,
+    "Service": objects.Service,
+    "ReplicationController": objects.ReplicationController,
     "PriorityClass": objects.PriorityClass,
     "PodDisruptionBudget": objects.PodDisruptionBudget,
     "PersistentVolumeClaim": volumes.PersistentVolumeClaim,

@@ -68,6 +68,7 @@ _STATE_KINDS: Final = (
     kinds.RESOURCE_QUOTA,
     kinds.PRIORITY_CLASS,
     kinds.POD_DISRUPTION_BUDGET,
+    *kinds.SELECTING_KINDS,
     *kinds.VOLUME_KINDS,
 )
 
@@ -179,10 +180,12 @@ class Daemon:
         sinks.extend(self._controllers.sinks)
         if self._admission is not None:
             sinks.append(self._admission.view)
+        # some kinds are watched for the state and for controllers
+        watched = {kind.name: kind for kind in (*_STATE_KINDS, config_map, *self._controllers.watched)}
         return Informers(
             self._client,
             FanOut(*sinks),
-            [*_STATE_KINDS, config_map, *self._controllers.watched],
+            watched.values(),
             on_bad_object=self._bad_object,
             resync_every=options.resync_period or None,
         )

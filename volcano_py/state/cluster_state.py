@@ -17,7 +17,7 @@ from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.change import Change, Keeper, meta_of
 from volcano_py.state.class_book import ClassBook
-from volcano_py.state.class_split import split_by_profile
+from volcano_py.state.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import Ledger
@@ -28,6 +28,7 @@ from volcano_py.state.pod_claims import PodClaims
 from volcano_py.state.pods import Pods
 from volcano_py.state.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.spread_defaults import SpreadDefaults
 from volcano_py.state.term_book import TermBook
 
 ChangeListener = Callable[[bool], None]
@@ -60,12 +61,21 @@ class ClusterState:
         self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
         self._nodes = Nodes(self.ledger)
         self._claims = PodClaims(self.ledger, self._classes)
+        self._spread_defaults = SpreadDefaults(self.ledger, self._terms)
         self._pods = Pods(
-            self.ledger, self._classes, self._terms, self._claims, self._nodes, self._groups, self.scheduler_names
+            self.ledger,
+            self._classes,
+            self._terms,
+            self._claims,
+            self._spread_defaults,
+            self._nodes,
+            self._groups,
+            self.scheduler_names,
         )
         self._loads = Loads(self.ledger, self._nodes)
         self._keepers: dict[str, Keeper] = {
             **self._claims.volumes.keepers,
+            **self._spread_defaults.selections.keepers,
             "Pod": self._pods,
             "Node": self._nodes,
             "Namespace": Namespaces(self._terms),
@@ -158,6 +168,7 @@ class ClusterState:
         self._snapshots += 1
         self._groups.expire(now)
         self._pods.date_nominations(now)
+        self._spread_defaults.settle()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         return Snapshot(
             number=self._snapshots,
@@ -166,7 +177,7 @@ class ClusterState:
             jobs=self._groups.infos.copy(),
             job_keys=self._groups.keys.copy(),
             nodes=self._nodes.infos.copy(),
-            classes=split_by_profile(ledger, self._classes.all(), terms),
+            classes=split_by_company(ledger, self._classes.all(), terms),
             queues=self._queues.infos(),
             queue_names=self._queue_slots.names.copy(),
             namespaces=self._groups.namespaces.names.copy(),

@@ -74,6 +74,7 @@ class TaskTable(Table):
     scheduled_at: NDArray[np.float64]
     nominated: NDArray[np.bool_]
     labels: NDArray[np.int32]
+    spread: NDArray[np.int32]
     columns = {
         "status": Column(np.int8, TaskStatus.FREE),
         "node": Column(np.int32, NOWHERE),
@@ -100,6 +101,8 @@ class TaskTable(Table):
         "scheduled_at": Column(np.float64, 0.0),
         # slot of the pod's namespace and labels in the term book
         "labels": Column(np.int32, 0),
+        # slot in the term book of the pods among which a waiting pod is spread by default, NOWHERE for none
+        "spread": Column(np.int32, NOWHERE),
     }
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from volcano_py.state.ledger import Ledger
     from volcano_py.state.nodes import Nodes
     from volcano_py.state.pod_claims import PodClaims
+    from volcano_py.state.spread_defaults import SpreadDefaults
     from volcano_py.state.term_book import TermBook
 
 _FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
@@ -55,12 +56,14 @@ class Pods:
         classes: ClassBook,
         terms: TermBook,
         claims: PodClaims,
+        spread_defaults: SpreadDefaults,
         nodes: Nodes,
         groups: Groups,
         scheduler_names: Collection[str],
     ) -> None:
         self._ledger = ledger
         self._claims = claims
+        self._spread_defaults = spread_defaults
         self._classes = classes
         self._terms = terms
         self._nodes = nodes
@@ -162,6 +165,7 @@ class Pods:
         tasks = self._ledger.tasks
         old_class, old_role = int(tasks.task_class[row]), int(tasks.role[row])
         old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
+        waits = info.ours and status is TaskStatus.PENDING
         status, node = self._standing(row, status, pod.spec.node_name)
         if row in self._promised:
             if info.nominated_node or status is not TaskStatus.PENDING:
@@ -172,6 +176,10 @@ class Pods:
         tasks.task_class[row] = self._classes.join(pod, volumes).row
         old_labels = int(tasks.labels[row])
         tasks.labels[row] = self._terms.take_labels(info.ref.namespace, info.labels)
+        if waits:
+            self._spread_defaults.put(row, pod)
+        else:
+            self._spread_defaults.take(row, info.ref.namespace)
         tasks.role[row] = self.roles.take(info.role)
         tasks.priority[row] = task_priority(pod)
         tasks.job[row] = job
@@ -248,6 +256,7 @@ class Pods:
         self._terms.leave_labels(int(tasks.labels[row]))
         self.roles.give_back(int(tasks.role[row]))
         self._claims.take(row)
+        self._spread_defaults.take(row, info.ref.namespace)
         tasks.free_row(row)
         self._told.pop(row, None)
         self._promised.pop(row, None)

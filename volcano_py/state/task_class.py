@@ -92,6 +92,8 @@ class TaskClass:
     """Plugin name → what it tells these pods apart by from others that are alike, within one session."""
     profile: Profile = ()
     """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""
+    spread_among: PodTerm | None = None
+    """The pods among which these are to be spread, as they do not say so themselves; see state.spread_defaults."""
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:

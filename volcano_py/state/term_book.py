@@ -159,12 +159,25 @@ class TermBook:
 
     # -- terms -----------------------------------------------------------------------------------------------------
 
-    def take(self, term: PodTerm) -> None:
-        """One holder more of the term."""
+    def take(self, term: PodTerm) -> int:
+        """The slot of the term, with one holder more."""
         slot = self._slot_of_term.get(term)
-        known = self._terms[self._add_term(term) if slot is None else slot]
+        if slot is None:
+            slot = self._add_term(term)
+        known = self._terms[slot]
         assert known is not None, "a slot without a term"
         known.holders += 1
+        return slot
+
+    def slot(self, term: PodTerm) -> int:
+        """The slot of a term that is held."""
+        return self._slot_of_term[term]
+
+    def term(self, slot: int) -> PodTerm:
+        """The term that has the slot."""
+        known = self._terms[slot]
+        assert known is not None, "a slot without a term"
+        return known.term
 
     def leave(self, term: PodTerm) -> None:
         """One holder less."""

@@ -65,7 +65,11 @@ PRIORITY_CLASS: Final = Kind(
 POD_DISRUPTION_BUDGET: Final = Kind(
     "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", objects.PodDisruptionBudget
 )
-# The podgroup controller follows the replicas of these two …
+SERVICE: Final = Kind("Service", "/api/v1/services", objects.Service)
+REPLICATION_CONTROLLER: Final = Kind(
+    "ReplicationController", "/api/v1/replicationcontrollers", objects.ReplicationController
+)
+# The podgroup controller follows the replicas of these two as well …
 REPLICA_SET: Final = Kind("ReplicaSet", "/apis/apps/v1/replicasets", objects.Workload)
 STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", objects.Workload)
 # … and reads the annotations of these.
@@ -86,6 +90,8 @@ CSI_DRIVER: Final = Kind("CSIDriver", f"{_STORAGE}/csidrivers", volumes.CSIDrive
 CSI_STORAGE_CAPACITY: Final = Kind(
     "CSIStorageCapacity", f"{_STORAGE}/csistoragecapacities", volumes.CSIStorageCapacity, optional=True
 )
+SELECTING_KINDS: Final = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
+"""What tells which pods belong together, and so are spread when they do not say how."""
 VOLUME_KINDS: Final = (
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
@@ -114,8 +120,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             RESOURCE_QUOTA,
             PRIORITY_CLASS,
             POD_DISRUPTION_BUDGET,
-            REPLICA_SET,
-            STATEFUL_SET,
+            *SELECTING_KINDS,
             DAEMON_SET,
             JOB,
             *VOLUME_KINDS,

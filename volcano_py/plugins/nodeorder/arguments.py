@@ -31,3 +31,9 @@ class NodeOrderArguments(Arguments):
     topology_spread: Weight = argument(
         "podtopologyspread.weight", 2, "Heed `topologySpreadConstraints` with ScheduleAnyway."
     )
+    spread_by_default: bool = argument(
+        "podtopologyspread.systemDefaulting",
+        True,
+        "Spread pods without constraints of their own over nodes and zones, with ScheduleAnyway and a maxSkew of 3 and "
+        "5, among the pods that their Services and their ReplicaSet, StatefulSet or ReplicationController select.",
+    )

@@ -69,7 +69,7 @@ class NodeOrder(Plugin):
             self._company = PodAffinityScore(ssn)
         self._node_count = int(np.count_nonzero(nodes.present))
         self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
-        self._spread = SpreadWishes(ssn)
+        self._spread = SpreadWishes(ssn, by_default=self._weights.spread_by_default)
         self._gpu = ssn.axis.index(_GPU)
         if self._gpu is not None:
             self._with_gpu: Positions = np.array([CPU, MEMORY, self._gpu])
@@ -121,7 +121,7 @@ class NodeOrder(Plugin):
         return Reach.FEASIBLE_SET if self._company is None else self._company.reach(task_class)
 
     def _wishes_spread(self, task_class: TaskClass) -> bool:
-        return bool(self._weights.topology_spread) and any(not spread.required for spread in task_class.spreads)
+        return bool(self._weights.topology_spread) and self._spread.concern(task_class)
 
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))

@@ -78,31 +78,37 @@ class Layout:
         return sum(part.nbytes for part in self.domains) + sum(array.nbytes for array in arrays)
 
 
-def layout_of(index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread]) -> Layout:
+def layout_of(
+    index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool = True
+) -> Layout:
     """The layout of these constraints of the class, kept while nodes stay as they are. `present` [N]: existing nodes.
 
-    A node counts for a constraint if it has the topology keys of all of them and passes the constraint's own policies.
+    A node counts for a constraint if it has the topology keys of all of them and passes the constraint's own policies;
+    without `all_keys`, if it has the key of that one.
     """
-    return index.kept.keep(_key(task_class, spreads), lambda: _lay_out(index, present, task_class, spreads))
+    key = _key(task_class, spreads, all_keys=all_keys)
+    return index.kept.keep(key, lambda: _lay_out(index, present, task_class, spreads, all_keys=all_keys))
 
 
-def _key(task_class: TaskClass, spreads: Sequence[Spread]) -> Key:
+def _key(task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool) -> Key:
     asked = [(spread.topology_key, spread.by_affinity, spread.by_taints) for spread in spreads]
     affinity = (task_class.node_selector, task_class.required_node_affinity)
     policies = (
         affinity if any(spread.by_affinity for spread in spreads) else None,
         task_class.tolerations if any(spread.by_taints for spread in spreads) else None,
     )
-    return ("spread layout", _encode((asked, policies)))
+    return ("spread layout", _encode((asked, policies, all_keys)))
 
 
-def _lay_out(index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread]) -> Layout:
+def _lay_out(
+    index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool
+) -> Layout:
     columns = [index.label(spread.topology_key) for spread in spreads]
     complete = present.copy()
-    for column in columns:
+    for column in columns if all_keys else ():
         complete &= column.present
     domains = tuple(
-        Domains.of(column.codes, complete & welcomed(index, task_class, spread), len(column.values))
+        Domains.of(column.codes, complete & column.present & welcomed(index, task_class, spread), len(column.values))
         for column, spread in zip(columns, spreads, strict=True)
     )
     groups, first = _alike(part for one in domains for part in (one.codes, one.counted))

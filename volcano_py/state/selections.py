@@ -1,0 +1,214 @@
+"""Which pods belong together by the word of others: what Services, ReplicationControllers, ReplicaSets and StatefulSets
+select.
+
+Of these objects only names and selectors are kept. kube-scheduler's helper.DefaultSelector makes one selector of all
+that speak of a pod: every Service of its namespace that selects it, and its controlling owner, found by name. A
+ReplicationController's labels stand in for those of Services with the same keys.
+
+Owners that are scaled to nothing are left out: of a Deployment's old ReplicaSets there are many, and they have no pods.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, ReplicationController, Service, Workload
+from volcano_py.state.change import Change
+from volcano_py.state.label_syntax import faults_of_selector
+from volcano_py.state.pod_terms import Requirement, Requirements, meets, requirements_of
+
+_REPLICATION_CONTROLLER: Final = "ReplicationController"
+_OWNERS: Final = frozenset({("v1", _REPLICATION_CONTROLLER), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")})
+"""API version and kind of the owners that count."""
+# Changes are settled at snapshots, all at once; a replica that does not lead takes none.
+_MOST_UNSETTLED: Final = 1024
+
+
+def owner_of(pod: Pod) -> str:
+    """Kind, namespace and name of the pod's controlling owner, "" when it has none that counts."""
+    owner = pod.metadata.controller
+    if owner is None or (owner.api_version, owner.kind) not in _OWNERS:
+        return ""
+    return sys.intern(_owner_key(owner.kind, f"{pod.metadata.namespace}/{owner.name}"))
+
+
+def _owner_key(kind: str, key: str) -> str:
+    return f"{kind}/{key}"
+
+
+@dataclass(slots=True)
+class Changes:
+    """Selections that came or went: those of Services by namespace, and owners."""
+
+    services: dict[str, ByLabel] = field(default_factory=dict)
+    owners: set[str] = field(default_factory=set)
+    number: int = 0
+
+    def concern(self, namespace: str, labels: Mapping[str, str], owner: str) -> bool:
+        """Whether they speak of a pod with these labels and that owner."""
+        if owner in self.owners:
+            return True
+        services = self.services.get(namespace)
+        return services is not None and next(services.matching(labels), None) is not None
+
+
+class ByLabel:
+    """Selectors of one namespace, each found by one of the labels it asks for."""
+
+    def __init__(self) -> None:
+        self._at: dict[tuple[str, str], dict[Requirements, int]] = {}
+        """A label and its value → selectors and how many have them."""
+
+    def __bool__(self) -> bool:
+        return bool(self._at)
+
+    def add(self, selector: Requirements) -> None:
+        at = self._at.setdefault(_anchor(selector), {})
+        at[selector] = at.get(selector, 0) + 1
+
+    def remove(self, selector: Requirements) -> None:
+        anchor = _anchor(selector)
+        at = self._at[anchor]
+        at[selector] -= 1
+        if not at[selector]:
+            del at[selector]
+        if not at:
+            del self._at[anchor]
+
+    def matching(self, labels: Mapping[str, str]) -> Iterator[Requirements]:
+        """The selectors that these labels meet."""
+        for label in labels.items():
+            for selector in self._at.get(label, ()):
+                if meets(selector, labels):
+                    yield selector
+
+
+def _anchor(selector: Requirements) -> tuple[str, str]:
+    """The longest label with its value: a name of an application tells more pods apart than that of a tier."""
+    return max(((one.key, one.values[0]) for one in selector), key=lambda label: (len(label[1]), label))
+
+
+class Selections:
+    """See the module.
+
+    Attributes:
+        keepers: by kind, for the state.
+    """
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        """`settle` is called when changes that nobody has asked for become many."""
+        self._settle = settle
+        self._services: dict[str, ByLabel] = {}
+        self._owners: dict[str, Requirements] = {}
+        self._changes = Changes()
+        self.keepers: Mapping[str, SelectingKind] = {
+            "Service": SelectingKind("Service", self),
+            _REPLICATION_CONTROLLER: SelectingKind(_REPLICATION_CONTROLLER, self),
+            "ReplicaSet": SelectingKind("ReplicaSet", self),
+            "StatefulSet": SelectingKind("StatefulSet", self),
+        }
+
+    def of(self, namespace: str, labels: Mapping[str, str], owner: str) -> Requirements:
+        """The one selector for a pod, empty when nobody speaks of it."""
+        services, owned = self._services.get(namespace), self._owners.get(owner, ())
+        conditions: set[Requirement] = set()
+        for selector in services.matching(labels) if services is not None else ():
+            conditions.update(selector)
+        if owner.startswith(_REPLICATION_CONTROLLER):
+            replaced = {one.key for one in owned}
+            conditions = {one for one in conditions if one.key not in replaced}
+        conditions.update(owned)
+        return tuple(sorted(conditions))
+
+    def take_changes(self) -> Changes:
+        """What has changed since this was last asked."""
+        changes, self._changes = self._changes, Changes()
+        return changes
+
+    def changed(self, kind: str, key: str, old: Requirements, new: Requirements) -> None:
+        """An object of the kind selects something else; for `SelectingKind`."""
+        if kind == "Service":
+            self._service_changed(key.partition("/")[0], old, new)
+        else:
+            self._owner_changed(sys.intern(_owner_key(kind, key)), new)
+        self._changes.number += 1
+        if self._changes.number > _MOST_UNSETTLED:
+            self._settle()
+
+    def _owner_changed(self, owner: str, new: Requirements) -> None:
+        self._changes.owners.add(owner)
+        if new:
+            self._owners[owner] = new
+        else:
+            self._owners.pop(owner, None)
+
+    def _service_changed(self, namespace: str, old: Requirements, new: Requirements) -> None:
+        known = self._services.setdefault(namespace, ByLabel())
+        changed = self._changes.services.setdefault(namespace, ByLabel())
+        if old:
+            known.remove(old)
+            changed.add(old)
+        if new:
+            known.add(new)
+            changed.add(new)
+        if not known:
+            del self._services[namespace]
+
+
+class SelectingKind:
+    """Keeper of the objects of one kind. Nothing that they do can make room for a pod: no cycle is worth it."""
+
+    def __init__(self, kind: str, selections: Selections) -> None:
+        self._kind = kind
+        self._selections = selections
+        self._known: dict[str, tuple[str, Requirements]] = {}
+        """Key → UID and selector of each that selects any pods."""
+
+    def upsert(self, obj: Service | ReplicationController | Workload) -> Change:
+        key, selector = obj.metadata.key, _selector(obj)
+        self._put(key, obj.metadata.uid, selector)
+        return Change.NONE
+
+    def delete(self, obj: ApiObject) -> Change:
+        meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
+        uid, _ = self._known.get(meta.key, ("", ()))
+        if uid == meta.uid:
+            self._put(meta.key, uid, ())
+        return Change.NONE
+
+    def known(self) -> list[ApiObject]:
+        return [Service(metadata=_named(key, uid)) for key, (uid, _) in self._known.items()]
+
+    def _put(self, key: str, uid: str, selector: Requirements) -> None:
+        _, old = self._known.get(key, ("", ()))
+        if selector:
+            self._known[key] = (uid, selector)
+        else:
+            self._known.pop(key, None)
+        if selector != old:
+            self._selections.changed(self._kind, key, old, selector)
+
+
+def _selector(obj: Service | ReplicationController | Workload) -> Requirements:
+    """What the object selects; empty also for a selector that cannot be read, as it is left out by kube-scheduler."""
+    if isinstance(obj, Service):
+        return _labels(obj.spec.selector.items())
+    if obj.spec.replicas == 0:
+        return ()
+    if isinstance(obj, ReplicationController):
+        return _labels(obj.spec.selector.items())
+    if next(faults_of_selector("", obj.spec.selector), None) is not None:
+        return ()
+    return requirements_of(obj.spec.selector) or ()
+
+
+def _labels(labels: Iterable[tuple[str, str]]) -> Requirements:
+    return tuple(sorted(Requirement(key, "In", (value,)) for key, value in labels))
+
+
+def _named(key: str, uid: str) -> ObjectMeta:
+    namespace, _, name = key.rpartition("/")
+    return ObjectMeta(namespace=namespace, name=name, uid=uid)
