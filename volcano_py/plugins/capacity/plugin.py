@@ -22,6 +22,7 @@ from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.shares import alike
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -150,8 +151,12 @@ class Capacity(Plugin):
         return self._given_up(given_up, reclaimer, candidates)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
-        """Those that would go if they were the first to go."""
-        return self._given_up(given_up_first, task, candidates) if point == "reclaimable" else None
+        """Those that would go if they were the first to go; pods of one class and queue come to the same."""
+        if point != "reclaimable":
+            return None
+        tasks = self._ssn.ledger.tasks
+        firsts, places = alike(self._ssn.ledger.jobs.queue[tasks.job[candidates]], tasks.task_class[candidates])
+        return self._given_up(given_up_first, task, candidates[firsts])[places]
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
         """Siblings before cousins, and those before what is further away."""

@@ -18,8 +18,9 @@ from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
-from volcano_py.plugins.drf.preemption import by_jobs, by_namespaces_and_jobs
+from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs
 from volcano_py.plugins.drf.queue_shares import QueueShares
+from volcano_py.plugins.shares import alike, sums_up_to
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -125,11 +126,23 @@ class Drf(Plugin):
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
         """Pods of namespaces, or else jobs, that keep as much as the preemptor's gets."""
+        return self._preemptable(preemptor, candidates, sums_up_to)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
+        """Those that would go alone; pods of one class and job come to the same."""
+        if point == "reclaimable":
+            return self._tree.possibly_reclaimable(task, candidates)
+        if point != "preemptable":
+            return None
+        firsts, places = alike(self._tasks.job[candidates], self._tasks.task_class[candidates])
+        return self._preemptable(task, candidates[firsts], alone)[places]
+
+    def _preemptable(self, preemptor: Task, candidates: Rows, taken_by: TakenBy) -> NDArray[np.bool_]:
         jobs = self._tasks.job[candidates]
         requests = self._requests[self._tasks.task_class[candidates]]
         if self._namespaces is None:
-            return by_jobs(self._jobs, preemptor, jobs, requests)
-        return by_namespaces_and_jobs(self._jobs, self._namespaces, preemptor, jobs, requests)
+            return by_jobs(self._jobs, preemptor, jobs, requests, taken_by)
+        return by_namespaces_and_jobs(self._jobs, self._namespaces, preemptor, jobs, requests, taken_by)
 
     # -- events ----------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,13 @@
-"""Whom fairness lets a job preempt inside its queue: first between namespaces, then between jobs."""
+"""Whom fairness lets a job preempt inside its queue: first between namespaces, then between jobs.
+
+`taken_by` says what has gone of a candidate's group once the candidate goes: with those before it, or `alone`. Alone, a
+candidate leaves most behind, so it is a victim if it is one in any company.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +21,28 @@ from volcano_py.plugins.shares import dominant_share, sums_up_to
 _SAME_SHARE: Final = 1e-6
 
 Mask = NDArray[np.bool_]
+TakenBy: TypeAlias = Callable[[NDArray[np.integer[Any]], NDArray[np.int64]], NDArray[np.int64]]
+"""[K] groups and [K, R] requests of candidates → [K, R]."""
 
 
-def by_jobs(shares: JobShares, preemptor: Task, jobs: NDArray[np.int32], requests: NDArray[np.int64]) -> Mask:
+def alone(groups: NDArray[np.integer[Any]], requests: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG001
+    """As if nobody had gone before."""
+    return requests
+
+
+def by_jobs(
+    shares: JobShares,
+    preemptor: Task,
+    jobs: NDArray[np.int32],
+    requests: NDArray[np.int64],
+    taken_by: TakenBy = sums_up_to,
+) -> Mask:
     """[K] pods of jobs that, without the pod and those before it, still hold as much as the preemptor's job with it.
 
     `jobs` [K] and `requests` [K, R] are those of the candidates.
     """
     wanted = shares.held[preemptor.job.row] + preemptor.task_class.request
-    left = dominant_share(shares.held[jobs] - sums_up_to(jobs, requests), shares.total)
+    left = dominant_share(shares.held[jobs] - taken_by(jobs, requests), shares.total)
     victims: Mask = left >= shares.share_of(wanted) - _SAME_SHARE
     return victims
 
@@ -35,15 +53,16 @@ def by_namespaces_and_jobs(
     preemptor: Task,
     jobs: NDArray[np.int32],
     requests: NDArray[np.int64],
+    taken_by: TakenBy = sums_up_to,
 ) -> Mask:
     """[K] pods of other namespaces that, without the pod and those before it, keep a larger share than the preemptor's
     namespace with it; where the two come out equal, and inside the preemptor's namespace, the jobs decide."""
     mine, accounts = int(namespaces.of_job[preemptor.job.row]), namespaces.of_job[jobs]
     wanted = namespaces.held[mine] + preemptor.task_class.request
     own = shares.share_of(wanted) / namespaces.weights[mine]
-    taken = sums_up_to(accounts, requests)
+    taken = taken_by(accounts, requests)
     left = dominant_share(namespaces.held[accounts] - taken, shares.total) / namespaces.weights[accounts]
     victims: Mask = (accounts != mine) & (own < left)
     undecided = (accounts == mine) | (~victims & (own - left <= _SAME_SHARE))
-    victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided])
+    victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided], taken_by)
     return victims

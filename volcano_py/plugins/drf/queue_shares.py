@@ -9,7 +9,7 @@ from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Layout, Path, lay_out
-from volcano_py.plugins.drf.suppositions import Suppositions
+from volcano_py.plugins.drf.suppositions import MOST_JUDGED, Suppositions
 from volcano_py.plugins.drf.tree import FollowedTree, Leaves
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.axis import IntVector
@@ -74,6 +74,10 @@ class QueueShares:
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] see `Suppositions`."""
         return self._suppositions.reclaimable(reclaimer, candidates, self._taken)
+
+    def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] all of those, and some that would take long to judge."""
+        return self._suppositions.reclaimable(reclaimer, candidates, self._taken, most_judged=MOST_JUDGED)
 
 
 def _leaves(ssn: Session, layout: Layout, jobs: JobShares) -> Leaves:
