@@ -11,6 +11,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,14 +31,18 @@ _EXTERNAL = os.environ.get("E2E_KUBECONFIG", "")
 
 _POOL_LABEL = "e2e.volcano-py/pool"
 
-_NODES_READY_SECONDS = 60.0
+_TEST_SECONDS = 900
+"""The limit of a whole test with its fixtures, the control plane's start included: above all limits of waits in it, so
+that a failure says what was waited for."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One event loop for all; and on somebody else's cluster, no test that stops its API server."""
+    """One event loop and time limit for all; and on somebody else's cluster, no test that stops its API server."""
     ours = [item for item in items if item.path.is_relative_to(_HERE)]
     for item in ours:
         item.add_marker(pytest.mark.controlplane)
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TEST_SECONDS))
         item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
     if _EXTERNAL:
         impossible = [item for item in ours if "control_plane" in getattr(item, "fixturenames", ())]
@@ -89,10 +94,15 @@ class StartDaemon(Protocol):
     def __call__(self, *arguments: str, ready: bool = True, server: str = "") -> Awaitable[Daemon]: ...
 
 
+@pytest.fixture
+def daemons() -> list[Daemon]:
+    """Those that the test has started."""
+    return []
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def start_daemon(installed: Cluster, tmp_path: Path) -> AsyncIterator[StartDaemon]:
+async def start_daemon(installed: Cluster, tmp_path: Path, daemons: list[Daemon]) -> AsyncIterator[StartDaemon]:
     """Start daemons (the n-th is called daemon-n); all are stopped at the end of the test."""
-    daemons: list[Daemon] = []
 
     async def start(*arguments: str, ready: bool = True, server: str = "") -> Daemon:
         name = f"daemon-{len(daemons) + 1}"
@@ -188,7 +198,7 @@ async def simulated_nodes(cluster: Cluster) -> AsyncIterator[SimulatedNodes]:
             }
             assert not tainted, f"a taint of the cluster's own is still on {tainted}"
 
-        await cluster.eventually("nodes without the not-ready taint", schedulable, seconds=_NODES_READY_SECONDS)
+        await cluster.eventually("nodes without the not-ready taint", schedulable)
         return NodePool(tuple(names), {_POOL_LABEL: pool})
 
     yield create
@@ -197,17 +207,24 @@ async def simulated_nodes(cluster: Cluster) -> AsyncIterator[SimulatedNodes]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def create_queues(installed: Cluster) -> AsyncIterator[Callable[..., Awaitable[None]]]:
-    """Apply Queue objects; they are deleted after the test."""
+async def create_queues(installed: Cluster, daemons: list[Daemon]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Apply Queue objects, and wait until the test's daemons know them; they are deleted after the test."""
     names: list[str] = []
 
     async def create(*queues: dict[str, Any]) -> None:
-        names.extend(queue["metadata"]["name"] for queue in queues)
+        added = [queue["metadata"]["name"] for queue in queues]
+        names.extend(added)
         await installed.apply(queues)
+        for daemon in daemons:
+            if daemon.process.running:
+                await daemon.wait_queues(*added)
 
     yield create
     for name in reversed(names):
-        await installed.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+        # Where there is admission, it is refused while PodGroups of a namespace that is being deleted are still there.
+        await installed.eventually(
+            f"queue {name} is deleted", partial(installed.delete, f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+        )
 
 
 # Its pods must be gone before their nodes and queues are, so it is set up after those.

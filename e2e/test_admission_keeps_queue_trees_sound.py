@@ -11,7 +11,17 @@ import pytest
 import pytest_asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.admission import CONFIGURATION_PATHS, SECRET_PATH, Door, open_door, take_away
+from e2e.harness.admission import (
+    CONFIGURATION_PATHS,
+    PROBE,
+    QUEUES,
+    SECRET_PATH,
+    Door,
+    answered,
+    open_door,
+    refusal_of,
+    take_away,
+)
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
@@ -21,9 +31,6 @@ from volcano_py.local.kubectl import KubectlError
 from volcano_py.local.ports import LOOPBACK
 from volcano_py.operator.admission_certificates import SERVING_VALID, issue
 from volcano_py.operator.admission_keeper import service_hosts
-
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
-PROBE = "admission-probe"
 
 CreateQueues = Callable[..., Awaitable[None]]
 
@@ -38,20 +45,11 @@ async def door(installed: Cluster, control_plane: ControlPlane) -> AsyncIterator
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def guarded(door: Door, start_daemon: StartDaemon) -> Door:
-    """The same with a daemon that answers, and an API server that has noticed."""
-    await start_daemon(*door.flags)
+    """The same with a daemon that answers and has made its own queues, and an API server that has noticed."""
+    daemon = await start_daemon(*door.flags)
+    await daemon.wait_queues("root", "default")
     await answered(door)
     return door
-
-
-async def answered(door: Door) -> None:
-    """Wait until the API server asks, trusts, and is answered: a queue that must be refused is refused by the rules."""
-
-    async def refused() -> None:
-        message = await refusal(door.cluster, queue(PROBE, parent="nowhere"))
-        assert "nowhere does not exist" in message, message
-
-    await door.cluster.eventually("the API server is answered", refused)
 
 
 async def kubectl_apply(cluster: Cluster, *objects: Object, namespace: str = "") -> None:
@@ -127,10 +125,15 @@ async def test_every_verb_is_judged(guarded: Door, namespace: Namespace, create_
     assert "spec.deserved[cpu]: 3 is less than the queues below it have together, 4" in patched
     circle = await refusal(cluster, tree.queue("dept", "team", deserved=4))
     assert f"spec.parent: {team} leads back to the queue itself ({dept} → {team} → {dept})" in circle
-    stored = await cluster.client.get(f"{QUEUES}/{team}")
-    stored["spec"]["parent"] = "nowhere"
-    replaced = await refusal(cluster, stored)
-    assert "spec.parent: nowhere does not exist" in replaced
+
+    async def replaced() -> None:
+        """By the whole object, on condition that it is as it was read; the daemon may write its status in between."""
+        stored = await cluster.client.get(f"{QUEUES}/{team}")
+        stored["spec"]["parent"] = "nowhere"
+        message = await refusal(cluster, stored)
+        assert "spec.parent: nowhere does not exist" in message, message
+
+    await cluster.eventually("a replacement is judged", replaced)
     deleted = await kubectl_refused(cluster, "delete", "queue", dept)
     assert f"metadata.name: {dept} has queues below it ({team}); delete or move those first" in deleted
     for name in ("root", "default"):
@@ -277,11 +280,13 @@ async def test_a_queue_that_was_wrong_before_is_not_locked(
 async def test_a_replica_that_does_not_lead_answers_too(door: Door, start_daemon: StartDaemon) -> None:
     """The API server's calls go wherever the Service sends them."""
     leader = await start_daemon()
+    await leader.wait_leading()
     standby = await start_daemon(*door.flags)
-    assert await leader.metric("volcano_leader") == 1
-    assert await standby.metric("volcano_leader") == 0
     await answered(door)
-    assert await standby.metric("volcano_admission_reviews_total", webhook="validate-queues", outcome="refused") >= 1
+    await standby.wait_metric(
+        "volcano_admission_reviews_total", 1, or_more=True, webhook="validate-queues", outcome="refused"
+    )
+    assert await standby.metric("volcano_leader") == 0
 
 
 async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notices(
@@ -297,9 +302,12 @@ async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notic
 
     served = await asyncio.to_thread(door.certificate)
     assert served.not_valid_after_utc > datetime.now(UTC) + timedelta(days=80)
-    assert await daemon.metric("volcano_admission_certificate_expiry_timestamp_seconds") == pytest.approx(
-        served.not_valid_after_utc.timestamp()
-    )
+    expiry = pytest.approx(served.not_valid_after_utc.timestamp())
+
+    async def told() -> None:
+        assert await daemon.metric("volcano_admission_certificate_expiry_timestamp_seconds") == expiry
+
+    await cluster.eventually("the metric says when the certificate expires", told)
 
     # The other way to renew: somebody empties the Secret while all is well.
     await cluster.client.merge_patch(SECRET_PATH, {"data": None})
@@ -309,11 +317,15 @@ async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notic
 
     await cluster.eventually("another certificate is served", another)
     await answered(door)
-    bundles = set()
-    for path in CONFIGURATION_PATHS:
-        webhooks = (await cluster.client.get(path))["webhooks"]
-        bundles |= {webhook["clientConfig"]["caBundle"] for webhook in webhooks}
-    assert bundles == {(await cluster.client.get(SECRET_PATH))["data"]["ca.crt"]}
+
+    async def trusted() -> None:
+        bundles = set()
+        for path in CONFIGURATION_PATHS:
+            webhooks = (await cluster.client.get(path))["webhooks"]
+            bundles |= {webhook["clientConfig"]["caBundle"] for webhook in webhooks}
+        assert bundles == {(await cluster.client.get(SECRET_PATH))["data"]["ca.crt"]}
+
+    await cluster.eventually("every webhook trusts the new authority alone", trusted)
 
 
 async def test_a_dead_webhook_stops_neither_pods_nor_gangs(
@@ -329,8 +341,12 @@ async def test_a_dead_webhook_stops_neither_pods_nor_gangs(
         gang("work", 2, node_selector=pool.selector),
     )
     await namespace.wait_phases(Running=5)
-    message = await refusal(cluster, queue(PROBE))
-    assert "failed calling webhook" in message, message
+
+    async def dead() -> None:
+        refused = await refusal_of(door, queue(PROBE))
+        assert "failed calling webhook" in refused, refused
+
+    await cluster.eventually("the API server asks, and nobody answers", dead)
 
 
 async def test_without_webhooks_all_is_stored_and_the_scheduler_goes_on(

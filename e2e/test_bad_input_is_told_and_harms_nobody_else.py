@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import pytest
 
 from e2e.conftest import SimulatedNodes
@@ -91,8 +90,7 @@ async def all_is_well(daemon: Daemon) -> None:
     """The daemon lives, its books are right, and nothing failed inside it."""
     status, text = await daemon.get("/healthz")
     assert status == 200, text
-    _, text = await daemon.get("/dump")
-    assert orjson.loads(text)["drift"] == 0
+    assert (await daemon.document("/dump"))["drift"] == 0
     errors = [record for record in daemon.log_records() if record.get("level") == "error"]
     assert not errors, errors
 
@@ -132,11 +130,13 @@ async def test_an_owner_whose_minimum_cannot_be_read(
     web["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": "lots"}
     await namespace.apply(web)
 
-    pods = await namespace.wait_phases(Running=2)
+    await namespace.wait_phases(Running=2)
 
-    events = [event for each in pods for event in await namespace.events(f"Pod/{each.name}", "PodGroupError")]
-    assert "group-min-member" in events[0].message
-    assert "lots" in events[0].message
+    async def told() -> None:
+        messages = [event.message for event in await namespace.events(reason="PodGroupError")]
+        assert any("group-min-member" in message and "lots" in message for message in messages), messages
+
+    await namespace.cluster.eventually("an event about a pod names the annotation and its value", told)
     await all_is_well(daemon)
 
 
@@ -148,6 +148,13 @@ async def test_nodes(cluster: Cluster, namespace: Namespace, simulated_nodes: Si
     for name, allocatable in ((nothing, None), (endless, {"cpu": "1e30", "memory": "1e30", "pods": "1"})):
         status = {"allocatable": allocatable, "capacity": allocatable}
         await cluster.client.merge_patch(f"/api/v1/nodes/{name}/status", {"status": status})
+
+    async def known() -> None:
+        nodes = (await daemon.document("/dump"))["nodes"]
+        assert not nodes[nothing]["allocatable"].get("cpu"), nodes
+        assert nodes[endless]["allocatable"]["pods"] == 1, nodes
+
+    await daemon.eventually("what the nodes have is known", known)
     await namespace.apply(gang("fine", 5, node_selector=selector))
 
     pods = await namespace.wait_phases(Running=5)
@@ -156,8 +163,7 @@ async def test_nodes(cluster: Cluster, namespace: Namespace, simulated_nodes: Si
     assert nothing not in used
     assert used.count(endless) == 1
     await namespace.apply(gang("late", 1, node_selector=selector))
-    event = await namespace.wait_event("Unschedulable", "PodGroup/late")
-    assert "0/3 nodes are unavailable" in event.message
+    await namespace.wait_event("Unschedulable", "PodGroup/late", saying="0/3 nodes are unavailable")
     await all_is_well(daemon)
 
 
@@ -173,18 +179,18 @@ async def test_a_node_that_is_deleted_with_pods_on_it(
 
     await cluster.delete(f"/api/v1/nodes/{name}")
     await namespace.apply(gang("second", 2, node_selector=pool.selector))
-    event = await namespace.wait_event("Unschedulable", "PodGroup/second")
-    assert "node" in event.message
+    await namespace.wait_event("Unschedulable", "PodGroup/second", saying="node")
     metadata = {key: node["metadata"][key] for key in ("name", "labels", "annotations")}
     await cluster.client.create("/api/v1/nodes", {"metadata": metadata, "spec": {}, "status": node["status"]})
 
     async def counted() -> None:
-        _, text = await daemon.get("/dump")
-        seen = orjson.loads(text)["nodes"][name]
+        seen = (await daemon.document("/dump"))["nodes"][name]
         assert seen["exists"]
         assert seen["used"]["cpu"] == 3000
 
-    await cluster.eventually("the pods count on the node that is back", counted)
+    await daemon.eventually("the pods count on the node that is back", counted)
+    # Whoever asks for the node now is told how much of it is taken.
+    await namespace.wait_event("Unschedulable", "PodGroup/second", saying="Insufficient cpu")
     assert [each.node for each in await namespace.pods("of=first")] == [name] * 3
     await namespace.wait_phases(selector="of!=first", Pending=2)
     await all_is_well(daemon)
@@ -205,9 +211,9 @@ async def test_a_queue_that_is_deleted_in_use(
     await namespace.wait_phases(Running=2)
 
     await cluster.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+    await daemon.wait_queues(name, gone=True)
     await namespace.apply(gang("second", 1, queue=name, node_selector=pool.selector))
-    event = await namespace.wait_event("Unschedulable", "PodGroup/second")
-    assert event.message.startswith(f"QueueNotFound: queue {name} does not exist")
+    await namespace.wait_event("Unschedulable", "PodGroup/second", saying=f"QueueNotFound: queue {name} does not exist")
     await namespace.apply(gang("fine", 1, node_selector=pool.selector))
     await namespace.wait_phases(Running=3, Pending=1)
 
@@ -262,8 +268,7 @@ async def test_a_guarantee_of_more_than_there_is(
     pool = await simulated_nodes(1, cpu="4")
     await create_queues(queue(name, deserved={"cpu": "1e9"}, guarantee={"resource": {"cpu": "1e9"}}))
     await namespace.apply(gang("fine", 2, node_selector=pool.selector))
-    event = await namespace.wait_event("FailedScheduling", "Pod/fine-0")
-    assert "guarantees of other queues" in event.message
+    await namespace.wait_event("FailedScheduling", "Pod/fine-0", saying="guarantees of other queues")
 
     await cluster.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
 
@@ -278,8 +283,7 @@ async def test_invented_resource_names(namespace: Namespace, simulated_nodes: Si
         hostile = pod(f"hostile-{first}")
         hostile["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
         await namespace.apply(hostile)
-    event = await namespace.wait_event("FailedScheduling", "Pod/hostile-150")
-    assert "at most" in event.message, event.message
+    await namespace.wait_event("FailedScheduling", "Pod/hostile-150", saying="at most")
 
     devices: dict[str, Any] = {"example.com/real": "1"}
     pool = await simulated_nodes(1, **devices)

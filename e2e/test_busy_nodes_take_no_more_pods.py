@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -10,7 +9,6 @@ import pytest_asyncio
 from aiohttp import web
 
 from e2e.conftest import SimulatedNodes
-from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang
@@ -62,7 +60,6 @@ async def prometheus() -> AsyncIterator[Prometheus]:
 
 async def test_a_busy_node_takes_pods_once_it_is_idle_again(
     namespace: Namespace,
-    installed: Cluster,
     simulated_nodes: SimulatedNodes,
     prometheus: Prometheus,
     configure: Callable[[str], Awaitable[None]],
@@ -75,20 +72,19 @@ async def test_a_busy_node_takes_pods_once_it_is_idle_again(
     await configure(USAGE.replace("ADDRESS", prometheus.address))
 
     async def read() -> None:
-        assert await daemon.metric("volcano_node_load_reads_total", outcome="read") >= 1
+        load = (await daemon.document("/status"))["nodeLoad"]
+        assert (load["source"], load["nodes"], load["stale"], load["problem"]) == ("prometheus", 2, False, ""), load
 
-    await installed.eventually("the load has been read", read)
+    await daemon.eventually("the load of both nodes has been read", read)
+    await daemon.wait_metric("volcano_node_load_reads_total", 1, or_more=True, outcome="read")
     await namespace.apply(gang("train", 6, minimum=1, cpu="1", node_selector=pool.selector))
-    await namespace.wait_phases(Running=4, Pending=2)
-    assert {each.node for each in await namespace.pods() if each.node} == {idle}
-    waiting = [each for each in await namespace.pods() if not each.node]
-    told = [each.condition("PodScheduled").get("message", "") for each in waiting]
-    assert all("had more than 80 % of their CPU in use" in message for message in told), told
-    _, text = await daemon.get("/status")
-    status = json.loads(text)["nodeLoad"]
-    assert (status["source"], status["nodes"], status["stale"], status["problem"]) == ("prometheus", 2, False, "")
+    pods = await namespace.wait_phases(Running=4, Pending=2)
+    assert {each.node for each in pods if each.node} == {idle}
+    for each in pods:
+        if not each.node:
+            await namespace.wait_told(each.name, saying="had more than 80 % of their CPU in use")
 
     prometheus.load = {busy: 0.2, idle: 0.4}
 
-    await namespace.wait_phases(Running=6)
-    assert {each.node for each in await namespace.pods()} == {busy, idle}
+    pods = await namespace.wait_phases(Running=6)
+    assert {each.node for each in pods} == {busy, idle}

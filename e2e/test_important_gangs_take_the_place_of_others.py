@@ -54,9 +54,16 @@ async def test_a_gang_of_higher_priority_gets_the_nodes_of_one_of_lower_priority
     )
 
     await namespace.wait_pod_group("high", "Running")
-    running = await namespace.wait_phases(Running=2)
-    assert {each.name for each in running} == {"high-0", "high-1"}
-    assert all(each.status.get("nominatedNodeName") in ("", None, each.node) for each in running)
-    told = await namespace.wait_event("Evict", "Pod/low-0")
-    assert "preempt" in told.message
-    assert f"{namespace.name}/low-0 (priority 0) makes room for {namespace.name}/high-" in told.message
+    await namespace.wait_phases(Running=2)
+
+    async def nominated_nowhere_else() -> None:
+        running = await namespace.pods()
+        assert {each.name for each in running} == {"high-0", "high-1"}
+        assert all(each.status.get("nominatedNodeName") in ("", None, each.node) for each in running), running
+
+    await installed.eventually("no pod is nominated for a node that it is not on", nominated_nowhere_else)
+    name = namespace.name
+    told = await namespace.wait_event(
+        "Evict", "Pod/low-0", saying=f"{name}/low-0 (priority 0) makes room for {name}/high-"
+    )
+    assert "preempt" in told.message, told.message

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
+from e2e.harness.waiting import COLLECTED_SECONDS
 from volcano_py.cli.main import main
 
 Type = Callable[..., Coroutine[Any, Any, tuple[int, str]]]
@@ -52,33 +53,41 @@ async def test_a_job_is_run_seen_suspended_resumed_and_deleted(
     assert [pod.name for pod in pods] == ["train-default0-0", "train-default0-1", "train-default0-2"]
     await phase_is("Running")
 
-    code, table = await volcano_py_job("list", "--selector", "rai")
-    assert code == 0, table
-    header, row = (line.split() for line in table.splitlines())
-    shown = dict(zip(header, row, strict=True))
-    assert {name: shown[name] for name in ("NAMESPACE", "NAME", "PHASE", "QUEUE", "REPLICAS", "MIN", "RUNNING")} == {
-        "NAMESPACE": namespace.name,
-        "NAME": "train",
-        "PHASE": "Running",
-        "QUEUE": "default",
-        "REPLICAS": "3",
-        "MIN": "2",
-        "RUNNING": "3",
-    }
+    async def listed() -> None:
+        """Counts may be written after the phase."""
+        code, table = await volcano_py_job("list", "--selector", "rai")
+        assert code == 0, table
+        header, row = (line.split() for line in table.splitlines())
+        shown = dict(zip(header, row, strict=True))
+        columns = ("NAMESPACE", "NAME", "PHASE", "QUEUE", "REPLICAS", "MIN", "RUNNING")
+        assert {name: shown[name] for name in columns} == {
+            "NAMESPACE": namespace.name,
+            "NAME": "train",
+            "PHASE": "Running",
+            "QUEUE": "default",
+            "REPLICAS": "3",
+            "MIN": "2",
+            "RUNNING": "3",
+        }
+
+    await namespace.cluster.eventually("the list shows the job with three running pods", listed)
 
     assert await volcano_py_job("suspend", "--name", "train") == (0, f"{where} is being suspended\n")
     await phase_is("Aborted")
     await namespace.wait_phases()
-    code, described = await volcano_py_job("view", "--name", "train")
-    assert (code, "Aborted" in described, "CommandIssued" in described) == (0, True, True), described
+
+    async def described() -> None:
+        code, text = await volcano_py_job("view", "--name", "train")
+        assert (code, "Aborted" in text, "CommandIssued" in text) == (0, True, True), text
+
+    await namespace.cluster.eventually("the view shows the phase and its event", described)
 
     assert await volcano_py_job("resume", "--name", "train") == (0, f"{where} is being resumed\n")
     await namespace.wait_phases(Running=3)
     await phase_is("Running")
 
     assert await volcano_py_job("delete", "--name", "train") == (0, f"{where} deleted\n")
-    # The garbage collector of a new cluster takes half a minute to learn of the kind.
-    await namespace.wait_phases(seconds=90.0)
+    await namespace.wait_phases(seconds=COLLECTED_SECONDS)
     code, output = await volcano_py_job("view", "--name", "train")
     assert (code, f"{where} does not exist" in output) == (1, True), output
 

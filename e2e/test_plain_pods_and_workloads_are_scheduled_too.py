@@ -15,12 +15,16 @@ async def test_a_bare_pod_gets_a_pod_group_of_its_own(
     pool = await simulated_nodes(1)
     await namespace.apply(pod("bare", node_selector=pool.selector))
 
-    (bare,) = await namespace.wait_phases(Running=1)
-    (group,) = await namespace.pod_groups()
+    await namespace.wait_phases(Running=1)
 
-    assert group.name == f"podgroup-{bare.raw['metadata']['uid']}"
-    assert group.raw["metadata"]["ownerReferences"][0]["name"] == "bare"
-    assert bare.annotations["scheduling.k8s.io/group-name"] == group.name
+    async def grouped() -> None:
+        (bare,) = await namespace.pods()
+        (group,) = await namespace.pod_groups()
+        assert group.name == f"podgroup-{bare.raw['metadata']['uid']}"
+        assert group.raw["metadata"]["ownerReferences"][0]["name"] == "bare"
+        assert bare.annotations["scheduling.k8s.io/group-name"] == group.name
+
+    await namespace.cluster.eventually("the pod and its PodGroup name each other", grouped)
 
 
 async def test_the_pods_of_a_deployment_share_a_pod_group(
@@ -61,10 +65,6 @@ async def test_pods_of_other_schedulers_are_left_alone_but_counted(
 
     await namespace.wait_phases(Running=1, Pending=2)
 
-    async def told() -> None:
-        (ours,) = [each for each in await namespace.pods() if each.name == "ours"]
-        assert "Insufficient cpu" in ours.condition("PodScheduled").get("message", "")
-
     # What an earlier test left behind may be in the way for a moment.
-    await namespace.cluster.eventually("the pod is told that the node is full", told)
+    await namespace.wait_told("ours", saying="Insufficient cpu")
     assert not await namespace.events("Pod/waiting", "FailedScheduling")

@@ -14,7 +14,6 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, gang, pod
-from e2e.harness.views import listed
 
 _VOLUMES = "/api/v1/persistentvolumes"
 _CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -135,8 +134,9 @@ async def test_a_gang_with_too_few_volumes_takes_none_until_the_last_is_there(
     await disks.local(pool.names[:2])
     await namespace.apply(gang("train", 3, node_selector=pool.selector, **disks.scratch()))
 
-    event = await namespace.wait_event("Unschedulable", "PodGroup/train")
-    assert "didn't find available persistent volumes to bind" in event.message, event
+    await namespace.wait_event(
+        "Unschedulable", "PodGroup/train", saying="didn't find available persistent volumes to bind"
+    )
     assert set((await disks.owners()).values()) == {""}
     assert not any(each.node for each in await namespace.pods())
 
@@ -152,8 +152,8 @@ async def test_a_claim_that_does_not_exist_is_named_and_waited_for(
     await disks.local(pool.names)
     await namespace.apply(mounting("data", node_selector=pool.selector))
 
-    event = await namespace.wait_event("FailedScheduling", "Pod/data")
     expected = f"VolumeNotReady: PersistentVolumeClaim {namespace.name}/data does not exist; create it"
+    event = await namespace.wait_event("FailedScheduling", "Pod/data", saying=expected)
     assert event.message == expected, event
 
     await namespace.apply(disks.claim("data"))
@@ -218,7 +218,7 @@ async def test_volumes_are_made_for_the_nodes_of_a_gang(
 
     assert {each.node for each in running} == set(pool.names)
     assert sorted((await disks.owners()).values()) == ["data-0", "data-1", "data-2"]
-    assert await daemon.metric("volcano_task_scheduling_duration_seconds_count", stage="PreBound") == 3
+    await daemon.wait_metric("volcano_task_scheduling_duration_seconds_count", 3, stage="PreBound")
 
 
 async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
@@ -229,8 +229,7 @@ async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
     pool = await simulated_nodes(1)
     await namespace.apply(disks.claim("data"), mounting("data", node_selector=pool.selector))
 
-    event = await namespace.wait_event("FailedScheduling", "Pod/data")
-    assert "its provisioner has given up; tried again in" in event.message, listed([event])
+    await namespace.wait_event("FailedScheduling", "Pod/data", saying="its provisioner has given up; tried again in")
     await namespace.wait_phases(Running=1)
     assert provisioner.given_back == [pool.names[0]]
 

@@ -103,6 +103,7 @@ async def test_a_queue_is_made_seen_closed_opened_and_deleted(
         for number in range(2):
             await namespace.delete_pod(f"{name}-{number}")
         await namespace.delete_pod_group(name)
+    await namespace.wait_no_pod_groups()
     assert await volcano_py("queue", "delete", "--name", team) == (0, f"queue {team} deleted\n")
     assert await volcano_py("queue", "delete", "--name", department) == (0, f"queue {department} deleted\n")
 

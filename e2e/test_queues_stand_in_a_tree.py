@@ -15,6 +15,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, gang, pod, pod_group, queue
+from e2e.harness.views import listed
 from volcano_py.api.quantity import parse_quantity
 
 CONFIGURATION = """
@@ -72,16 +73,14 @@ async def allocated(cluster: Cluster, name: str, cpus: int) -> None:
     await cluster.eventually(f"{name} holds {cpus} cpus", told)
 
 
-async def told_of_queue(cluster: Cluster, name: str, reason: str) -> str:
-    """The message of an event about a queue; such events live in the namespace `default`."""
+async def told_of_queue(cluster: Cluster, name: str, reason: str, beginning: str) -> None:
+    """Wait for an event about a queue whose message begins so; such events live in the namespace `default`."""
 
-    async def seen() -> str:
+    async def seen() -> None:
         found = [each for each in await cluster.events("default") if each.about == f"Queue/{name}"]
-        messages = [each.message for each in found if each.reason == reason]
-        assert messages, found
-        return messages[-1]
+        assert any(each.reason == reason and each.message.startswith(beginning) for each in found), listed(found)
 
-    return await cluster.eventually(f"an event {reason} about queue {name}", seen)
+    await cluster.eventually(f"an event {reason} about queue {name}: {beginning}", seen)
 
 
 async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
@@ -110,12 +109,14 @@ async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
     await namespace.wait_phases(Running=5, Pending=3)
     await allocated(cluster, tree.name("dept"), 5)
     await cluster.eventually("what the waiting pods are told", told_whose_ceiling)
-    queues = await cluster.queues()
-    held = [parse_quantity(queues[tree.name(team)].status["allocated"]["cpu"]) for team in ("one", "two")]
-    assert sum(held) == 5
-    assert min(held) >= 1, "they took turns"
-    share = await hierarchical.metric("volcano_queue_share", queue_name=tree.name("dept"))
-    assert share == 5 / 4
+
+    async def took_turns() -> None:
+        queues = await cluster.queues()
+        held = [parse_quantity(queues[tree.name(team)].status["allocated"]["cpu"]) for team in ("one", "two")]
+        assert (sum(held), min(held) >= 1) == (5, True), held
+
+    await cluster.eventually("both teams hold some of the five", took_turns)
+    await hierarchical.wait_metric("volcano_queue_share", 5 / 4, queue_name=tree.name("dept"))
 
 
 async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_mended(
@@ -129,14 +130,13 @@ async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_men
         await namespace.apply(gang(name, 1, queue=tree.name(where), node_selector=pool.selector))
 
     await namespace.wait_phases(Running=1, Pending=2)
-    stray = await namespace.wait_event("Unschedulable", "PodGroup/stray")
-    stuck = await namespace.wait_event("Unschedulable", "PodGroup/stuck")
     below = f"queue {tree.name('dept')}: has queues below it ({tree.name('team')})"
     missing = f"queue {tree.name('lost')}: spec.parent is {tree.name('later')}, which does not exist"
-    assert stray.message.startswith(f"InvalidQueue: 1/1 tasks in gang unschedulable: {below}"), stray.message
-    assert stuck.message.startswith(f"InvalidQueue: 1/1 tasks in gang unschedulable: {missing}"), stuck.message
-    assert (await told_of_queue(cluster, tree.name("dept"), "InvalidQueue")).startswith(below)
-    assert (await told_of_queue(cluster, tree.name("lost"), "InvalidQueue")).startswith(missing)
+    for name, why in (("stray", below), ("stuck", missing)):
+        told = f"InvalidQueue: 1/1 tasks in gang unschedulable: {why}"
+        await namespace.wait_event("Unschedulable", f"PodGroup/{name}", saying=told)
+    await told_of_queue(cluster, tree.name("dept"), "InvalidQueue", below)
+    await told_of_queue(cluster, tree.name("lost"), "InvalidQueue", missing)
 
     await create_queues(tree.queue("later"))
 
@@ -168,9 +168,13 @@ async def test_a_queue_takes_back_what_it_deserves_from_its_sibling_first(
     await namespace.wait_phases(selector="job=back", Running=4)
     await namespace.wait_phases(selector="job=sibling", Running=4)
     await namespace.wait_phases(selector="job=cousin", Running=8)
-    evictions = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/")]
-    assert len({each.about for each in evictions}) == 4
-    assert all(tree.name("a2") in each.message for each in evictions), evictions
+
+    async def told() -> None:
+        evictions = [each for each in await namespace.events(reason="Evict") if each.about.startswith("Pod/")]
+        assert len({each.about for each in evictions}) == 4, listed(evictions)
+        assert all(tree.name("a2") in each.message for each in evictions), listed(evictions)
+
+    await namespace.cluster.eventually("the four that are evicted are told for whom", told)
 
 
 async def test_the_tree_can_be_drawn_from_the_cluster(
@@ -183,17 +187,19 @@ async def test_the_tree_can_be_drawn_from_the_cluster(
     await namespace.apply(gang("work", 5, minimum=1, queue=tree.name("team"), node_selector=pool.selector))
     await namespace.wait_phases(Running=3, Pending=2)
 
-    drawn = await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig))
-    told = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
+    async def drawn() -> None:
+        told = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
+        queues = {each["name"]: each for each in told["queues"]}
+        team = queues[tree.name("team")]
+        assert team["parent"] == tree.name("dept")
+        assert (team["allocated"]["cpu"], team["pending"]["cpu"]) == ("3", "2")
+        assert (team["deserved"]["cpu"], team["capability"]["cpu"]) == ("2", "3")
+        assert team["share"] == 1.5
+        assert queues[tree.name("dept")]["allocated"]["cpu"] == "3"
 
-    queues = {each["name"]: each for each in told["queues"]}
-    team = queues[tree.name("team")]
-    assert team["parent"] == tree.name("dept")
-    assert (team["allocated"]["cpu"], team["pending"]["cpu"]) == ("3", "2")
-    assert (team["deserved"]["cpu"], team["capability"]["cpu"]) == ("2", "3")
-    assert team["share"] == 1.5
-    assert queues[tree.name("dept")]["allocated"]["cpu"] == "3"
-    assert any(f"── {tree.name('team')} " in line and "▓" in line for line in drawn.splitlines()), drawn
+    await cluster.eventually("the tree as the daemon has it", drawn)
+    picture = await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig))
+    assert any(f"── {tree.name('team')} " in line and "▓" in line for line in picture.splitlines()), picture
 
 
 async def volcano_py(*arguments: str) -> str:

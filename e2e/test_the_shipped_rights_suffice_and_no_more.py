@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import CONFIG_MAP, LEASE, SERVICE_ACCOUNT, SYSTEM_NAMESPACE
@@ -24,6 +25,23 @@ async def may(cluster: Cluster, user: str, verb: str, resource: str, **attribute
     return bool(answer["status"]["allowed"])
 
 
+async def wait_allowed(cluster: Cluster, user: str, verb: str, resource: str, **attributes: Any) -> None:
+    """The authorizer learns of roles by a watch of its own, a moment after they are installed."""
+
+    async def known() -> None:
+        assert await may(cluster, user, verb, resource, **attributes)
+
+    await cluster.eventually(f"{user} may {verb} {resource} {attributes}", known)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def authorized(installed: Cluster) -> Cluster:
+    """The cluster whose authorizer knows the shipped roles: what it does not allow now, it does not allow."""
+    await wait_allowed(installed, DAEMON, "watch", "/pods", namespace="kube-public")
+    await wait_allowed(installed, DAEMON, "get", "coordination.k8s.io/leases", namespace=SYSTEM_NAMESPACE, name=LEASE)
+    return installed
+
+
 @pytest.mark.parametrize(
     ("verb", "resource"),
     [
@@ -34,6 +52,10 @@ async def may(cluster: Cluster, user: str, verb: str, resource: str, **attribute
         ("delete", "/pods"),
         ("list", "/nodes"),
         ("list", "/resourcequotas"),
+        ("watch", "/services"),
+        ("watch", "/replicationcontrollers"),
+        ("watch", "apps/replicasets"),
+        ("watch", "apps/statefulsets"),
         ("list", "/persistentvolumeclaims"),
         ("list", "/persistentvolumes"),
         ("list", "storage.k8s.io/storageclasses"),
@@ -70,7 +92,7 @@ async def may(cluster: Cluster, user: str, verb: str, resource: str, **attribute
     ],
 )
 async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster, verb: str, resource: str) -> None:
-    assert await may(installed, DAEMON, verb, resource, namespace="kube-public")
+    await wait_allowed(installed, DAEMON, verb, resource, namespace="kube-public")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +114,8 @@ async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster,
         ("delete", f"{VOLCANO}/queues"),
         ("create", "bus.volcano.sh/commands"),
         ("patch", "apps/replicasets"),
+        ("get", "/replicationcontrollers"),
+        ("create", "/replicationcontrollers"),
         ("delete", "batch/jobs"),
         ("get", "coordination.k8s.io/leases"),
         ("create", "coordination.k8s.io/leases"),
@@ -101,24 +125,24 @@ async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster,
         ("patch", "admissionregistration.k8s.io/validatingwebhookconfigurations"),
     ],
 )
-async def test_the_daemon_may_not_do_what_it_has_no_need_for(installed: Cluster, verb: str, resource: str) -> None:
-    assert not await may(installed, DAEMON, verb, resource, namespace="kube-public")
+async def test_the_daemon_may_not_do_what_it_has_no_need_for(authorized: Cluster, verb: str, resource: str) -> None:
+    assert not await may(authorized, DAEMON, verb, resource, namespace="kube-public")
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])
-async def test_it_follows_its_own_configuration_and_no_other(installed: Cluster, verb: str) -> None:
+async def test_it_follows_its_own_configuration_and_no_other(authorized: Cluster, verb: str) -> None:
     own = {"namespace": SYSTEM_NAMESPACE}
-    assert await may(installed, DAEMON, verb, "/configmaps", name=CONFIG_MAP, **own)
-    assert not await may(installed, DAEMON, verb, "/configmaps", name="volcano-admission-configmap", **own)
-    assert not await may(installed, DAEMON, verb, "/configmaps", **own)
+    await wait_allowed(authorized, DAEMON, verb, "/configmaps", name=CONFIG_MAP, **own)
+    assert not await may(authorized, DAEMON, verb, "/configmaps", name="volcano-admission-configmap", **own)
+    assert not await may(authorized, DAEMON, verb, "/configmaps", **own)
 
 
-async def test_it_holds_its_own_lease_and_no_other(installed: Cluster) -> None:
+async def test_it_holds_its_own_lease_and_no_other(authorized: Cluster) -> None:
     own = {"namespace": SYSTEM_NAMESPACE}
-    assert await may(installed, DAEMON, "create", "coordination.k8s.io/leases", **own)
+    await wait_allowed(authorized, DAEMON, "create", "coordination.k8s.io/leases", **own)
     for verb in ("get", "update", "patch"):
-        assert await may(installed, DAEMON, verb, "coordination.k8s.io/leases", name=LEASE, **own)
-        assert not await may(installed, DAEMON, verb, "coordination.k8s.io/leases", name="kube-scheduler", **own)
+        await wait_allowed(authorized, DAEMON, verb, "coordination.k8s.io/leases", name=LEASE, **own)
+        assert not await may(authorized, DAEMON, verb, "coordination.k8s.io/leases", name="kube-scheduler", **own)
 
 
 async def test_who_may_edit_a_namespace_makes_podgroups_there_but_no_queues(namespace: Namespace) -> None:

@@ -10,9 +10,16 @@ from cryptography import x509
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import SYSTEM_NAMESPACE
+from e2e.harness.objects import Object, queue
 from volcano_py.api.names import ADMISSION
+from volcano_py.local.client import APIError
 from volcano_py.local.install import install_admission
 from volcano_py.local.ports import LOOPBACK, free_port
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+PROBE = "admission-probe"
+"""The name of a queue that is never made."""
 
 SECRET_PATH = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets/{ADMISSION}"
 
@@ -45,8 +52,36 @@ async def open_door(cluster: Cluster) -> Door:
     return Door(cluster, port)
 
 
+async def refusal_of(door: Door, body: Object) -> str:
+    """Why a queue is refused, "" if it is not; it is never stored. Whether the API server asks yet is not known."""
+    try:
+        await door.cluster.client.create(f"{QUEUES}?dryRun=All", body)
+    except APIError as error:
+        return str(error)
+    return ""
+
+
+async def answered(door: Door) -> None:
+    """Wait until the API server asks, trusts, and is answered, by both webhooks of queues.
+
+    A queue that must be refused is refused by the rules, and one that is fine has been filled in.
+    """
+
+    async def judged() -> None:
+        refused = await refusal_of(door, queue(PROBE, parent="nowhere"))
+        assert "nowhere does not exist" in refused, refused
+        filled = await door.cluster.client.create(f"{QUEUES}?dryRun=All", queue(PROBE))
+        assert filled["spec"].get("reclaimable") is True, filled
+
+    await door.cluster.eventually("the API server is answered", judged)
+
+
 async def take_away(cluster: Cluster) -> None:
-    """Everything that `open_door` has installed; other tests do without."""
+    """Everything that `open_door` has installed; other tests do without.
+
+    The API server learns by a watch of its own that there are no webhooks any more, and refuses queues until then:
+    nobody answers. So one is tried that the rules would refuse, too.
+    """
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     own = f"namespaces/{SYSTEM_NAMESPACE}"
     for path in (
@@ -59,3 +94,8 @@ async def take_away(cluster: Cluster) -> None:
         f"/api/v1/{own}/services/{ADMISSION}",
     ):
         await cluster.delete(path)
+
+    async def noticed() -> None:
+        await cluster.client.create(f"{QUEUES}?dryRun=All", queue(PROBE, parent="nowhere"))
+
+    await cluster.eventually("the API server asks nobody any more", noticed)

@@ -28,7 +28,7 @@ EXTERNAL_BINARIES = ("kubectl", "kwok")
 _LEASE_SECONDS = 40
 """kubelet's own; a real cluster's node controller declares a node without a fresh lease dead after about as long."""
 
-_KWOK_READY_SECONDS = 30.0
+_KWOK_READY_SECONDS = 60.0
 
 _VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
 
@@ -78,15 +78,12 @@ class Cluster:
             if error.status != 404:
                 raise
 
-    async def eventually(self, what: str, check: Callable[[], Awaitable[_T]], *, seconds: float = 30.0) -> _T:
-        """Wait until `check` raises no AssertionError; a failure shows what was last seen and the daemons' logs."""
+    async def eventually(
+        self, what: str, check: Callable[[], Awaitable[_T]], *, seconds: float = waiting.WAIT_SECONDS
+    ) -> _T:
+        """Repeat `check` until it passes (see `waiting`); a failure shows what was last seen and the daemons' logs."""
         __tracebackhide__ = True
         return await waiting.eventually(what, check, seconds=seconds, diagnose=self._diagnose)
-
-    async def throughout(self, what: str, check: Callable[[], Awaitable[object]], *, seconds: float) -> None:
-        """`check` must hold for all of `seconds`."""
-        __tracebackhide__ = True
-        await waiting.throughout(what, check, seconds=seconds)
 
     async def _list(self, path: str, **query: str) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = (await self.client.get(path, **query))["items"]

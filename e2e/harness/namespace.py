@@ -7,10 +7,9 @@ from typing import Any
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.views import EventView, PodGroupView, PodView, listed, phases
+from e2e.harness.waiting import WAIT_SECONDS
 from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import wait_for_default_service_account
-
-_GONE_SECONDS = 30.0
 
 
 class Namespace:
@@ -23,7 +22,7 @@ class Namespace:
     async def create(self) -> None:
         """Create it, and wait until pods can be."""
         await self.cluster.client.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
-        await wait_for_default_service_account(self.cluster.client, self.name)
+        await wait_for_default_service_account(self.cluster.client, self.name, WAIT_SECONDS)
 
     async def remove(self) -> None:
         """Delete it, and wait until none of its pods takes anybody's room; the rest goes in its own time."""
@@ -39,7 +38,7 @@ class Namespace:
             left = await self.pods()
             assert not left, listed(left)
 
-        await self.cluster.eventually(f"no pods in {self.name}", gone, seconds=_GONE_SECONDS)
+        await self.cluster.eventually(f"no pods in {self.name}", gone)
 
     async def apply(self, *objects: dict[str, Any] | Iterable[dict[str, Any]] | str) -> None:
         """Server-side apply objects, lists of objects, or YAML text."""
@@ -72,7 +71,7 @@ class Namespace:
             if about in ("", event.about) and reason in ("", event.reason)
         ]
 
-    async def wait_phases(self, *, seconds: float = 30.0, selector: str = "", **expected: int) -> list[PodView]:
+    async def wait_phases(self, *, seconds: float = WAIT_SECONDS, selector: str = "", **expected: int) -> list[PodView]:
         """Wait until exactly so many pods are in each phase, e.g. `Running=3, Pending=1`, and return them."""
         __tracebackhide__ = True
 
@@ -84,27 +83,54 @@ class Namespace:
         what = " and ".join(f"{count} {phase}" for phase, count in expected.items()) or "no pods"
         return await self.cluster.eventually(f"{what} in {self.name}", reached, seconds=seconds)
 
-    async def wait_pod_group(self, name: str, phase: str, *, seconds: float = 30.0) -> PodGroupView:
+    async def wait_pod_group(self, name: str, phase: str, *, seconds: float = WAIT_SECONDS) -> PodGroupView:
         """Wait until a PodGroup is in this phase, and return it."""
         __tracebackhide__ = True
 
         async def reached() -> PodGroupView:
-            try:
-                group = await self.pod_group(name)
-            except APIError as error:
-                raise AssertionError(str(error)) from error
+            group = await self.pod_group(name)
             assert group.phase == phase, str(group)
             return group
 
         return await self.cluster.eventually(f"PodGroup {self.name}/{name} {phase}", reached, seconds=seconds)
 
-    async def wait_event(self, reason: str, about: str, *, seconds: float = 30.0) -> EventView:
-        """Wait for an event of this reason about "Kind/name", and return the last of them."""
+    async def wait_no_pod_groups(self) -> None:
+        """Wait until the namespace has none."""
+        __tracebackhide__ = True
+
+        async def gone() -> None:
+            left = await self.pod_groups()
+            assert not left, listed(left)
+
+        await self.cluster.eventually(f"no PodGroups in {self.name}", gone)
+
+    async def wait_told(self, pod: str, *, reason: str = "", saying: str = "") -> PodView:
+        """Wait until the pod's PodScheduled condition has this reason, and this in its message."""
+        __tracebackhide__ = True
+
+        async def told() -> PodView:
+            (found,) = [each for each in await self.pods() if each.name == pod]
+            condition = found.condition("PodScheduled")
+            assert reason in ("", condition.get("reason")), str(found)
+            assert saying in condition.get("message", ""), str(found)
+            return found
+
+        return await self.cluster.eventually(f"pod {self.name}/{pod} is told {reason} {saying!r}", told)
+
+    async def wait_event(
+        self, reason: str, about: str, *, saying: str = "", seconds: float = WAIT_SECONDS
+    ) -> EventView:
+        """Wait for an event of this reason about "Kind/name" that has `saying` in its message, and return it.
+
+        Without `saying` any event of the reason will do, also one that was true for a moment only: that of a gang
+        half of whose pods had been created, for one.
+        """
         __tracebackhide__ = True
 
         async def seen() -> EventView:
-            found = await self.events(about, reason)
+            found = [each for each in await self.events(about, reason) if saying in each.message]
             assert found, listed(await self.events())
             return found[-1]
 
-        return await self.cluster.eventually(f"event {reason} about {about} in {self.name}", seen, seconds=seconds)
+        what = f"event {reason} about {about} in {self.name}" + (f" saying {saying!r}" if saying else "")
+        return await self.cluster.eventually(what, seen, seconds=seconds)
