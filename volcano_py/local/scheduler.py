@@ -15,7 +15,8 @@ from volcano_py.local.readiness import wait_ready
 _COMMAND = (sys.executable, "-m", "volcano_py", "run")
 """Not the `volcano-py` script: where that one is depends on how the package was installed."""
 
-_READY_SECONDS = 30.0
+_READY_SECONDS = 60.0
+"""As long as the processes of the control plane get: on idle cores it takes two, but machines may be busy."""
 
 _STOP_SECONDS = 20.0
 """Less than the 30 s the shipped Deployment gives it."""
