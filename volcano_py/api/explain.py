@@ -132,15 +132,6 @@ def gang_incomplete(placed: int, total: int, min_member: int, *, cause: str = ""
     return f"{sentence}; {cause}" if cause else sentence
 
 
-def place_found(node: str, placed: int, min_member: int) -> str:
-    """For a pod that has a place while its gang is incomplete."""
-    missing = max(min_member - placed, 0)
-    return (
-        f"a place on node {node} is found; the pod is bound as soon as {missing} more of its gang "
-        f"{'fits' if missing == 1 else 'fit'} ({placed} of minMember {min_member} so far)"
-    )
-
-
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
     """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
     return f"{missing}/{total} tasks in gang unschedulable: {summary}"
@@ -285,12 +276,6 @@ def scheduling_gated(gates: Sequence[str]) -> str:
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
     return f"plugin {plugin} keeps the job out: {rule}"
-
-
-def role_failed(role: str, cause: str) -> str:
-    """For a pod that was not tried because an identical one had just failed."""
-    whose = f"of role {role} " if role else ""
-    return f"another pod {whose}just like it found no place, so this one was not tried: {cause}"
 
 
 def behind_others(job: str, *, queue: str = "") -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.errors import RequestError
 
 T = TypeVar("T")
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_NAMESPACE: Final = "default"
 INTERRUPTED: Final = 130

@@ -38,7 +38,3 @@ class Heap(Generic[T]):
 
     def pop(self) -> T:
         return heapq.heappop(self._heap)[2]
-
-    def would_pop(self, element: T) -> bool:
-        """Whether `element`, were it pushed now, would be popped next."""
-        return not self._heap or (self._key(element),) < (self._heap[0][0],)

@@ -9,8 +9,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-import msgspec
-
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 
 BATCH_API: Final = "batch.volcano.sh/v1alpha1"
@@ -231,9 +229,3 @@ class Job(ApiObject, frozen=True):
 def is_volcano_job(reference: OwnerReference) -> bool:
     """Whether a reference is to a Job of ours, not to one of `batch/v1`."""
     return reference.kind == JOB_KIND and reference.api_version.partition("/")[0] == "batch.volcano.sh"
-
-
-def job_as_json(job: Job) -> dict[str, Any]:
-    """The job as the API has it."""
-    body: dict[str, Any] = msgspec.to_builtins(job)
-    return {"apiVersion": BATCH_API, "kind": JOB_KIND, **body}

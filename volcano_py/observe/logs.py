@@ -1,10 +1,10 @@
 """Logs: one chain for our own events and for the libraries', JSON lines in a cluster, colours on a terminal.
 
 Modules log through `structlog.get_logger(__name__)`, with fields instead of formatted text:
-`log.info("pod bound", pod="ml/train-0", node="n1")`. What all lines of a stretch of work share (cycle, queue, job) is
-put around it with `log_context`. Below the configured level a call costs one empty function: no field is rendered, no
-lock is taken, so the level cannot change how fast the scheduler decides. In an inner loop, use a logger that was bound
-outside (`log = log.bind()`): the module's own looks itself up each time, which is half a microsecond.
+`log.info("pod bound", pod="ml/train-0", node="n1")`. Below the configured level a call costs one empty function: no
+field is rendered, no lock is taken, so the level cannot change how fast the scheduler decides. In an inner loop, use a
+logger that was bound outside (`log = log.bind()`): the module's own looks itself up each time, which is half a
+microsecond.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, BinaryIO, Final
 
 import structlog
-from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.processors import ExceptionRenderer, TimeStamper, add_log_level
 from structlog.tracebacks import ExceptionDictTransformer
 from structlog.types import EventDict, ExcInfo, Processor
@@ -95,7 +93,6 @@ def configure_logs(
     if colors is None:
         colors = sink.is_terminal and not os.environ.get("NO_COLOR")
     chain: list[Processor] = [
-        merge_contextvars,
         add_log_level,
         _add_logger_name,
         TimeStamper(fmt="iso", utc=True, key="ts"),
@@ -114,17 +111,6 @@ def configure_logs(
     for name, least in _QUIETER.items():
         logging.getLogger(name).setLevel(max(level, least))
     logging.captureWarnings(True)
-
-
-@contextmanager
-def log_context(*, cycle: str = "", queue: str = "", job: str = "", **fields: object) -> Iterator[None]:
-    """Everything logged inside carries these fields; empty ones are left out.
-
-    They travel with the context: into tasks created inside and into `asyncio.to_thread`, not into a bare executor.
-    """
-    named = {name: value for name, value in (("cycle", cycle), ("queue", queue), ("job", job)) if value}
-    with bound_contextvars(**named, **fields):
-        yield
 
 
 class LineSink:

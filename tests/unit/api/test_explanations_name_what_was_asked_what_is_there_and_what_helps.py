@@ -97,15 +97,6 @@ def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
     )
 
 
-def test_a_pod_with_a_place_says_where_and_what_it_waits_for() -> None:
-    assert explain.place_found("n1", 2, 3) == (
-        "a place on node n1 is found; the pod is bound as soon as 1 more of its gang fits (2 of minMember 3 so far)"
-    )
-    assert explain.place_found("n1", 1, 3) == (
-        "a place on node n1 is found; the pod is bound as soon as 2 more of its gang fit (1 of minMember 3 so far)"
-    )
-
-
 def test_pods_that_do_not_exist_yet_are_counted() -> None:
     assert explain.not_enough_tasks(1, 3) == "1 pod exists, minMember is 3: create 2 more or lower minMember"
     assert explain.not_enough_tasks(0, 2, role="worker") == (
@@ -209,17 +200,6 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         (
             explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),
             "plugin resourcequota keeps the job out: namespace ml has no pods left",
-        ),
-        (
-            explain.role_failed("worker", "asks 8 cpu; no node has any cpu free"),
-            (
-                "another pod of role worker just like it found no place, so this one was not tried: "
-                "asks 8 cpu; no node has any cpu free"
-            ),
-        ),
-        (
-            explain.role_failed("", "0/1 nodes are unavailable."),
-            "another pod just like it found no place, so this one was not tried: 0/1 nodes are unavailable.",
         ),
         (
             explain.behind_others("ml/train-1", queue="team-a"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import logging
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 import structlog
 
-from volcano_py.observe.logs import LogFormat, configure_logs, log_context, log_level
+from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
 Lines = Callable[[], list[dict[str, Any]]]
 
@@ -62,26 +61,6 @@ def test_a_line_has_time_level_message_and_fields(lines: Lines) -> None:
 def test_the_first_fields_of_a_line_are_always_the_same(lines: Lines) -> None:
     structlog.get_logger("x").warning("hello", a=1)
     assert list(lines()[0])[:3] == ["ts", "level", "msg"]
-
-
-def test_cycle_queue_and_job_are_on_every_line_inside_their_context(lines: Lines) -> None:
-    log = structlog.get_logger("x")
-    with log_context(cycle="c-7", queue="team-a"), log_context(job="ml/train", attempt=2):
-        log.info("inside")
-        logging.getLogger("library").warning("inside too")
-    log.info("outside")
-    inside, library, outside = lines()
-    expected = {"cycle": "c-7", "queue": "team-a", "job": "ml/train", "attempt": 2}
-    assert expected.items() <= inside.items()
-    assert expected.items() <= library.items()
-    assert not expected.keys() & outside.keys()
-
-
-async def test_the_context_reaches_a_worker_thread(lines: Lines) -> None:
-    log = structlog.get_logger("x")
-    with log_context(cycle="c-7"):
-        await asyncio.to_thread(log.info, "from the thread")
-    assert lines()[0]["cycle"] == "c-7"
 
 
 def test_libraries_take_the_same_chain(lines: Lines) -> None:

@@ -78,9 +78,6 @@ def test_keys_in_the_older_format_are_read_too() -> None:
     assert files["authorized_keys"].startswith("ecdsa-sha2-nistp256 ")
 
 
-OTHER = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
