@@ -24,6 +24,7 @@ from volcano_py.api.objects import (
 from volcano_py.bench.cases import Case
 from volcano_py.bench.preemption_load import preemption_cases
 from volcano_py.bench.queue_loads import tree_cases
+from volcano_py.bench.reclaim_load import reclaim_cases
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.manifests import Stored
 
@@ -175,6 +176,11 @@ DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
         ),
         "preemption": DecideLoad(
             "500 pods wait beside 10,000 on 1,000 full nodes", lambda _: preemption_cases(), has_own_size=True
+        ),
+        "reclaim": DecideLoad(
+            "the same between queues, by each plugin that divides the cluster",
+            lambda _: reclaim_cases(),
+            has_own_size=True,
         ),
     }
 )

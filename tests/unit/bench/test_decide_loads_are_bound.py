@@ -14,6 +14,7 @@ from volcano_py.bench.decide_loads import CLASSES, DECIDE_LOADS, NODE_SIZES, POD
 from volcano_py.bench.figures import Run
 from volcano_py.bench.preemption_load import preemption_cases
 from volcano_py.bench.queue_loads import tree_cases
+from volcano_py.bench.reclaim_load import reclaim_cases
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.main import main
 from volcano_py.config import default_configuration_text, parse_configuration
@@ -46,6 +47,11 @@ def test_each_of_the_more_important_gets_the_place_of_two_and_nobody_else_does()
     # The gangs that lose pods are of no use any more, and no second pod is evicted for anybody.
     assert (urgent.pods, urgent.notes) == (0, {"evictions": 20})
     assert (equal.pods, equal.notes) == (0, {})
+
+
+@pytest.mark.parametrize("case", reclaim_cases(nodes=20, waiting=10), ids=lambda case: case.name)
+def test_who_is_owed_something_gets_the_place_of_two_and_nobody_else_does(case: Case) -> None:
+    assert run_of(case).notes == ({} if case.name.endswith("not owed") else {"evictions": 20})
 
 
 def test_there_are_as_many_classes_as_said_and_none_twice_in_a_gang() -> None:
