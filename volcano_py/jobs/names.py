@@ -12,7 +12,6 @@ JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"
 JOB_QUEUE: Final = "volcano.sh/queue-name"
 TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
-NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
 
 # Reasons of events on Jobs.
 COMMAND_ISSUED: Final = "CommandIssued"

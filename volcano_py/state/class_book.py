@@ -16,6 +16,7 @@ from volcano_py.state.ledger import Ledger
 from volcano_py.state.spread import heeded_by_spread
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
 from volcano_py.state.term_book import TermBook
+from volcano_py.state.unsupported import strict_numa_policy
 from volcano_py.state.volume_needs import Need
 
 # Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
@@ -121,4 +122,5 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         meta.namespace if social else None,
         [meta.labels.get(key) for key in sorted(heeded)],
         strategy_of(pod),
+        strict_numa_policy(pod),
     )

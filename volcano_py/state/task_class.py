@@ -31,6 +31,7 @@ from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
 from volcano_py.state.pod_terms import PodTerm
 from volcano_py.state.spread import Spread, spread_fault, spreads_of
 from volcano_py.state.term_book import Profile, distinct
+from volcano_py.state.unsupported import unsupported
 from volcano_py.state.volume_needs import Need
 
 # kube-scheduler's stand-ins for containers that ask for no cpu or memory, used for scores only
@@ -169,6 +170,9 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     units["pods"] = 1
     if (fault := affinity_fault(spec.affinity) or spread_fault(pod)) is not None:
         problem = problem or (Reason.INVALID_POD, fault)
+    feature = unsupported(pod, {name for name, value in units.items() if value})
+    if feature is not None:
+        problem = problem or (Reason.UNSUPPORTED, feature)
     extras = _extras(spec)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
@@ -181,7 +185,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         images=tuple(sorted(container.image for container in (*spec.containers, *spec.init_containers))),
         namespace=pod.metadata.namespace if extras else "",
         extras=extras,
-        problem=problem or _unsupported(spec),
+        problem=problem,
         strategy=strategy_of(pod),
         affinity_terms=affinity_terms(pod),
         volumes=volumes,
@@ -232,14 +236,6 @@ def _host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
 def _extras(spec: PodSpec) -> bytes:
     """Resource claims, encoded: only equality matters here."""
     return msgspec.json.encode(spec.resource_claims) if spec.resource_claims else b""
-
-
-def _unsupported(spec: PodSpec) -> tuple[Reason, str] | None:
-    """The first required feature that no plugin evaluates yet. Preferences may go unheeded, requirements may not."""
-    if not spec.resource_claims:
-        return None
-    feature = "spec.resourceClaims (dynamic resource allocation)"
-    return Reason.UNSUPPORTED, f"the pod uses {feature}, which this scheduler does not evaluate yet"
 
 
 def nonzero_vector(signature: Signature) -> IntVector:

@@ -23,6 +23,7 @@ from volcano_py.api.objects import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    ResourceList,
     ResourceRequirements,
     SelectorRequirement,
     Toleration,
@@ -305,17 +306,89 @@ def test_a_pod_with_a_problem_is_not_taken_for_best_effort() -> None:
 CLAIM = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource(claim_name="data"))
 
 
+NUMA = "volcano.sh/numa-topology-policy"
+
+
+def pinned(policy: str, **changed: Any) -> Pod:
+    """A pod of the quality of service Guaranteed, whose CPUs are to be aligned."""
+    fixed = Container(resources=ResourceRequirements(limits={"cpu": "2", "memory": "1Gi"}))
+    made: Pod = with_spec(pod("a", annotations={NUMA: policy}), **{"containers": [fixed], **changed})
+    return made
+
+
+def sharing(**resources: str) -> Pod:
+    return with_containers(
+        Container(resources=asks(**{f"volcano.sh/{name}": text for name, text in resources.items()}))
+    )
+
+
 @pytest.mark.parametrize(
-    ("spec", "feature"),
+    ("asking", "feature"),
     [
         pytest.param(
-            {"resource_claims": [{"name": "gpu"}]}, "spec.resourceClaims (dynamic resource allocation)", id="dra"
+            with_spec(pod("a"), resource_claims=[{"name": "gpu"}]),
+            "spec.resourceClaims (dynamic resource allocation)",
+            id="dra",
+        ),
+        pytest.param(
+            sharing(**{"gpu-memory": "1024"}), "volcano.sh/gpu-memory (Volcano's plugin deviceshare)", id="shared GPU"
+        ),
+        pytest.param(
+            sharing(**{"vgpu-number": "1", "vgpu-memory": "1024"}),
+            "volcano.sh/vgpu-memory and volcano.sh/vgpu-number (Volcano's plugin deviceshare)",
+            id="virtual GPU",
+        ),
+        pytest.param(
+            pinned("single-numa-node"), f"annotation {NUMA}: single-numa-node (Volcano's plugin numa-aware)", id="NUMA"
+        ),
+        pytest.param(
+            pinned(
+                "restricted",
+                containers=[Container()],
+                resources=ResourceRequirements(
+                    requests={"cpu": "2", "memory": "1Gi"}, limits={"cpu": "2000m", "memory": "1Gi"}
+                ),
+            ),
+            f"annotation {NUMA}: restricted (Volcano's plugin numa-aware)",
+            id="NUMA, resources of the pod as a whole",
         ),
     ],
 )
-def test_what_is_not_evaluated_yet_is_refused_and_named(spec: dict[str, Any], feature: str) -> None:
+def test_what_is_not_evaluated_yet_is_refused_and_named(asking: Pod, feature: str) -> None:
     message = f"the pod uses {feature}, which this scheduler does not evaluate yet"
-    assert problem_of(with_spec(pod("a"), **spec)) == (Reason.UNSUPPORTED, message)
+    assert problem_of(asking) == (Reason.UNSUPPORTED, message)
+
+
+def container(requests: ResourceList, limits: ResourceList) -> list[Container]:
+    return [Container(resources=ResourceRequirements(requests=requests, limits=limits))]
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(sharing(**{"gpu-memory": "0"}), id="none of a shared GPU"),
+        pytest.param(pinned("best-effort"), id="admits every pod"),
+        pytest.param(pinned("none"), id="no policy"),
+        pytest.param(pinned("aligned, please"), id="an unknown policy"),
+        pytest.param(pinned("restricted", containers=[Container()]), id="without requests"),
+        pytest.param(
+            pinned("restricted", containers=container({"cpu": "1"}, {"cpu": "2", "memory": "1Gi"})), id="burstable"
+        ),
+        pytest.param(pinned("restricted", containers=container({}, {"cpu": "2"})), id="memory is not limited"),
+        pytest.param(pinned("restricted", containers=container({}, {"cpu": "0", "memory": "1Gi"})), id="no CPU"),
+        pytest.param(pinned("restricted", init_containers=[Container()]), id="an init container is not limited"),
+    ],
+)
+def test_who_cannot_fail_it_needs_nobody_to_evaluate_it(asking: Pod) -> None:
+    assert Watched(asking).class_of("a").problem is None
+
+
+def test_an_annotation_that_is_added_later_is_seen() -> None:
+    watched = Watched(pinned("none"))
+    watched.put(pinned("restricted"))
+    problem = watched.class_of("a").problem
+    assert problem is not None
+    assert problem.reason is Reason.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
