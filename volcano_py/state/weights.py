@@ -9,6 +9,7 @@ from volcano_py.api.objects import ResourceQuota
 from volcano_py.api.quantity import QuantityError, parse_quantity
 
 WEIGHT_KEY: Final = "volcano.sh/namespace.weight"
+_HEAVIEST: Final = 2**63 - 1  # as the API server stores larger quantities; far beyond it there are no floats
 
 
 def namespace_weights(quotas: Iterable[ResourceQuota]) -> Mapping[str, int]:
@@ -24,5 +25,5 @@ def namespace_weights(quotas: Iterable[ResourceQuota]) -> Mapping[str, int]:
             continue
         if value > 0 and value.denominator == 1:
             namespace = quota.metadata.namespace
-            weights[namespace] = max(weights.get(namespace, 0), value.numerator)
+            weights[namespace] = max(weights.get(namespace, 0), min(value.numerator, _HEAVIEST))
     return weights

@@ -66,8 +66,17 @@ def test_a_capability_above_the_parents_is_told() -> None:
 def test_children_that_are_given_more_than_their_parent_are_told_on_it(field: str) -> None:
     amounts: list[dict[str, Any]] = [{field: 64}, {field: 32}, {field: 33}]
     tree = [queue("a", **amounts[0]), queue("a1", "a", **amounts[1]), queue("a2", "a", **amounts[2])]
-    text = f"queue a: spec.{field} is 64 cpu, the queues below it have 65 cpu together; lower theirs or raise its own"
+    text = (
+        f"queue a: spec.{field} is 64 cpu, the queues below it have 65 cpu together (a2: 33 cpu, a1: 32 cpu); "
+        "lower theirs or raise its own"
+    )
     assert events(*tree) == {"a": [f"ExceedsParent: {text}"]}
+
+
+def test_of_many_queues_below_those_with_the_most_are_named() -> None:
+    below = [queue(f"a{number}", "a", deserved=number) for number in range(8)]
+    found = events(queue("a", deserved=5), *below)
+    assert "28 cpu together (a7: 7 cpu, a6: 6 cpu, a5: 5 cpu, a4: 4 cpu, a3: 3 cpu, …)" in found["a"][0]
 
 
 def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.support.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.actions.allocate import Allocate
+from volcano_py.api.effects import Event
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.drf.layout import lay_out
@@ -207,6 +208,26 @@ def test_a_queue_that_breaks_the_tree_is_told_how_and_others_go_on() -> None:
         "queue dev: its annotation volcano.sh/hierarchy is root/sci/dev, which leads through root/sci, the path of "
         "queue sci; only queues at the ends of paths can have jobs: give one of them another path"
     )
+
+
+def test_what_is_wrong_with_a_place_is_told_on_the_queue_with_or_without_jobs() -> None:
+    session = opened(
+        placed_queue("sci", "root/sci", "1/1", age=10),
+        placed_queue("dev", "root/sci/dev", "1/1/1"),
+        placed_queue("odd", "root/a/b", "1/2"),
+        placed_queue("light", "root/light", "1/-2"),
+        placed_queue("nan", "root/nan", "1/NaN"),
+        cpu="4",
+    )
+    session.ssn.dispatch.life("on_session_close", session.ssn)
+    found = [each for each in session.effects if isinstance(each, Event)]
+    assert {(each.about.kind, each.type, each.reason) for each in found} == {("Queue", "Warning", "InvalidQueue")}
+    told = {each.about.name: each.message for each in found}
+    assert told.keys() == {"dev", "odd", "light", "nan"}
+    assert "leads through root/sci, the path of queue sci" in told["dev"]
+    assert "'root/a/b' and '1/2' have different numbers of elements" in told["odd"]
+    assert "volcano.sh/hierarchy-weights: " in told["light"]
+    assert "NaN" in told["nan"]
 
 
 def test_the_older_queue_stays_whichever_path_is_longer() -> None:

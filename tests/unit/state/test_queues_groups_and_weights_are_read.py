@@ -338,6 +338,8 @@ def quota(name: str, weight: str | int | None, namespace: str = NAMESPACE) -> Re
         pytest.param(["0", "4"], 4, id="zero and four"),
         pytest.param(["500m"], None, id="a fraction"),
         pytest.param(["abc"], None, id="no number"),
+        pytest.param(["NaN", "Inf", "-Inf"], None, id="not finite"),
+        pytest.param(["1e400"], 2**63 - 1, id="too large for a float"),
         pytest.param([None, "2"], 2, id="a quota without a weight"),
     ],
 )

@@ -15,6 +15,7 @@ from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
+from volcano_py.plugins.drf.findings import findings
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
@@ -59,6 +60,10 @@ class Drf(Plugin):
         self._jobs = JobShares(ssn)
         self._namespaces = NamespaceShares(ssn, self._jobs) if self.flags.namespace_order else None
         self._queues = QueueShares(ssn, self._jobs) if self.flags.hierarchy else None
+
+    def on_session_close(self, ssn: Session) -> None:
+        if self._queues is not None:
+            ssn.emit(list(findings(ssn.queues, self._queues.layout)))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         if self._queues is None:
