@@ -105,7 +105,7 @@ class Scheduler:
 
         # 4. Report.
         tasks = ssn.ledger.tasks
-        return CycleReport(
+        report = CycleReport(
             cycle=cycle,
             number=self._cycles,
             started=snapshot.now,
@@ -133,6 +133,8 @@ class Scheduler:
             look_again_at=self._look_again_at,
             strikes_at=self._strikes_at,
         )
+        ssn.dissolve()
+        return report
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:
         if self._node_index is None or self._node_index.version != snapshot.nodes_version:

@@ -100,6 +100,12 @@ class Session:
         self.open_seconds = self.dispatch.life("on_session_open", self)
         self.placer = Placer(self, tie_rank)
 
+    def dissolve(self) -> None:
+        """Forget everything; the session is over. It and its plugins refer to each other, and their arrays, as large as
+        the cluster, would stay until Python looks for garbage.
+        """
+        self.__dict__.clear()
+
     # -- what there is ---------------------------------------------------------------------------------------------
 
     def _collect_pending(self) -> dict[int, Rows]:

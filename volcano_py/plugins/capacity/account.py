@@ -49,7 +49,7 @@ class QueueAccount:
     firm: Amounts
     surplus: Amounts
     inqueue: Amounts
-    chain: tuple[QueueAccount, ...] = ()
+    above: tuple[QueueAccount, ...] = ()
     _deserving: tuple[tuple[int, int], ...] = field(init=False)
     _is_best_effort: bool = field(init=False)
     _turn: tuple[float, bool, float] | None = None
@@ -60,7 +60,12 @@ class QueueAccount:
 
     @property
     def parent(self) -> QueueAccount | None:
-        return self.chain[1] if len(self.chain) > 1 else None
+        return self.above[0] if self.above else None
+
+    @property
+    def chain(self) -> tuple[QueueAccount, ...]:
+        """Itself, and all above it."""
+        return (self, *self.above)
 
     @property
     def share(self) -> float:

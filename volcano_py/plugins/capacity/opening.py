@@ -144,7 +144,7 @@ def _accounts(
         fault = tree.faults.get(name) if tree is not None else None
         children = tree.children.get(name, ()) if tree is not None else ()
         account = QueueAccount(name, info, row, fault, children, *amounts)
-        account.chain = (account, *(accounts[up].chain if up >= 0 else ()))
+        account.above = accounts[up].chain if up >= 0 else ()
         accounts.append(account)
     return accounts
 
