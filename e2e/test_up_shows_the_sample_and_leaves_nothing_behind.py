@@ -21,8 +21,8 @@ from volcano_py.local.controlplane import ControlPlane
 # So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")
 
-_UP_SECONDS = 100.0
-"""Measured: 8 s on idle cores."""
+_UP_SECONDS = 240.0
+"""Measured: 8 s on idle cores, 30 s on busy ones."""
 
 
 @asynccontextmanager
@@ -62,7 +62,8 @@ async def test_the_sample_settles_once_and_nothing_is_left(tmp_path: Path) -> No
     for line in (
         rf"export KUBECONFIG={tmp_path}/plane/admin\.kubeconfig",
         r"nodes? new: .*cpu-1",
-        r"node-00000 +0 .* 0/32 ",
+        # Which pods go there depends on how many of the other nodes the scheduler knows by then.
+        r"node-00000 +\d+ .* [\d.]+/32 ",
         r"PodGroup default/train: Running in team-a, 4/4 pods running",
         r"PodGroup default/too-large: Inqueue in team-b, 0/3 pods running; waits: NodesRefuse: ",
         r"PodGroup default/hello \(Pod\): Running in default, 1/1 pods running",
@@ -87,9 +88,7 @@ async def test_it_stays_up_for_kubectl_until_ctrl_c(control_plane: ControlPlane,
             nodes = (await client.get("/api/v1/nodes"))["items"]
             assert len(nodes) == 1
             # The daemon makes them as soon as it leads, which nobody waits for who brings nothing to schedule.
-            await eventually(
-                "the queues default and root", partial(_has_queues, client, {"default", "root"}), seconds=30
-            )
+            await eventually("the queues default and root", partial(_has_queues, client, {"default", "root"}))
         assert control_plane.server.encode() not in kubeconfig.read_bytes()
         process.send_signal(signal.SIGINT)
         rest, _ = await process.communicate()
@@ -108,6 +107,8 @@ async def test_a_daemon_that_dies_ends_it_with_the_end_of_its_log(tmp_path: Path
         assert process.stdout is not None
         while b"1 node new" not in (line := await process.stdout.readline()):
             assert line
+        # It is ready before it leads.
+        await eventually("the daemon leads", partial(_leads, tmp_path / "plane"))
         os.kill(_daemon(tmp_path), signal.SIGKILL)
         output, _ = await process.communicate()
     said = output.decode()
@@ -122,11 +123,19 @@ async def _has_queues(client: APIClient, names: set[str]) -> None:
     assert names <= {queue["metadata"]["name"] for queue in queues}
 
 
+async def _leads(directory: Path) -> None:
+    log = (directory / "logs" / "volcano-py.log").read_text()
+    assert '"msg":"leading"' in log, log
+
+
 def _daemon(directory: Path) -> int:
     """The process id of the daemon of this work directory."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            command = (entry / "cmdline").read_bytes().split(b"\0")
+            try:
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
             if b"run" in command and any(os.fsencode(directory) in argument for argument in command):
                 return int(entry.name)
     raise AssertionError("no daemon runs")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.harness.daemon import Daemon
+from e2e.harness.daemon import QUICK_ELECTION, Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import pod, pod_spec
+from e2e.harness.waiting import COLLECTED_SECONDS, WAIT_SECONDS
 from volcano_py.local.client import APIError
 
 COMPLETES = "pod-complete.stage.kwok.x-k8s.io/delay"
@@ -46,7 +47,7 @@ class Jobs:
         found: dict[str, Any] = await self.cluster.client.get(f"{self.path}/{name}")
         return found
 
-    async def wait(self, name: str, phase: str, *, seconds: float = 30.0, **status: Any) -> dict[str, Any]:
+    async def wait(self, name: str, phase: str, *, seconds: float = WAIT_SECONDS, **status: Any) -> dict[str, Any]:
         """Until the job is in this phase, and its status says this."""
 
         async def reached() -> dict[str, Any]:
@@ -115,7 +116,7 @@ async def test_an_mpi_job_runs_as_a_gang_and_ends_with_its_master(
 
     await jobs.wait("mpi", "Completed", succeeded=1)
     await jobs.namespace.wait_phases(Succeeded=1)
-    assert await jobs.namespace.pod_groups() == []
+    await jobs.namespace.wait_no_pod_groups()
 
 
 async def test_a_pod_that_fails_has_the_whole_job_restarted_until_its_tries_are_used_up(
@@ -132,8 +133,7 @@ async def test_a_pod_that_fails_has_the_whole_job_restarted_until_its_tries_are_
     await jobs.wait("train", "Running", retryCount=1, version=1)
     after = {each.raw["metadata"]["uid"] for each in await jobs.namespace.wait_phases(Running=3)}
     assert before.isdisjoint(after)
-    event = await jobs.namespace.wait_event("ExecuteAction", "Job/train")
-    assert "RestartJob" in event.message
+    event = await jobs.namespace.wait_event("ExecuteAction", "Job/train", saying="RestartJob")
     assert "train-worker-1, exit code 1" in event.message
 
     await jobs.annotate("train-worker-0", **{FAILS: "0s"})
@@ -193,7 +193,7 @@ async def test_a_job_is_aborted_and_resumed_by_commands(
 
     await jobs.wait("pausing", "Aborted")
     await jobs.namespace.wait_phases()
-    assert await jobs.namespace.pod_groups() == []
+    await jobs.namespace.wait_no_pod_groups()
     await jobs.namespace.wait_event("CommandIssued", "Job/pausing")
 
     await jobs.command("pausing", "ResumeJob")
@@ -208,15 +208,17 @@ async def test_a_job_that_has_ended_is_deleted_when_its_time_is_over(
     """And the garbage collector takes its pods along."""
     pool = await simulated_nodes(1, cpu="4")
     worker = task("worker", 2, selector=pool.selector, annotations={COMPLETES: "1s"})
-    await jobs.namespace.apply(job("brief", worker, ttlSecondsAfterFinished=2))
-
+    await jobs.namespace.apply(job("brief", worker))
     await jobs.wait("brief", "Completed", succeeded=2)
+
+    # Given from the beginning, it might be over before anybody has seen that the job is completed.
+    await jobs.cluster.client.merge_patch(f"{jobs.path}/brief", {"spec": {"ttlSecondsAfterFinished": 1}})
 
     async def gone() -> None:
         assert not await jobs.exists(f"{jobs.path}/brief")
         assert await jobs.namespace.pods() == []
 
-    await jobs.cluster.eventually("the job and its pods are gone", gone)
+    await jobs.cluster.eventually("the job and its pods are gone", gone, seconds=COLLECTED_SECONDS)
 
 
 async def test_a_job_waits_for_its_claim_and_its_predecessors(
@@ -224,24 +226,40 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
 ) -> None:
     """Pods of a task are made when those of the task it depends on run; none before the claim exists."""
     pool = await simulated_nodes(1, cpu="4")
-    first = task("first", 1, selector=pool.selector, annotations={"pod-ready.stage.kwok.x-k8s.io/delay": "2s"})
+    first = task("first", 1, selector=pool.selector)
     second = task("second", 1, selector=pool.selector, dependsOn={"name": ["first"]})
     volumes = [{"mountPath": "/data", "volumeClaimName": "data"}]
     await jobs.namespace.apply(job("steps", first, second, minAvailable=1, volumes=volumes))
 
-    event = await jobs.namespace.wait_event("PVCError", "Job/steps")
-    assert "does not exist" in event.message
+    await jobs.namespace.wait_event("PVCError", "Job/steps", saying="does not exist")
     assert await jobs.namespace.pods() == []
 
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"storageClassName": "", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     await jobs.namespace.apply(
         {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": claim}
     )
 
-    async def begun() -> None:
-        assert [each.name for each in await jobs.namespace.pods()] == ["steps-first-0"]
+    # Without a volume for the claim the first does not run, and stays the only one.
+    await jobs.namespace.wait_told("steps-first-0", saying="is not bound yet")
+    assert [each.name for each in await jobs.namespace.pods()] == ["steps-first-0"]
+    await jobs.cluster.client.create("/api/v1/persistentvolumes", volume_for(jobs.namespace.name, "data"))
+    try:
+        pods = await jobs.namespace.wait_phases(Running=2)
+        assert [each.name for each in pods] == ["steps-first-0", "steps-second-0"]
+    finally:
+        await jobs.cluster.delete(f"/api/v1/persistentvolumes/{jobs.namespace.name}")
 
-    await jobs.cluster.eventually("the first task begins", begun)
+
+def volume_for(namespace: str, claim: str) -> dict[str, Any]:
+    """A volume, called as the namespace, that only this claim can have."""
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "hostPath": {"path": "/mnt/shared"},
+        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": claim},
+    }
+    return {"metadata": {"name": namespace}, "spec": spec}
 
 
 async def test_a_daemon_that_takes_over_finishes_what_was_begun(
@@ -250,7 +268,7 @@ async def test_a_daemon_that_takes_over_finishes_what_was_begun(
     """The first one is killed while a restart is under way."""
     pool = await simulated_nodes(2, cpu="16")
     policies = [{"event": "PodFailed", "action": "RestartJob"}]
-    first = await start_daemon()
+    first = await start_daemon(*QUICK_ELECTION)
     await jobs.namespace.apply(job("big", task("worker", 20, selector=pool.selector), policies=policies))
     await jobs.namespace.wait_phases(Running=20)
     await jobs.wait("big", "Running", running=20)
@@ -258,10 +276,10 @@ async def test_a_daemon_that_takes_over_finishes_what_was_begun(
     await jobs.annotate("big-worker-7", **{FAILS: "0s"})
     await jobs.namespace.wait_event("ExecuteAction", "Job/big")
     await first.kill()
-    await start_daemon()
+    await start_daemon(*QUICK_ELECTION)
 
     # The Lease of the one that was killed has to expire first.
-    await jobs.wait("big", "Running", seconds=60, running=20, version=1, retryCount=1)
+    await jobs.wait("big", "Running", running=20, version=1, retryCount=1)
     pods = await jobs.namespace.wait_phases(Running=20)
     assert {each.annotations["volcano.sh/job-version"] for each in pods} == {"1"}
 
@@ -274,9 +292,8 @@ async def test_two_jobs_may_not_share_a_name_of_a_pod_and_the_other_goes_on(
     await jobs.namespace.apply(pod("taken-worker-0", node_selector=pool.selector))
     await jobs.namespace.apply(job("taken", task("worker", 2, selector=pool.selector)))
 
-    event = await jobs.namespace.wait_event("FailedCreate", "Job/taken")
-
-    assert event.message.startswith(f"pod {jobs.namespace.name}/taken-worker-0 is not of this job")
+    told = f"pod {jobs.namespace.name}/taken-worker-0 is not of this job"
+    await jobs.namespace.wait_event("FailedCreate", "Job/taken", saying=told)
 
 
 @pytest.mark.parametrize(

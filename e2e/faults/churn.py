@@ -82,15 +82,20 @@ class Churn:
         self._capacity = NODE_CPUS * len(pool.names)
         self._away: list[tuple[float, str, Callable[[], Awaitable[object]]]] = []
         self._number = 0
+        self._stopped = False
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until `stop`, or until cancelled, which leaves a change half made."""
         await self._create_deployments()
-        while True:
+        while not self._stopped:
             await self._come_back()
             await self._change()
             self.changes += 1
             await asyncio.sleep(self._rng.uniform(*_PAUSE))
+
+    def stop(self) -> None:
+        """`run` returns after the change that is being made: what is noted in the population is then what there is."""
+        self._stopped = True
 
     async def settle(self) -> None:
         """Bring back what is away, and shrink the demand to what has room in every case."""

@@ -23,6 +23,7 @@ class Keeper:
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
         self.ends: Counter[str] = Counter()
+        self._starting = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -40,14 +41,18 @@ class Keeper:
         """kill -9, and a new start a moment later."""
         await self.daemon.kill()
         self.ends[KILLED] += 1
-        await asyncio.sleep(_RESTART_AFTER)
-        await self.daemon.process.start()
+        await self._start_again()
 
     async def _keep(self) -> None:
         while True:
             await self.daemon.process.wait_unexpected_end()
             self.ends[self._why()] += 1
-            await asyncio.sleep(_RESTART_AFTER)
+            await self._start_again()
+
+    async def _start_again(self) -> None:
+        """Once: it may have ended by itself a moment before it was killed."""
+        await asyncio.sleep(_RESTART_AFTER)
+        async with self._starting:
             if not self.daemon.process.running:
                 await self.daemon.process.start()
 

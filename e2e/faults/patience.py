@@ -12,7 +12,7 @@ from volcano_py.local.client import APIError
 
 _T = TypeVar("_T")
 
-_GIVE_UP_AFTER = 90.0
+_GIVE_UP_AFTER = 150.0
 """Seconds; a restart of the API server takes five on an idle machine."""
 _PAUSE = 0.2
 

@@ -46,8 +46,9 @@ FLAGS = (
 NODES = 6
 LEAST_FAULTS, LEAST_FAULTS_SOAK = 200, 1000
 CHURN_SECONDS, CHURN_SECONDS_SOAK = 75.0, 600.0
-SETTLE_SECONDS = 150.0
-"""A list of the queues every 30 s, resync of the rest every 19 s at most, back-off of failed bindings up to 60 s."""
+SETTLE_SECONDS = 400.0
+"""A list of the queues every 30 s, resync of the rest every 19 s at most, back-off of failed bindings up to 60 s;
+and all of it on a busy machine."""
 
 CRASHES, CRASHES_SOAK = 2, 5
 """Of the daemon, and half as many of the API server and of etcd, rounded up."""
@@ -86,7 +87,7 @@ class Crashes:
             await crash()
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
     scale: Scale,
     cluster: Cluster,
@@ -113,11 +114,11 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
         await in_background(stack, witness.run())
         churning = await in_background(stack, churn.run())
         proxy.plan = Seeded(scale.seed)
-        async with asyncio.timeout(3 * seconds):
+        async with asyncio.timeout(6 * seconds):
             await crashes.run(random.Random(scale.seed), CRASHES_SOAK if scale.soak else CRASHES, seconds)
             await proxy.until_injected(least)
-        churning.cancel()
-        await asyncio.gather(churning, return_exceptions=True)
+        churn.stop()
+        await churning
         proxy.plan = Calm()
         await churn.settle()
         await namespace.apply(gang("giant", NODES + 1, cpu=str(NODE_CPUS), node_selector=pool.selector))

@@ -43,10 +43,5 @@ async def test_statuses_that_were_given_up(
     await proxy.until_quiet(QUIET_SECONDS)
     proxy.plan = Calm()
 
-    await namespace.wait_pod_group("runs", "Running", seconds=60)
-
-    async def told() -> None:
-        (waiting,) = [each for each in await namespace.pods() if each.name == "waits-0"]
-        assert waiting.condition("PodScheduled").get("reason") == "Unschedulable", str(waiting)
-
-    await cluster.eventually("the pod is told why it waits", told, seconds=60)
+    await namespace.wait_pod_group("runs", "Running")
+    await namespace.wait_told("waits-0", reason="Unschedulable")
