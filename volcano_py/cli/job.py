@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -21,15 +20,14 @@ from volcano_py.cli.cluster_access import (
 )
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
+from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
 from volcano_py.cli.jobs.making import CannotMakeError, Wanted, job_of, jobs_of
 from volcano_py.cli.jobs.options import RESOURCES
-from volcano_py.cli.jobs.viewing import describe
 from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.names import LABEL
-from volcano_py.cli.output import console, output_option, print_data
-from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cli.output import output_option, print_data
+from volcano_py.cli.show import show, watch_option
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
 T = TypeVar("T")
 
@@ -39,6 +37,7 @@ Examples:
   volcano-py job run -f train.yaml
   volcano-py job list --all-namespaces --queue research --watch
   volcano-py job view --name train
+  volcano-py job view --name train --watch
   volcano-py job suspend --name train
   volcano-py job resume --name train
   volcano-py job delete --name train
@@ -152,17 +151,8 @@ def list_(
     listed = listed_namespace(namespace, all_namespaces)
 
     async def work(client: KubernetesClient) -> None:
-        shown = Shown(
-            api_version=BATCH_API,
-            kind=JOB_KIND,
-            path=requests.jobs_path(listed(client)),
-            header=rows.HEADER,
-            row=rows.job_row,
-            state_column=rows.PHASE_COLUMN,
-            numbers=rows.NUMBERS,
-            keep=rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector),
-        )
-        await show(client, shown, output, watch=watch)
+        chosen = rows.Chosen(queue=queue, scheduler=scheduler, part_of_name=selector)
+        await show(client, shown_jobs(listed(client), keep=chosen), output, watch=watch)
 
     _on_cluster(kubeconfig, context, work)
 
@@ -170,16 +160,21 @@ def list_(
 @job.command()
 @_name
 @namespace_option
+@watch_option
 @cluster_options
 @output_option()
-def view(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None, output: str) -> None:
+def view(
+    name: str, namespace: str | None, watch: bool, kubeconfig: Path | None, context: str | None, output: str
+) -> None:
     """Describe a job: its phase and why, its tasks and their pods, what happened to it."""
 
     async def work(client: KubernetesClient) -> None:
-        found = await requests.read(client, namespace_of(client, namespace), name)
-        if output == "table":
-            events = await requests.events_of(client, found)
-            describe(console(), requests.decoded(found), events, time.time())
+        where = namespace_of(client, namespace)
+        found = await requests.read(client, where, name)
+        if watch:
+            await follow(client, where, name, output)
+        elif output == "table":
+            await describe_with_events(client, found)
         else:
             print_data(found, output)
 

@@ -50,7 +50,8 @@ class Step:
 def asked_for(job: Job, action: JobAction) -> Step | None:
     """Where a Command or a policy takes the job; None when the action means nothing in its phase."""
     phase = job.status.phase
-    if phase in ACTIVE:
+    # A job nobody has looked at yet is about to be Pending.
+    if phase in ACTIVE or phase is JobPhase.NEW:
         if action in _STOPPING:
             return Step(_STOPPING[action])
         if action is JobAction.RESTART_JOB:

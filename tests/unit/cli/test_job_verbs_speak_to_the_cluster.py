@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 import yaml
@@ -15,6 +16,9 @@ from click.testing import Result
 
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
+from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask, objection
+from volcano_py.jobs.model import Job, JobPhase
+from volcano_py.jobs.phases import asked_for
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 ALL_JOBS = "/apis/batch.volcano.sh/v1alpha1/jobs"
@@ -221,6 +225,41 @@ async def test_a_job_is_described_with_its_tasks_and_events(api: FakeApi, run: R
     assert asked.query == {"fieldSelector": "involvedObject.kind=Job,involvedObject.uid=uid-train"}
 
 
+async def test_a_job_is_described_again_when_it_has_changed(api: FakeApi, run: Run) -> None:
+    """The server ends it by refusing the next watch."""
+    api.on("GET", f"{JOBS}/train", Reply(body=job("train", "Pending")))
+    api.on("GET", JOBS, page(7, job("train", "Pending")))
+    api.on("GET", EVENTS, Reply(body={"items": []}))
+    viewing = asyncio.create_task(run("view", "--name", "train", "--watch"))
+    watch = await api.watch()
+    assert (watch.resource_version, watch.request.query["fieldSelector"]) == ("7", "metadata.name=train")
+    await watch.send("MODIFIED", job("train", "Pending"))
+    await watch.send("MODIFIED", job("train", "Running"))
+    await watch.send("DELETED", job("train", "Running"))
+    api.refuse_watch(refusal(403, "Forbidden", "no more"))
+    watch.end()
+
+    told = (await viewing).stdout.splitlines()
+
+    phases = [line.split()[1] for line in told if line.startswith("Phase:")]
+    assert (phases, told[-1]) == (["Pending", "Running"], "job default/train is deleted")
+
+
+async def test_the_changes_of_a_job_for_programs_are_a_document_each(api: FakeApi, run: Run) -> None:
+    api.on("GET", f"{JOBS}/train", Reply(body=job("train")))
+    api.on("GET", JOBS, page(7, job("train")))
+    viewing = asyncio.create_task(run("view", "--name", "train", "-o", "json", "-w"))
+    watch = await api.watch()
+    await watch.send("DELETED", job("train"))
+    api.refuse_watch(refusal(403, "Forbidden", "no more"))
+    watch.end()
+    told = [orjson.loads(line) for line in (await viewing).stdout.splitlines()]
+    assert [(each["type"], each["object"]["metadata"]["name"]) for each in told] == [
+        ("ADDED", "train"),
+        ("DELETED", "train"),
+    ]
+
+
 async def test_a_job_whose_events_are_none_of_our_business_is_described_all_the_same(api: FakeApi, run: Run) -> None:
     api.on("GET", f"{JOBS}/train", Reply(body=job("train")))
     api.on("GET", EVENTS, refusal(403, "Forbidden", "no"))
@@ -286,6 +325,19 @@ async def test_a_command_asks_the_controller(
             ),
         ),
         ("suspend", "Aborted", "job default/train is Aborted already; `volcano-py job resume` lets it go on"),
+        (
+            "suspend",
+            "Restarting",
+            (
+                "job default/train is Restarting, and takes no Command until its old pods are gone; ask again when it"
+                " is Pending or Running"
+            ),
+        ),
+        (
+            "suspend",
+            "Completing",
+            "job default/train is Completing, which is about to end it: there is nothing to suspend",
+        ),
     ],
 )
 async def test_a_command_without_effect_is_not_given(
@@ -294,6 +346,14 @@ async def test_a_command_without_effect_is_not_given(
     api.on("GET", f"{JOBS}/train", Reply(body=job("train", phase)))
     result = await run(verb, "--name", "train")
     assert (result.exit_code, result.output, api.sent("POST")) == (1, f"Error: {message}\n", [])
+
+
+@pytest.mark.parametrize("ask", [SUSPEND, RESUME])
+@pytest.mark.parametrize("phase", list(JobPhase))
+def test_what_is_asked_for_has_an_effect(ask: Ask, phase: JobPhase) -> None:
+    """The verb objects exactly where the controller's state machine has no step."""
+    of = msgspec.convert(job("train", phase), Job)
+    assert bool(objection(ask, of)) == (asked_for(of, ask.action) is None)
 
 
 async def test_a_job_is_deleted(api: FakeApi, run: Run) -> None:

@@ -260,6 +260,51 @@ async def test_a_queue_is_opened_and_closed_by_a_command(
     }
 
 
+@pytest.mark.parametrize(
+    ("verb", "state", "action"), [("close", "Open", "CloseQueue"), ("open", "Closing", "OpenQueue")]
+)
+async def test_vcctls_verb_for_it_does_the_same(user: UserOfCluster, verb: str, state: str, action: str) -> None:
+    user.api.on("GET", f"{QUEUES}/team-a", found(queue("team-a", state=state)))
+    user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
+    told = await user.prints("queue", "operate", "-n", "team-a", "-a", verb)
+    assert told == f"queue team-a is asked to {verb} (Command default/c)\n"
+    assert user.api.sent("POST")[0].body["action"] == action
+
+
+async def test_the_weight_of_a_queue_is_changed_and_no_namesakes(user: UserOfCluster) -> None:
+    user.api.on("GET", f"{QUEUES}/a", found(queue("a", weight=1)))
+    user.api.on("PATCH", f"{QUEUES}/a", Reply(200, queue("a", weight=4)))
+    for arguments in (["--action", "update", "--weight", "4"], ["-w", "4"]):
+        assert await user.prints("queue", "operate", "--name", "a", *arguments) == "queue a has weight 4 (it had 1)\n"
+    for request in user.api.sent("PATCH"):
+        assert request.body == {"metadata": {"uid": "uid-a"}, "spec": {"weight": 4}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "say what is to be done: --action open, --action close, or --weight"),
+        (["--action", "update"], "--action update changes the weight: give it with --weight"),
+        (["--action", "close", "--weight", "2"], "--weight goes with --action update, not with close"),
+        (["--weight", "0"], "Invalid value for '--weight'"),
+        (["--action", "drain"], "Invalid value for '--action'"),
+    ],
+)
+def test_an_operation_that_is_none_is_refused_before_anything_is_asked(arguments: list[str], why: str) -> None:
+    result = CliRunner().invoke(main, ["queue", "operate", "--name", "a", *arguments])
+    assert result.exit_code == 2
+    assert why in " ".join(result.stderr.replace("│", " ").split())
+
+
+async def test_a_queue_can_be_made_closed(user: UserOfCluster) -> None:
+    user.api.on("POST", QUEUES, Reply(201))
+    user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
+    user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
+    told = await user.prints("queue", "create", "-n", "a", "-S", "Closed")
+    assert told == "queue a created\nqueue a is asked to close (Command default/c)\n"
+    assert user.api.sent("POST", QUEUES)[0].body["spec"] == {"weight": 1, "reclaimable": True, "parent": "root"}
+
+
 @pytest.mark.parametrize(("verb", "state"), [("close", "Closed"), ("open", "Open")])
 async def test_nothing_is_asked_of_a_queue_that_is_so_already(user: UserOfCluster, verb: str, state: str) -> None:
     user.api.on("GET", f"{QUEUES}/a", found(queue("a", state=state)))

@@ -333,6 +333,11 @@ def test_a_command_goes_before_every_policy() -> None:
     assert [told.message for told in made.told] == ["AbortJob: asked for by a Command"]
 
 
+def test_a_command_for_a_job_that_was_just_made_is_not_lost() -> None:
+    made = plan(world(job(task(replicas=2)), group=None, request=JobAction.ABORT))
+    assert decided(made).state.phase == "Aborting"
+
+
 def test_an_aborted_job_is_resumed_as_a_new_version() -> None:
     status = decided(plan(world(job(phase="Aborted"), group=None, request=JobAction.RESUME)))
     assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)

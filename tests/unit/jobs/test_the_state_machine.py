@@ -31,7 +31,7 @@ WHILE_ACTIVE: dict[JobAction, Step | None] = {
 @pytest.mark.parametrize("phase", list(JobPhase))
 @pytest.mark.parametrize("action", list(JobAction))
 def test_what_an_action_does_in_a_phase(phase: JobPhase, action: JobAction) -> None:
-    if phase in (JobPhase.PENDING, JobPhase.RUNNING):
+    if phase in (JobPhase.NEW, JobPhase.PENDING, JobPhase.RUNNING):
         expected = WHILE_ACTIVE[action]
     elif phase in (JobPhase.ABORTING, JobPhase.ABORTED) and action is JobAction.RESUME:
         expected = RESTART

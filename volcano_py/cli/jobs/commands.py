@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobAction, JobPhase
+from volcano_py.jobs.phases import asked_for
 from volcano_py.operator.kube_api import BUS_API
 
 _CAN_BE_RESUMED: Final = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
@@ -28,13 +29,20 @@ RESUME: Final = Ask("resume", JobAction.RESUME, "resumed")
 def objection(ask: Ask, job: Job) -> str:
     """Why the controller would do nothing; empty if it would do something."""
     phase, who = job.status.phase, f"job {job.metadata.key}"
-    if ask is RESUME and phase not in _CAN_BE_RESUMED:
+    if asked_for(job, ask.action) is not None:
+        return ""
+    if ask is RESUME:
         return f"{who} is {phase or 'new'}, not suspended: there is nothing to resume"
-    if ask is SUSPEND and phase in FINISHED:
+    if phase in FINISHED:
         return f"{who} has ended ({phase}): there is nothing to suspend; `volcano-py job delete` takes it away"
-    if ask is SUSPEND and phase in _CAN_BE_RESUMED:
+    if phase in _CAN_BE_RESUMED:
         return f"{who} is {phase} already; `volcano-py job resume` lets it go on"
-    return ""
+    if phase is JobPhase.RESTARTING:
+        return (
+            f"{who} is Restarting, and takes no Command until its old pods are gone; ask again when it is Pending or"
+            " Running"
+        )
+    return f"{who} is {phase}, which is about to end it: there is nothing to suspend"
 
 
 def command_for(ask: Ask, job: Job) -> JsonObject:

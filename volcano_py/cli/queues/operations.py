@@ -121,6 +121,18 @@ async def ask(client: KubernetesClient, name: str, action: QueueAction) -> str:
     return f"queue {name} is asked to {_VERB[action]} (Command {command})"
 
 
+async def weigh(client: KubernetesClient, name: str, weight: int) -> str:
+    """Give the queue another weight.
+
+    Raises:
+        click.ClickException: there is no such queue.
+    """
+    queue = msgspec.convert(await read(client, name), Queue)
+    # The UID: never a namesake that somebody else has made meanwhile.
+    await client.patch(queue_path(name), {"metadata": {"uid": queue.metadata.uid}, "spec": {"weight": weight}})
+    return f"queue {name} has weight {weight} (it had {queue.spec.weight})"
+
+
 async def delete(client: KubernetesClient, name: str) -> str:
     """Delete the queue.
 

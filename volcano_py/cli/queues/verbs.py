@@ -1,4 +1,4 @@
-"""`volcano-py queue create|list|get|open|close|delete`."""
+"""`volcano-py queue create|list|get|operate|open|close|delete`."""
 
 from __future__ import annotations
 
@@ -51,6 +51,12 @@ Examples:
 
 Queues below it that closed with it open again.
 """
+_OPERATE = """\b
+Examples:
+  volcano-py queue operate --name team-a --action close
+  volcano-py queue operate --name team-a --action open
+  volcano-py queue operate --name team-a --weight 4
+"""
 _DELETE = """\b
 Examples:
   volcano-py queue delete --name team-a
@@ -81,6 +87,14 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Whether other queues may take back what it holds beyond what it deserves.",
 )
+@click.option(
+    "--state",
+    "-S",
+    type=click.Choice(["Open", "Closed"], case_sensitive=False),
+    default="Open",
+    show_default=True,
+    help="Closed: it is closed by a Command as soon as it is made.",
+)
 @cluster_options
 def create(
     name: str,
@@ -90,11 +104,13 @@ def create(
     deserved: dict[str, str] | None,
     guarantee: dict[str, str] | None,
     reclaimable: bool,
+    state: str,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
     """Create a queue."""
     from volcano_py.cli.queues import operations
+    from volcano_py.operator.queue_state import QueueAction
 
     manifest = operations.queue_manifest(
         name,
@@ -105,7 +121,13 @@ def create(
         deserved=deserved,
         guarantee=guarantee,
     )
-    click.echo(on_cluster(kubeconfig, context, lambda client: operations.create(client, manifest)))
+
+    async def work(client: KubernetesClient) -> None:
+        click.echo(await operations.create(client, manifest))
+        if state == "Closed":
+            click.echo(await operations.ask(client, name, QueueAction.CLOSE))
+
+    on_cluster(kubeconfig, context, work)
 
 
 @click.command("list", epilog=_LIST)
@@ -166,6 +188,40 @@ def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
     _ask(name, QueueAction.CLOSE, kubeconfig, context)
 
 
+@click.command(epilog=_OPERATE)
+@_name_option
+@click.option(
+    "--action",
+    "-a",
+    type=click.Choice(["open", "close", "update"]),
+    help="open or close the queue, or update its weight. [default: update, with --weight]",
+)
+@click.option(
+    "--weight", "-w", type=click.IntRange(1, _LARGEST_WEIGHT), help="Its new share weight among its siblings."
+)
+@cluster_options
+def operate(name: str, action: str | None, weight: int | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Open or close a queue or change its weight, in vcctl's words."""
+    from volcano_py.operator.queue_state import QueueAction
+
+    asked = {"open": QueueAction.OPEN, "close": QueueAction.CLOSE}.get(action or "")
+    if asked is not None:
+        if weight is not None:
+            raise click.UsageError(f"--weight goes with --action update, not with {action}")
+        _ask(name, asked, kubeconfig, context)
+        return
+    if weight is None:
+        raise click.UsageError(
+            "--action update changes the weight: give it with --weight"
+            if action
+            else "say what is to be done: --action open, --action close, or --weight"
+        )
+    from volcano_py.cli.queues import operations
+
+    change = weight
+    click.echo(on_cluster(kubeconfig, context, lambda client: operations.weigh(client, name, change)))
+
+
 @click.command(epilog=_DELETE)
 @_name_option
 @cluster_options
@@ -176,7 +232,7 @@ def delete(name: str, kubeconfig: Path | None, context: str | None) -> None:
     click.echo(on_cluster(kubeconfig, context, lambda client: operations.delete(client, name)))
 
 
-VERBS: Final = (create, list_, get, open_, close, delete)
+VERBS: Final = (create, list_, get, operate, open_, close, delete)
 
 
 def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str | None) -> None:

@@ -1,0 +1,73 @@
+"""Jobs as they are and as they change: lists of them, and one that is described anew each time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+
+import click
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.changes import changes
+from volcano_py.cli.jobs import requests, rows
+from volcano_py.cli.jobs.viewing import describe
+from volcano_py.cli.output import console
+from volcano_py.cli.show import Shown, show
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.jobs.model import BATCH_API, JOB_KIND
+
+
+def shown_jobs(
+    namespace: str, *, keep: Callable[[JsonObject], bool], params: Mapping[str, str | int] | None = None
+) -> Shown:
+    """Jobs of a namespace ("": of all) as rows; `params` are those of the list."""
+    return Shown(
+        api_version=BATCH_API,
+        kind=JOB_KIND,
+        path=requests.jobs_path(namespace),
+        header=rows.HEADER,
+        row=rows.job_row,
+        state_column=rows.PHASE_COLUMN,
+        numbers=rows.NUMBERS,
+        params=params or {},
+        keep=keep,
+    )
+
+
+async def describe_with_events(client: KubernetesClient, found: JsonObject) -> None:
+    """Print what there is to know of the job.
+
+    Raises:
+        UnfitJobError: it cannot be read.
+    """
+    events = await requests.events_of(client, found)
+    describe(console(), requests.decoded(found), events, time.time())
+
+
+async def follow(client: KubernetesClient, namespace: str, name: str, output: str) -> None:
+    """Describe one job, and again each time that its spec or status changes; as data, a document for each change.
+
+    Never returns.
+
+    Raises:
+        RequestError: the server refuses, or cannot be reached any more.
+        UnfitJobError: the job cannot be read.
+    """
+    shown = shown_jobs(namespace, keep=rows.Chosen(), params={"fieldSelector": f"metadata.name={name}"})
+    if output != "table":
+        await show(client, shown, output, watch=True)
+        return
+    said: tuple[object, object] | None = None
+    async with aclosing(changes(client, shown.path, shown.params)) as news:
+        async for batch in news:
+            for change in batch:
+                now = change.object.get("spec"), change.object.get("status")
+                if change.deleted:
+                    said = None
+                    click.echo(f"\njob {namespace}/{name} is deleted")
+                elif now != said:
+                    if said is not None:
+                        click.echo()
+                    said = now
+                    await describe_with_events(client, change.object)
