@@ -69,6 +69,8 @@ class CycleLoop:
         active: Callable[[], bool],
         on_report: Callable[[CycleReport], None] = lambda _report: None,
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
+        on_evictions: Callable[[Sequence[Evict]], None] = lambda _evictions: None,
+        on_failure: Callable[[], None] = lambda: None,
         rhythm: Rhythm | None = None,
         seed: int | None = None,
         report_job_shares: bool = False,
@@ -79,6 +81,7 @@ class CycleLoop:
         self._configuration = configuration
         self._active = active
         self._on_report, self._on_binds = on_report, on_binds
+        self._on_evictions, self._on_failure = on_evictions, on_failure
         self._rhythm = rhythm or Rhythm()
         self._clock = clock
         self._scheduler = Scheduler(
@@ -147,6 +150,7 @@ class CycleLoop:
                 await self._run_cycle(executor, configuration, decide=decide)
             except Exception:
                 log.exception("cycle failed; it is tried again")
+                self._on_failure()
                 await self._clock.sleep(self._rhythm.period)
                 started = self._clock.monotonic()  # this was pause enough
                 self.wake(True)
@@ -229,7 +233,10 @@ class CycleLoop:
         """On the event loop: assume, then send. A lease lost meanwhile stops everything here."""
         if self._active():
             overtaken = self._assume_binds([effect for effect in effects if isinstance(effect, Bind)])
-            self._writer.apply([effect for effect in effects if self._still_holds(effect, overtaken)])
+            holding = [effect for effect in effects if self._still_holds(effect, overtaken)]
+            if evictions := [effect for effect in holding if isinstance(effect, Evict)]:
+                self._on_evictions(evictions)
+            self._writer.apply(holding)
 
     def _assume_binds(self, binds: Sequence[Bind]) -> frozenset[str]:
         """Gangs of which a pod cannot be bound any more: none of their pods is, and the next cycle decides anew."""

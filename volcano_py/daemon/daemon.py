@@ -119,6 +119,8 @@ class Daemon:
             active=self._may_decide,
             on_report=self._job_metrics.reported,
             on_binds=self._binds_sent,
+            on_evictions=self._outcomes.evictions_sent,
+            on_failure=self._metrics.daemon.cycle_failed,
             rhythm=Rhythm(period=options.schedule_period),
             seed=options.seed,
             report_job_shares=options.per_job_metrics,

@@ -37,9 +37,9 @@ class Gauges:
         for kind, stats in self._informers.stats().items():
             intake.synced(kind, kind not in unsynced)
             intake.objects(kind, stats.objects)
-            intake.watch_event(kind, "all", self._more(kind, "events", stats.events))
-            for _ in range(self._more(kind, "lists", stats.lists)):
-                intake.relisted(kind, "any")
+            intake.watch_events(kind, self._more(kind, "events", stats.events))
+            # The first list is none of those that a watch has failed to spare.
+            intake.relisted(kind, self._more(kind, "lists", max(stats.lists - 1, 0)))
         live = self._live.stats()
         effects.queue_depth("bind", live.binder.queued)
         effects.queue_depth("evict", live.evictor.queued)
@@ -48,8 +48,15 @@ class Gauges:
         effects.in_flight("bind", live.binder.in_flight)
         effects.in_flight("evict", live.evictor.in_flight)
         effects.in_flight("status", live.status.in_flight)
-        effects.events_dropped("queue full", self._more("event", "dropped", live.events.dropped))
-        effects.events_dropped("rate limit", self._more("event", "limited", live.events.limited))
+        for event_type, written in live.events.written_of.items():
+            effects.events_emitted(event_type, self._more("event", event_type, written))
+        for reason, left_out in (
+            ("repeated", live.events.counted),
+            ("throttled", live.events.limited),
+            ("queue full", live.events.dropped),
+            ("failed", live.events.failed),
+        ):
+            effects.events_dropped(reason, self._more("event", reason, left_out))
 
     def _more(self, what: str, number: str, now: int) -> int:
         """By how much a running number has grown since the last look."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -47,9 +47,15 @@ class OutcomeRecorder:
         now = self._sent[bind.pod.uid] = self._clock()
         self._reached(TaskStage.ASSUMED, bind, now)
 
+    def evictions_sent(self, evictions: Sequence[Evict]) -> None:
+        """The evictions of one plan were handed to the evictor."""
+        self._metrics.effects.evictions_committed(evictions[0].action, len(evictions))
+
     def prepared(self, bind: Bind) -> None:
         """The claims of the pod are bound."""
-        self._reached(TaskStage.PRE_BOUND, bind, self._clock())
+        now = self._clock()
+        self._metrics.latencies.stage_took(SchedulingStage.PRE_BIND, max(0.0, now - self._sent.get(bind.pod.uid, now)))
+        self._reached(TaskStage.PRE_BOUND, bind, now)
 
     def bound(self, bind: Bind) -> None:
         self._failures.pop(bind.pod.uid, None)

@@ -172,3 +172,17 @@ def test_what_is_told_of_the_same_binding_twice_does_no_harm(bench: Bench) -> No
     bench.recorder.bound(bind)
     bench.recorder.bind_failed(bind, REFUSED, gone=False)
     assert bench.state.drift() == 0
+
+
+def test_a_plan_counts_once_and_its_victims_are_told(bench: Bench) -> None:
+    bench.recorder.evictions_sent([VICTIM, VICTIM])
+    assert bench.value("volcano_eviction_transactions_total", action="preempt") == 1
+    assert bench.value("volcano_preemption_attempts_total") == 1
+    assert bench.value("volcano_pod_preemption_victims") == 2
+
+
+def test_what_a_pods_claims_take_is_told_apart_from_its_binding(bench: Bench) -> None:
+    bind = bench.bind()
+    bench.now += 3
+    bench.recorder.prepared(bind)
+    assert bench.value("volcano_scheduling_stage_duration_seconds_sum", stage="PreBind") == 3

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.support.sessions import gang, node, queue
-from volcano_py.api.effects import Bind, Effect
+from tests.support.sessions import NAMESPACE, gang, node, queue
+from volcano_py.api.effects import Bind, Effect, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
@@ -29,6 +29,8 @@ class Bench:
     def __init__(self) -> None:
         self.state = ClusterState()
         self.sent: list[Effect] = []
+        self.evictions: list[Sequence[Evict]] = []
+        self.failures: list[str] = []
         self.after_snapshot: list[Callable[[], None]] = []
         """Called once each, between the next snapshot and what is decided on it."""
         self._snapshot = self.state.snapshot
@@ -43,6 +45,8 @@ class Bench:
             active=lambda: True,
             rhythm=Rhythm(period=0.02, decisive_pause=0.001, status_pause=0.001),
             seed=1,
+            on_evictions=self.evictions.append,
+            on_failure=lambda: self.failures.append("a cycle"),
         )
 
     def apply(self, effects: Sequence[Effect]) -> None:
@@ -181,6 +185,7 @@ async def test_a_cycle_that_fails_is_tried_again(bench: Bench, part: str, monkey
     await eventually(lambda: len(bench.binds) == 2)
     bench.loop.stop()
     await task
+    assert bench.failures == ["a cycle"]
 
 
 async def test_a_cycle_that_was_asked_for_comes_although_nothing_happens(bench: Bench) -> None:
@@ -197,3 +202,15 @@ async def test_a_cycle_that_was_asked_for_comes_although_nothing_happens(bench: 
     await eventually(lambda: bench.loop.last_report is not before)
     bench.loop.stop()
     await task
+
+
+def test_evictions_are_told_together_without_those_of_pods_that_are_gone(bench: Bench) -> None:
+    bench.put(node("n1", cpu="8"), *gang("low", pods=2, cpu="1", running_on=["n1", "n1"]))
+    group = ObjectRef("PodGroup", NAMESPACE, "low", "")
+    evictions = [
+        Evict(ObjectRef("Pod", NAMESPACE, name, f"pod-{NAMESPACE}-{name}"), group, "preempt", "for another")
+        for name in ("low-0", "low-1", "gone")
+    ]
+    bench.loop._assume(evictions)
+    assert bench.evictions == [evictions[:2]]
+    assert bench.sent == evictions[:2]

@@ -119,8 +119,9 @@ def test_queries_over_volcanos_buckets_keep_their_meaning() -> None:
 
 
 def test_a_counter_without_total_keeps_its_name_and_its_value(metrics: Metrics) -> None:
-    metrics.effects.preemption_tried(victims=3)
-    metrics.effects.preemption_tried(victims=2)
+    metrics.effects.evictions_committed("preempt", victims=3)
+    metrics.effects.evictions_committed("gangpreempt", victims=2)
+    metrics.effects.evictions_committed("reclaim", victims=1)
     assert value(metrics, "total_preemption_attempts") == 2
     assert value(metrics, "preemption_attempts_total") == 2
     assert value(metrics, "pod_preemption_victims") == 2
@@ -135,7 +136,7 @@ def test_two_processes_worth_of_metrics_do_not_meet_in_a_global_registry() -> No
 
 
 def test_openmetrics_is_served_to_those_who_ask(metrics: Metrics) -> None:
-    metrics.effects.preemption_tried(victims=1)
+    metrics.effects.evictions_committed("preempt", victims=1)
     body, content_type = metrics.render("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     families = {family.name for family in openmetrics_families(body.decode())}  # type: ignore[no-untyped-call]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -85,6 +85,8 @@ class EventStats:
 
     waiting: int
     written: int
+    written_of: Mapping[str, int]
+    """The same by type: Normal, Warning."""
     counted: int
     limited: int
     dropped: int
@@ -119,7 +121,8 @@ class EventRecorder:
         self._workers = Workers("events", self._take, self._work, limit=in_flight)
         self._counter: asyncio.Task[None] | None = None
         self._stopped = False
-        self._written = self._counted = self._limited = self._dropped = self._failed = 0
+        self._written: Counter[str] = Counter()
+        self._counted = self._limited = self._dropped = self._failed = 0
 
     def emit(self, event: Event) -> None:
         """Write or count this event, some time."""
@@ -158,7 +161,8 @@ class EventRecorder:
         """The numbers now."""
         return EventStats(
             waiting=len(self._queue),
-            written=self._written,
+            written=self._written.total(),
+            written_of=self._written.copy(),
             counted=self._counted,
             limited=self._limited,
             dropped=self._dropped,
@@ -265,7 +269,7 @@ class EventRecorder:
             log.debug("an event was not written", about=series.key[0].key, reason=series.key[2], error=str(error))
             return
         series.told, series.told_at = count, self._clock.monotonic()
-        self._written += 1
+        self._written[series.key[1]] += 1
 
     async def _write(self, series: _Series, count: int) -> None:
         about = series.key[0]

@@ -18,9 +18,7 @@ class Reload(StrEnum):
     APPLIED = "applied"
     UNCHANGED = "unchanged"
     INVALID = "invalid"
-    """It has errors: the last good one stays in force."""
-    UNREADABLE = "unreadable"
-    """The file or the ConfigMap could not be read."""
+    """It has errors, or could not be read: the last good one stays in force."""
 
 
 _CYCLES: Final = Definition(
@@ -48,7 +46,7 @@ _CONFIG_VALID: Final = Definition(
 _RELOADS: Final = Definition(
     name=PREFIX + "config_reloads_total",
     kind=Kind.COUNTER,
-    text="Times the configuration was read, by outcome: applied, unchanged, invalid, unreadable.",
+    text="Times the configuration was read, by outcome: applied, unchanged, invalid (or not to be read).",
     labels=("outcome",),
 )
 _LAST_RELOAD: Final = Definition(

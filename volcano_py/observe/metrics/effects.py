@@ -58,10 +58,13 @@ _EVICTIONS: Final = Definition(
     text="Evicted pods by the action that wanted it and by what the API server made of it.",
     labels=("action", "outcome"),
 )
+# The actions that Volcano counts; evictions of shuffle follow no plan for a pod.
+_PREEMPTING: Final = ("preempt", "gangpreempt")
+_TRANSACTING: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
 _TRANSACTIONS: Final = Definition(
     name=PREFIX + "eviction_transactions_total",
     kind=Kind.COUNTER,
-    text="Plans with evictions that were carried out, by action: preempt, reclaim, gangpreempt, gangreclaim.",
+    text=f"Plans with evictions that were carried out, by action: {', '.join(_TRANSACTING)}.",
     labels=("action",),
     is_volcano=True,
 )
@@ -72,7 +75,9 @@ _VICTIMS: Final = Definition(
     is_volcano=True,
 )
 _PREEMPTIONS: Final = Definition(
-    name=PREFIX + "preemption_attempts_total", kind=Kind.COUNTER, text="Preemptions tried."
+    name=PREFIX + "preemption_attempts_total",
+    kind=Kind.COUNTER,
+    text="Preemptions for which victims were found and evicted.",
 )
 _PREEMPTIONS_VOLCANO: Final = Definition(
     name=PREFIX + "total_preemption_attempts",
@@ -102,7 +107,8 @@ _EVENTS: Final = Definition(
 _EVENTS_DROPPED: Final = Definition(
     name=PREFIX + "events_dropped_total",
     kind=Kind.COUNTER,
-    text="Kubernetes Events not written: repeated (the same a moment ago), throttled (too many), failed (refused).",
+    text="Kubernetes Events that made no object of their own, by reason: repeated (counted in the one before), "
+    "throttled (too many about one object), queue full (too many waiting), failed (refused).",
     labels=("reason",),
 )
 
@@ -162,13 +168,13 @@ class EffectMetrics:
     def evicted(self, action: str, outcome: Outcome) -> None:
         self._evictions.labels(action, outcome.value).inc()
 
-    def preemption_tried(self, victims: int) -> None:
-        self._preemptions.inc()
-        self._victims.set(victims)
-
-    def evictions_committed(self, action: str) -> None:
-        """A plan with evictions was carried out as a whole."""
-        self._transactions.labels(action).inc()
+    def evictions_committed(self, action: str, victims: int) -> None:
+        """A plan with so many evictions is carried out as a whole."""
+        if action in _TRANSACTING:
+            self._transactions.labels(action).inc()
+        if action in _PREEMPTING:
+            self._preemptions.inc()
+            self._victims.set(victims)
 
     def queue_depth(self, kind: str, depth: int) -> None:
         self._depth.labels(kind).set(depth)
@@ -176,8 +182,8 @@ class EffectMetrics:
     def in_flight(self, operation: str, count: int) -> None:
         self._in_flight.labels(operation).set(count)
 
-    def event_emitted(self, event_type: str) -> None:
-        self._events.labels(event_type).inc()
+    def events_emitted(self, event_type: str, count: int) -> None:
+        self._events.labels(event_type).inc(count)
 
     def events_dropped(self, reason: str, count: int = 1) -> None:
         self._events_dropped.labels(reason).inc(count)

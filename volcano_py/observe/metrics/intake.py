@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
 
@@ -20,8 +20,8 @@ _OBJECTS: Final = Definition(
 _RELISTS: Final = Definition(
     name=PREFIX + "informer_relists_total",
     kind=Kind.COUNTER,
-    text="Complete lists after the first, by cause: expired (410), stalled (no bookmark in time), error.",
-    labels=("kind", "cause"),
+    text="Complete lists after the first: the server no longer knew where a watch had ended, or the time for one came.",
+    labels=("kind",),
 )
 _BAD: Final = Definition(
     name=PREFIX + "informer_bad_objects_total",
@@ -32,8 +32,8 @@ _BAD: Final = Definition(
 _EVENTS: Final = Definition(
     name=PREFIX + "watch_events_total",
     kind=Kind.COUNTER,
-    text="Watch events by kind and type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR).",
-    labels=("kind", "type"),
+    text="Watch events, bookmarks included.",
+    labels=("kind",),
 )
 _LOADS: Final = Definition(
     name=PREFIX + "node_load_reads_total",
@@ -60,8 +60,6 @@ class IntakeMetrics:
         self._relists = _RELISTS.counter(registry)
         self._bad = _BAD.counter(registry)
         self._events = _EVENTS.counter(registry)
-        # One lookup of a child for each watch event would cost more than counting it.
-        self._event_counters: dict[tuple[str, str], Counter] = {}
         self._loads = _LOADS.counter(registry)
         self._last_load = _LAST_LOAD.gauge(registry)
 
@@ -79,14 +77,11 @@ class IntakeMetrics:
     def objects(self, kind: str, count: int) -> None:
         self._objects.labels(kind).set(count)
 
-    def relisted(self, kind: str, cause: str) -> None:
-        self._relists.labels(kind, cause).inc()
+    def relisted(self, kind: str, count: int = 1) -> None:
+        self._relists.labels(kind).inc(count)
 
     def bad_object(self, kind: str) -> None:
         self._bad.labels(kind).inc()
 
-    def watch_event(self, kind: str, event_type: str, count: int = 1) -> None:
-        counter = self._event_counters.get((kind, event_type))
-        if counter is None:
-            counter = self._event_counters[kind, event_type] = self._events.labels(kind, event_type)
-        counter.inc(count)
+    def watch_events(self, kind: str, count: int) -> None:
+        self._events.labels(kind).inc(count)
