@@ -27,7 +27,7 @@ from volcano_py.daemon.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
-from volcano_py.daemon.garbage import keep_what_there_is
+from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.live_configuration import LiveConfiguration
@@ -225,6 +225,7 @@ class Daemon:
             add("admission webhooks", self._after_sync(self._admission.run))
         add("configuration file", self._configuration.follow_file)
         add("self-audit", self._audit)
+        add("garbage", collect_by_the_clock)
         add("node load", self._after_sync(self._node_load.run))
         if self._elector is not None:
             add("leader election", self._elect, restart=False)

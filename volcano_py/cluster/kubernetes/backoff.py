@@ -73,7 +73,7 @@ async def retry(
             too_late = clock.monotonic() + delay - started > policy.give_up_after
             if too_late or not policy.repeats(error) or not keep_trying():
                 raise
-            failure = error
-        await clock.sleep(delay)
-        if not keep_trying():
-            raise failure
+            # Here, since a variable that outlived this block would tie error and frame together: garbage in cycles.
+            await clock.sleep(delay)
+            if not keep_trying():
+                raise
