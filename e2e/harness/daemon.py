@@ -31,6 +31,9 @@ away from one that lives."""
 
 _LOG_LINES = 60
 
+_ANSWER = aiohttp.ClientTimeout(total=30)
+"""Seconds; a request that hangs must not use up the time of the whole wait."""
+
 
 async def daemon_kubeconfig(cluster: Cluster, path: Path, server: str = "") -> Path:
     """A kubeconfig with a token of the shipped ServiceAccount: all rights the daemon has are those of the manifests.
@@ -56,7 +59,7 @@ class Daemon(SchedulerProcess):
 
     async def get(self, path: str) -> tuple[int, str]:
         """Status and text of an HTTP request, e.g. to /metrics."""
-        async with aiohttp.ClientSession() as session, session.get(self.url + path) as response:
+        async with aiohttp.ClientSession(timeout=_ANSWER) as session, session.get(self.url + path) as response:
             return response.status, await response.text()
 
     async def metric(self, name: str, **labels: str) -> float:
