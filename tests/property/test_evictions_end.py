@@ -232,6 +232,24 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
 
 
 @settings(max_examples=25, deadline=None)
+@given(clusters(), st.sampled_from(sorted(_POLICIES)), st.randoms(use_true_random=False))
+def test_the_order_in_which_objects_are_listed_decides_nobodys_fate(
+    objects: list[dict[str, Any]], policy: str, rng: Any
+) -> None:
+    parsed = parse_configuration(_POLICIES[policy], builtin_registry().catalogue())
+    assert parsed.config is not None
+    listed = stored([Document("generated", number, body) for number, body in enumerate(objects)])
+    outcomes = []
+    for _ in range(2):
+        simulation = Simulation(listed, parsed.config, builtin_registry())
+        for _ in range(4):
+            simulation.step()
+        outcomes.append((simulation.cluster.binds, sorted(simulation.cluster.evictions)))
+        rng.shuffle(listed)
+    assert outcomes[0] == outcomes[1]
+
+
+@settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(["capacity", "capacity in a tree", "priority"]))
 def test_no_queue_is_reclaimed_below_its_guarantee(objects: list[dict[str, Any]], policy: str) -> None:
     """Nor is anything taken from a queue that is not reclaimable."""
