@@ -41,8 +41,9 @@ class _Tally:
     evictions: int = 0
 
     def __call__(self, effects: Sequence[Effect]) -> None:
-        self.binds += sum(isinstance(effect, Bind) for effect in effects)
-        self.evictions += sum(isinstance(effect, Evict) for effect in effects)
+        kinds = [type(effect) for effect in effects]
+        self.binds += kinds.count(Bind)
+        self.evictions += kinds.count(Evict)
         self.emit(effects)
 
 

@@ -92,10 +92,12 @@ class Allocate(Action):
             if refusal is not None:
                 ssn.note(job, refusal)
                 continue
-            light = best_effort[ssn.ledger.tasks.task_class[rows]]
-            if light.all():
+            if not job.best_effort_pending:
+                works.append(Work(job, ssn.ordered_tasks(rows), rows[:0]))
                 continue
-            works.append(Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light])))
+            light = best_effort[ssn.ledger.tasks.task_class[rows]]
+            if not light.all():
+                works.append(Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light])))
         return works
 
     @staticmethod
@@ -187,12 +189,18 @@ class Turn:
         if (refusal := ssn.pre_predicate(task_class)) is not None:
             total = int(ssn.ledger.nodes.present.sum())
             return self._misfit(task_class, role, length, FitError(total, {refusal.message: total}, refusal))
-        wanted = length if was_ready and self._alone else 1 if was_ready else ssn.tasks_to_ready(self._job)
-        placed = self._place(task_class, work.tasks[: max(1, min(length, wanted, room.count))])
+        wanted = min(self._wanted(length, was_ready), room.count)
+        placed = self._place(task_class, work.tasks[: max(1, wanted)])
         if not placed:
             return self._misfit(task_class, role, length, ssn.placer.misfit(task_class))
         work.tasks = work.tasks[placed:]
         return True
+
+    def _wanted(self, length: int, was_ready: bool) -> int:
+        """How many of the tasks at the front this turn is for."""
+        if length == 1 or (was_ready and self._alone):
+            return length
+        return 1 if was_ready else min(length, self._ssn.tasks_to_ready(self._job))
 
     def _place(self, task_class: TaskClass, rows: Rows) -> int:
         """Place as many of the rows as the next choice covers; how many that were."""
@@ -243,6 +251,8 @@ class Turn:
     def _complete_with_best_effort(self) -> bool:
         """Tasks that ask for nothing count as ready before they are placed; make it true before anything is bound."""
         ssn, work = self._ssn, self._work
+        if not self._job.best_effort_pending:
+            return True  # it was found ready without any
         while not ssn.is_whole(self._job):
             if not len(work.best_effort):
                 return False

@@ -25,7 +25,13 @@ class Enqueue(Action):
     name = "enqueue"
 
     def execute(self, ssn: Session) -> None:
-        waiting = self._collect(ssn)
+        pending = self._collect(ssn)
+        if not any(_is_voted_on(job) for job in pending):
+            # All enter, and turns would cost more than the rest of it.
+            for job in pending:
+                self._let_in(ssn, job)
+            return
+        waiting = self._by_queue(ssn, pending)
         queues = queue_order(ssn, (ssn.queues[name] for name in waiting))
         while queues:
             queue = queues.pop()
@@ -35,23 +41,34 @@ class Enqueue(Action):
             self._consider(ssn, jobs.pop())
             queues.push(queue)
 
-    def _collect(self, ssn: Session) -> dict[str, Heap[Job]]:
-        """Pending jobs by queue."""
+    def _collect(self, ssn: Session) -> list[Job]:
+        """Pending jobs that are sound."""
         rows = ssn.job_rows()
         pending = rows[np.isin(ssn.ledger.jobs.phase[rows], (Phase.NONE, Phase.PENDING))]
+        jobs = [ssn.job(row) for row in pending.tolist()]
+        return [job for job in jobs if job is not None and job.info.problem is None]
+
+    @staticmethod
+    def _by_queue(ssn: Session, jobs: list[Job]) -> dict[str, Heap[Job]]:
         by_queue: dict[str, list[Job]] = {}
-        for row in pending.tolist():
-            job = ssn.job(row)
-            if job is not None and job.info.problem is None:
-                by_queue.setdefault(job.queue.name, []).append(job)
+        for job in jobs:
+            by_queue.setdefault(job.queue.name, []).append(job)
         return {name: Heap(ssn.job_key, jobs) for name, jobs in by_queue.items()}
 
     def _consider(self, ssn: Session, job: Job) -> None:
-        if job.min_resources is not None and not job.allocated_tasks:
+        if _is_voted_on(job):
             ballot = ssn.job_enqueueable(job)
             if ballot.vote is Vote.REJECT:
                 if ballot.refusal is not None:
                     ssn.note(job, ballot.refusal)
                 return
+        self._let_in(ssn, job)
+
+    @staticmethod
+    def _let_in(ssn: Session, job: Job) -> None:
         ssn.job_enqueued(job)
         ssn.let_in(job)
+
+
+def _is_voted_on(job: Job) -> bool:
+    return job.min_resources is not None and not job.allocated_tasks

@@ -19,6 +19,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 # Summing a handful of Python integers beats a numpy reduction over as many.
 _ready = itemgetter(*np.flatnonzero(READY_STATUSES).tolist())
 _valid = itemgetter(*np.flatnonzero(VALID_STATUSES).tolist())
+_NOT_LET_IN = frozenset({int(Phase.NONE), int(Phase.PENDING)})
 _allocated = itemgetter(*np.flatnonzero(ALLOCATED_STATUSES).tolist())
 
 
@@ -74,7 +75,7 @@ class Job:
     @property
     def is_pending(self) -> bool:
         """Not let in by enqueue yet."""
-        return self.phase in (Phase.NONE, Phase.PENDING)
+        return int(self.ledger.jobs.phase[self.row]) in _NOT_LET_IN
 
     @property
     def min_resources(self) -> IntVector | None:

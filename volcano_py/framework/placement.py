@@ -109,10 +109,10 @@ class Placer:
         self._all_rows: Rows = np.arange(self._nodes.size)
         self.stages = StageSeconds()
 
-    def touch(self, nodes: Rows) -> None:
-        """What is on these nodes has changed."""
+    def touch(self, nodes: Rows, *, promised: bool = False) -> None:
+        """What is on these nodes has changed; `promised`: among other things, somebody was promised room there."""
         self._log.extend(nodes.tolist())
-        self._promised = self._promised or bool(self._nodes.pipelined[nodes].any())
+        self._promised = self._promised or promised
 
     def choose(self, task_class: TaskClass, count: int) -> Choice:
         """Nodes for up to `count` tasks of the class, in the order in which they would be placed one by one."""

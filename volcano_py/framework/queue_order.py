@@ -53,7 +53,7 @@ class _Node:
         self.active = 0
         self.children: dict[str, _Node] = {}
         self.queues: list[tuple[Any, str, QueueInfo]] = []
-        self.heap: list[tuple[Any, str, int]] = []
+        self.heap: list[tuple[Any, str, int, _Node]] = []
         self.key: Any = None
         self.stamp = 0
         self.queued = False
@@ -73,15 +73,20 @@ class TreeOrder:
         return self._size
 
     def push(self, queue: QueueInfo) -> None:
+        self._size += 1
         rank = self._ssn.queue_rank(queue)
         walk = self._walks.get(rank)
         if walk is None:
             walk = self._walks[rank] = _Walk(self._ssn)
-        walk.push(self._paths.get(queue.name, (queue.name,)), queue)
-        self._size += 1
+        if walk.served is queue:
+            walk.put_back()
+        else:
+            walk.push(self._paths.get(queue.name, (queue.name,)), queue)
 
     def pop(self) -> QueueInfo:
-        walk = self._walks[min(rank for rank, walk in self._walks.items() if walk.root.active)]
+        if self._last is not None:
+            self._last.take_out()
+        walk = self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
         if self._last is not None and walk is not self._last:
             # Nodes may be in several walks: queues of other ranks, served meanwhile, have moved their keys here, too.
             walk.forget_keys()
@@ -91,15 +96,25 @@ class TreeOrder:
 
 
 class _Walk:
+    """A queue that is served stays where it is until the next one is wanted: most come back after their turn, and then
+    only the keys on its path are to be taken again."""
+
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
+        self._keys = ssn.dispatch.calls("branch_order")
         self._epoch: int | None = ssn.branch_epoch()
-        self._moved: Path = ()
+        self.served: QueueInfo | None = None
+        """The queue that was popped last, while it has neither come back nor been taken out."""
+        self._way: list[_Node] = []
+        """The nodes from below the root down to its own."""
+        self._moved: list[_Node] = []
+        """Those of the last one that did not come back, until their keys are taken again."""
         self._placements = ssn.placements
         """How much had been placed when keys were taken last; they move with placements only."""
         self.root = _Node(())
 
     def push(self, path: Path, queue: QueueInfo) -> None:
+        self.take_out()
         node = self.root
         node.active += 1
         nothing_moved = self._placements == self._ssn.placements
@@ -112,20 +127,36 @@ class _Walk:
                 self._key(node, child)
             node = child
         heapq.heappush(node.queues, (queue.created, queue.name, queue))
-        if path == self._moved:
-            self._moved = ()  # it was served before it was pushed back, and its keys are of now
 
     def pop(self) -> QueueInfo:
+        self.take_out()
         self._refresh()
         node = self.root
-        node.active -= 1
+        self._way = []
         # A node may hold queues of its own beside children (several queues may share a path).
         while not node.queues:
             node = self._first(node)
-            node.active -= 1
-        self._moved = node.path
+            self._way.append(node)
         self._placements = self._ssn.placements
-        return heapq.heappop(node.queues)[2]
+        self.served = node.queues[0][2]
+        return self.served
+
+    def put_back(self) -> None:
+        """The queue that was served waits again."""
+        self.served = None
+        if self._placements != self._ssn.placements:
+            self._key_way(self._way)
+
+    def take_out(self) -> None:
+        """The queue that was served, if it has not come back, waits no more."""
+        if self.served is None:
+            return
+        self.served = None
+        self.root.active -= 1
+        for node in self._way:
+            node.active -= 1
+        heapq.heappop((self._way[-1] if self._way else self.root).queues)
+        self._moved = self._way
 
     def forget_keys(self) -> None:
         """All keys may have moved."""
@@ -133,17 +164,13 @@ class _Walk:
 
     def _refresh(self) -> None:
         """Take the keys of the path that was served last, or of all nodes when everything may have moved."""
+        moved, self._moved = self._moved, []
         epoch = self._ssn.branch_epoch()
         if epoch != self._epoch:
             self._epoch = epoch
             self._key_all()
-            return
-        node = self.root
-        for name in self._moved:
-            child = node.children[name]
-            if child.active:
-                self._key(node, child)
-            node = child
+        else:
+            self._key_way(moved)
 
     def _key_all(self) -> None:
         nodes = [self.root]
@@ -153,20 +180,32 @@ class _Walk:
                 self._key(node, child)
             nodes.extend(active)
 
+    def _key_way(self, way: list[_Node]) -> None:
+        """Take the keys of the nodes on the way that queues wait at or below."""
+        node = self.root
+        for child in way:
+            if child.active:
+                self._key(node, child)
+            node = child
+
     def _key(self, parent: _Node, child: _Node) -> None:
-        """Put the child into its parent's heap with the key of this moment; older entries become void."""
-        key = self._ssn.branch_key(child.path)
+        """Put the child into its parent's heap with the key of this moment; an older entry becomes void."""
+        key = tuple([call(child.path) for call in self._keys])
         if child.queued and key == child.key:
             return
+        is_first = child.queued and parent.heap[0][3] is child and parent.heap[0][2] == child.stamp
         child.key, child.queued = key, True
         child.stamp += 1
-        heapq.heappush(parent.heap, (key, child.path[-1], child.stamp))
+        entry = (key, child.path[-1], child.stamp, child)
+        if is_first:
+            heapq.heapreplace(parent.heap, entry)
+        else:
+            heapq.heappush(parent.heap, entry)
 
     @staticmethod
     def _first(node: _Node) -> _Node:
         while True:
-            _, name, stamp = node.heap[0]
-            child = node.children[name]
+            _, _, stamp, child = node.heap[0]
             if child.active and stamp == child.stamp:
                 return child
             heapq.heappop(node.heap)

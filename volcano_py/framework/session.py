@@ -108,8 +108,8 @@ class Session:
 
     # -- what there is ---------------------------------------------------------------------------------------------
 
-    def _collect_pending(self) -> dict[int, Rows]:
-        """Job row → its tasks that may be placed now: pending, not gated, not backing off, without a problem."""
+    def _collect_pending(self) -> Rows:
+        """Tasks that may be placed now, by job: pending, not gated, not backing off, without a problem."""
         tasks = self.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         self._best_effort = np.zeros(self.ledger.jobs.size, dtype=np.int64)
@@ -117,9 +117,7 @@ class Session:
         np.add.at(self._best_effort, tasks.job[light], 1)
         free = ~tasks.gated[rows] & (tasks.retry_at[rows] <= self.now)
         rows = rows[free & ~self._classes.problem[tasks.task_class[rows]]]
-        rows = rows[np.argsort(tasks.job[rows], kind="stable")]
-        jobs, starts = np.unique(tasks.job[rows], return_index=True)
-        return dict(zip(jobs.tolist(), np.split(rows, starts[1:]), strict=True)) if len(jobs) else {}
+        return rows[np.argsort(tasks.job[rows], kind="stable")]
 
     def job(self, row: int) -> Job | None:
         """The job of a row, None when its PodGroup or its queue does not exist."""
@@ -149,12 +147,15 @@ class Session:
 
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
         """Jobs that have tasks to place, with the rows of those tasks."""
-        status = self.ledger.tasks.status
-        for row, rows in self._pending.items():
+        tasks = self.ledger.tasks
+        waiting = self._pending[tasks.status[self._pending] == TaskStatus.PENDING]
+        jobs, counts = np.unique(tasks.job[waiting], return_counts=True)
+        last = 0
+        for row, count in zip(jobs.tolist(), counts.tolist(), strict=True):
+            first, last = last, last + count
             job = self.job(row)
-            waiting = rows[status[rows] == TaskStatus.PENDING]
-            if job is not None and len(waiting):
-                yield job, waiting
+            if job is not None:
+                yield job, waiting[first:last]
 
     def task_class(self, row: int) -> TaskClass:
         """The class of a task row."""
@@ -346,8 +347,12 @@ class Session:
         return any(call(queue) for call in self.dispatch.calls("overused"))
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
-        rooms: list[Room] = [call(queue, task_class) for call in self.dispatch.calls("allocatable")]
-        return min(rooms, key=lambda room: room.count, default=PLENTY)
+        tightest = PLENTY
+        for call in self.dispatch.calls("allocatable"):
+            room: Room = call(queue, task_class)
+            if room.count < tightest.count:
+                tightest = room
+        return tightest
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))

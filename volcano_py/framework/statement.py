@@ -25,7 +25,7 @@ class Kind(Enum):
     EVICT = "evict"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Operation:
     """One step: what was done to which tasks, and where they stood before."""
 
@@ -111,13 +111,13 @@ class Statement:
         self._operations.append(operation)
         if placement.task_class.best_effort:
             placement.job.best_effort_pending -= placement.count
-        self._ssn.placer.touch(placement.nodes)
+        self._ssn.placer.touch(placement.nodes, promised=kind is Kind.PIPELINE)
         self._ssn.tell_allocated(placement)
 
     def _remember(self, kind: Kind, placement: Placement, action: str, message: str) -> Operation:
         tasks = self._ssn.ledger.tasks
         rows = placement.rows
-        return Operation(kind, placement, tasks.status[rows].copy(), tasks.node[rows].copy(), action, message)
+        return Operation(kind, placement, tasks.status[rows], tasks.node[rows], action, message)
 
     def _binds(self, placement: Placement) -> list[Effect]:
         nodes, job = self._ssn.snapshot.nodes, placement.job

@@ -59,7 +59,7 @@ class Gang(Plugin):
     # -- may it be scheduled at all --------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
-        for role in self._roles(job, VALID_STATUSES):
+        for role in self._roles(job, VALID_STATUSES) if job.info.min_task_member else ():
             if role.missing:
                 text = not_enough_tasks(role.found, role.minimum, role=role.name)
                 return Refusal(Reason.NOT_ENOUGH_TASKS, text)

@@ -6,7 +6,9 @@ nowhere else, in the live state and inside a cycle alike. They are integers, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,12 @@ _FEW = 4
 
 _ON_NODE = ON_NODE_STATUSES.tolist()
 _ALLOCATED = ALLOCATED_STATUSES.tolist()
+_HAS_SUMS = (ALLOCATED_STATUSES | ON_NODE_STATUSES | (np.arange(STATUS_COUNT) == TaskStatus.PIPELINED)).tolist()
+# In place, on one row of a table.
+_CHANGES: Final[dict[int, Callable[[NDArray[np.int64], NDArray[np.int64]], object]]] = {
+    1: operator.iadd,
+    -1: operator.isub,
+}
 
 
 class NodeTable(Table):
@@ -195,7 +203,7 @@ class Ledger:
         """Whether the node has free now what a task asks for; what it does not ask for may be short."""
         request = self.classes.request[self.tasks.task_class[row]]
         free = self.nodes.allocatable[node] - self.nodes.used[node]
-        return bool(((request <= free) | (request == 0)).all())
+        return all(wanted <= left for wanted, left in zip(request.tolist(), free.tolist(), strict=True) if wanted)
 
     def move_one(self, row: int, status: TaskStatus, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""
@@ -236,22 +244,23 @@ class Ledger:
         if status == TaskStatus.FREE:
             return
         node, job, task_class = int(tasks.node[row]), int(tasks.job[row]), int(tasks.task_class[row])
-        request = self.classes.request[task_class]
-        amount = request if sign > 0 else -request
+        if job >= 0:
+            self.jobs.counts[job, status] += sign
+        if not _HAS_SUMS[status]:
+            return
+        change, request = _CHANGES[sign], self.classes.request[task_class]
         if node >= 0:
             nodes = self.nodes
             if _ON_NODE[status]:
-                nodes.used[node] += amount
-                nodes.nonzero_used[node] += sign * self.classes.nonzero_request[task_class]
+                change(nodes.used[node], request)
+                change(nodes.nonzero_used[node], self.classes.nonzero_request[task_class])
                 nodes.tasks[node] += sign
                 if status == TaskStatus.RELEASING:
-                    nodes.releasing[node] += amount
+                    change(nodes.releasing[node], request)
             elif status == TaskStatus.PIPELINED:
-                nodes.pipelined[node] += amount
-        if job >= 0:
-            self.jobs.counts[job, status] += sign
-            if _ALLOCATED[status]:
-                self.jobs.allocated[job] += amount
+                change(nodes.pipelined[node], request)
+        if job >= 0 and _ALLOCATED[status]:
+            change(self.jobs.allocated[job], request)
 
     def _book(self, rows: Rows, sign: int) -> None:
         tasks = self.tasks

@@ -27,10 +27,11 @@ class JobShares:
 
     def book(self, row: int, amount: IntVector) -> None:
         """The job in that row holds `amount` [R] more, or less where it is negative."""
-        self.held[row] += amount
-        self.shares[row] = self.share_of(self.held[row])
+        held: IntVector = self.held[row]
+        held += amount
+        self.shares[row] = self.share_of(held)
 
     def share_of(self, held: IntVector) -> float:
         """`dominant_share` for a single row, once for every placement: plain floats are ten times as fast."""
         parts = zip(held.tolist(), self._totals, strict=True)
-        return max((float(part) / total for part, total in parts if total > 0), default=0.0)
+        return max([part / total for part, total in parts if total > 0], default=0.0)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 NOTHING: Final = math.inf
 """The ratio of a child that is saturated or holds nothing: it has no part in the least."""
-# Rows that are summed at a time: numpy takes as long for sixteen as for two.
+# Rows that are summed at a time: to add up sixteen numbers takes Python little longer than two.
 _FAN: Final = 16
+
+Columns = list[list[float]]
+"""[R, children] or [R, blocks]. Lists, because a turn of one job looks at a few numbers in each of a few nodes."""
 
 
 class Siblings:
@@ -25,70 +26,84 @@ class Siblings:
     undoing a placement would leave traces, and the order of queues would depend on what had been tried.
     """
 
-    __slots__ = ("_blocks", "_is_open", "_least", "_open", "_rows", "_sums", "_zeros")
+    __slots__ = ("_as_is", "_is_open", "_least", "_open", "_per_unit", "_side", "_stale")
 
     def __init__(self, count: int, width: int) -> None:
         sizes = [max(1, count)]
         while sizes[-1] > 1 or len(sizes) == 1:
             sizes.append(-(-sizes[-1] // _FAN))
-        # Level 0 has a row for each child, the last one row: the sum of all. Half of a row is as is, half per unit.
-        self._sums = [np.zeros((size, 2 * width)) for size in sizes]
-        self._rows = [list(sums) for sums in self._sums]
-        self._blocks = [[sums[first : first + _FAN] for first in range(0, len(sums), _FAN)] for sums in self._sums[:-1]]
+        # Level 0 has a number for each child, the last one a single number: the sum of all.
+        self._as_is: list[Columns] = [[[0.0] * size for _ in range(width)] for size in sizes]
+        self._per_unit: list[Columns] = [[[0.0] * size for _ in range(width)] for size in sizes]
         self._least = [[NOTHING] * size for size in sizes]
+        self._side: list[list[Columns] | None] = [None] * count
+        self._stale: list[list[Columns]] = []
         self._is_open = [False] * count
         self._open = 0
-        self._zeros = [0.0] * width
 
-    def put(self, position: int, held: list[float], share: float, weight: float, *, saturated: bool) -> None:
+    def put(self, position: int, held: Sequence[float], share: float, weight: float, *, saturated: bool) -> None:
         """What one child is now; `refresh` or `rebuild` must follow.
 
         Args:
             held: [R] what it holds.
         """
-        rows, least = self._rows[0], self._least[0]
-        if share <= 0:
-            rows[position].fill(0.0)
-            least[position] = NOTHING
-        elif saturated:
-            rows[position][:] = held + self._zeros
-            least[position] = NOTHING
-        else:
-            factor = weight / share
-            rows[position][:] = self._zeros + [amount * factor for amount in held]
-            least[position] = share / weight
+        before, side, factor, least = self._side[position], None, 1.0, NOTHING
+        if share > 0 and saturated:
+            side = self._as_is
+        elif share > 0:
+            side, factor, least = self._per_unit, weight / share, share / weight
+        if before is not side:
+            self._side[position] = side
+            if before is not None:
+                self._stale.append(before)
+                for column in before[0]:
+                    column[position] = 0.0
+        if side is not None:
+            self._stale.append(side)
+            for column, amount in zip(side[0], held, strict=True):
+                column[position] = amount * factor
+        self._least[0][position] = least
         self._open += (not saturated) - self._is_open[position]
         self._is_open[position] = not saturated
 
-    def put_all(self, rows: NDArray[np.float64], ratios: list[float], is_open: list[bool]) -> None:
-        """The same for all children at once.
+    def put_all(self, as_is: Columns, per_unit: Columns, ratios: list[float], is_open: list[bool]) -> None:
+        """The same for all children at once; `rebuild` must follow.
 
         Args:
-            rows: [C, 2R] what counts as is, and per unit.
+            as_is: [R, C] what counts as it is.
+            per_unit: [R, C] what counts per unit of the least ratio.
             ratios: [C] share over weight of those that are free and hold something, else NOTHING.
             is_open: [C] whether the child is not saturated.
         """
-        self._sums[0][:] = rows
-        self._least[0] = ratios
+        self._as_is[0], self._per_unit[0], self._least[0] = as_is, per_unit, ratios
+        self._side = [
+            None if is_free and ratio == NOTHING else self._per_unit if is_free else self._as_is
+            for ratio, is_free in zip(ratios, is_open, strict=True)
+        ]
         self._is_open = is_open
         self._open = sum(is_open)
 
     def refresh(self, position: int) -> None:
         """Mend what is above one child."""
-        for level in range(len(self._blocks)):
+        for level in range(len(self._least) - 1):
             position //= _FAN
             self._sum_up(level, position)
+        self._stale.clear()
 
     def rebuild(self) -> None:
         """Mend everything."""
-        for level, blocks in enumerate(self._blocks):
-            for number in range(len(blocks)):
-                self._sum_up(level, number)
+        self._stale = [self._as_is, self._per_unit]
+        for level in range(len(self._least) - 1):
+            for block in range(len(self._least[level + 1])):
+                self._sum_up(level, block)
+        self._stale.clear()
 
-    def _sum_up(self, level: int, number: int) -> None:
-        np.add.reduce(self._blocks[level][number], axis=0, out=self._rows[level + 1][number])
-        first = number * _FAN
-        self._least[level + 1][number] = min(self._least[level][first : first + _FAN])
+    def _sum_up(self, level: int, block: int) -> None:
+        first, last = block * _FAN, (block + 1) * _FAN
+        for side in self._stale:
+            for below, above in zip(side[level], side[level + 1], strict=True):
+                above[block] = sum(below[first:last])
+        self._least[level + 1][block] = min(self._least[level][first:last])
 
     @property
     def saturated(self) -> bool:
@@ -97,8 +112,8 @@ class Siblings:
 
     def together(self) -> list[float]:
         """[R] what they count for in their parent."""
-        total: list[float] = self._rows[-1][0].tolist()
-        width, least = len(self._zeros), self._least[-1][0]
+        least = self._least[-1][0]
         if least == NOTHING:
-            return total[:width]
-        return [as_is + unit * least for as_is, unit in zip(total[:width], total[width:], strict=True)]
+            return [column[0] for column in self._as_is[-1]]
+        both = zip(self._as_is[-1], self._per_unit[-1], strict=True)
+        return [as_is[0] + per_unit[0] * least for as_is, per_unit in both]

@@ -127,14 +127,14 @@ class Tree:
         full: NDArray[np.bool_] = np.logical_or(held >= self.leaves.requests, exhausted)
         saturated: NDArray[np.bool_] = np.any(has & (self.leaves.requests > 0) & full, axis=1)
         is_free = ~saturated & (shares > 0)
-        width = held.shape[1]
-        rows = np.zeros((len(held), 2 * width))
-        rows[:, :width][saturated] = held[saturated]
-        rows[:, width:][is_free] = held[is_free] * (1.0 / shares[is_free])[:, None]
+        as_is, per_unit = np.zeros(held.shape), np.zeros(held.shape)
+        as_is[saturated] = held[saturated]
+        per_unit[is_free] = held[is_free] * (1.0 / shares[is_free])[:, None]
         ratios: list[float] = np.where(is_free, shares, NOTHING).tolist()
         is_open: list[bool] = (~saturated).tolist()
         for node, first, last in self._families:
-            node.children.put_all(rows[first:last], ratios[first:last], is_open[first:last])
+            sides = as_is[first:last].T.tolist(), per_unit[first:last].T.tolist()
+            node.children.put_all(*sides, ratios[first:last], is_open[first:last])
         for node in self._upwards:
             node.children.rebuild()
             self._evaluate(node)
@@ -155,20 +155,22 @@ class Tree:
         node.children.put(position, [float(amount) for amount in amounts], share, 1.0, saturated=saturated)
         node.children.refresh(position)
         self._evaluate(node)
-        while node.parent is not None:
-            siblings = node.parent.children
-            siblings.put(node.position, node.held, node.share, node.weight, saturated=node.saturated)
-            siblings.refresh(node.position)
-            node = node.parent
+        while (parent := node.parent) is not None:
+            parent.children.put(node.position, node.held, node.share, node.weight, saturated=node.saturated)
+            parent.children.refresh(node.position)
+            node = parent
             self._evaluate(node)
 
     def _evaluate(self, node: Node) -> None:
         """A node from its children."""
         node.held = held = node.children.together()
-        node.saturated = node.children.saturated
-        dims = self._every if node.saturated and self._every_if_saturated else self._counted
-        node.share = max([held[dim] / total for dim, total in dims], default=0.0)
-        node.key = node.saturated, rounded(node.share / node.weight)
+        node.saturated = saturated = node.children.saturated
+        share = 0.0
+        for dim, total in self._every if saturated and self._every_if_saturated else self._counted:
+            part = held[dim] / total
+            if part > share:
+                share = part
+        node.share, node.key = share, (saturated, rounded(share / node.weight))
 
     def _is_saturated(self, held: list[int], leaf: int) -> bool:
         for dim, wanted in enumerate(self._requests[leaf]):
