@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
-from tests.support.sessions import NAMESPACE
+from tests.support.sessions import NAMESPACE, Objects, Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import (
     LabelSelector,
     NodeSelector,
@@ -45,6 +46,7 @@ from volcano_py.api.volumes import (
     TopologySelectorTerm,
     VolumeNodeAffinity,
 )
+from volcano_py.plugins.predicates import Predicates
 
 HOST = "kubernetes.io/hostname"
 LOCAL = "local"
@@ -192,3 +194,25 @@ def capacity(
 
 
 _NOW = datetime(2026, 11, 2, tzinfo=UTC)
+
+
+# -- sessions of predicates over pods with claims -----------------------------------------------------------------
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+CLASSES = (storage_class(LOCAL), storage_class(MADE, provisioner="disk.csi"))
+
+
+def nodes() -> list[Any]:
+    """n1 and n2 in zone a, n3 in zone b."""
+    zones = {"n1": "a", "n2": "a", "n3": "b"}
+    return [node(name, labels={HOST: name, ZONE: zone}) for name, zone in zones.items()]
+
+
+def session(*objects: Objects, at: list[Any] | None = None, **switches: Any) -> Opened:
+    arguments = {f"predicate.{name}Enable": value for name, value in switches.items()}
+    tiers = [[(Predicates, {"arguments": arguments})]]
+    return open_session(CLASSES, *objects, pod_group("g", min_member=2), at or nodes(), tiers=tiers)
+
+
+def mine(*claims: str, name: str = "p") -> Any:
+    return using(pod(name, group="g", cpu="1"), *claims)

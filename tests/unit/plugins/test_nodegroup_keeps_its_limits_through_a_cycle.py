@@ -65,6 +65,11 @@ def test_the_group_is_full_wherever_in_it_the_pods_are() -> None:
     assert willing(opened, NodeGroup, "job-3") == ["a1", "a2", "b1"]
 
 
+def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
+    opened = opened_with(rules=ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["b"]}))
+    assert answers(opened, NodeGroup, "job-0")["a1"] == "node(s) were in no node group of queue q"
+
+
 def test_pods_placed_outside_do_not_count() -> None:
     opened = opened_with()
     opened.place("job", {"job-0": "b1", "job-1": "plain", "job-2": "a1"})

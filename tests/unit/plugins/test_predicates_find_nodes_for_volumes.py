@@ -9,13 +9,17 @@ import pytest
 from tests.support.node_answers import answers, class_of, willing
 from tests.support.sessions import Objects, Opened, node, open_session, pod, pod_group
 from tests.support.volumes import (
-    HOST,
+    CLASSES,
     LOCAL,
     MADE,
+    REGION,
+    ZONE,
     capacity,
     claim,
     csi_driver,
-    csi_node,
+    mine,
+    nodes,
+    session,
     storage_class,
     using,
     volume,
@@ -25,32 +29,13 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.plugin import Reach
 from volcano_py.plugins.predicates import Predicates
 
-ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 OTHER_ZONE = "node(s) had no available volume zone"
 NO_SPACE = "node(s) did not have enough free storage"
-TOO_MANY = "node(s) exceed max volume count"
 IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
-CLASSES = (storage_class(LOCAL), storage_class(MADE, provisioner="disk.csi"))
-
-
-def nodes() -> list[Any]:
-    """n1 and n2 in zone a, n3 in zone b."""
-    zones = {"n1": "a", "n2": "a", "n3": "b"}
-    return [node(name, labels={HOST: name, ZONE: zone}) for name, zone in zones.items()]
-
-
-def session(*objects: Objects, at: list[Any] | None = None, **switches: Any) -> Opened:
-    arguments = {f"predicate.{name}Enable": value for name, value in switches.items()}
-    tiers = [[(Predicates, {"arguments": arguments})]]
-    return open_session(CLASSES, *objects, pod_group("g", min_member=2), at or nodes(), tiers=tiers)
-
-
-def mine(*claims: str, name: str = "p") -> Any:
-    return using(pod(name, group="g", cpu="1"), *claims)
 
 
 def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
@@ -400,61 +385,3 @@ def test_of_two_pods_with_a_claim_for_one_only_one_is_placed() -> None:
     assert len(willing(opened, Predicates, "q")) == 3
     opened.place("g", {"p": "n1"})
     assert willing(opened, Predicates, "q") == []
-
-
-# -- attach limits ----------------------------------------------------------------------------------------------------
-
-
-def attached(name: str, driver: str = "disk.csi") -> list[Any]:
-    return [claim(name, bound_to=f"pv-{name}"), volume(f"pv-{name}", claim=name, driver=driver)]
-
-
-def limited(count: int | None = 2) -> list[Any]:
-    return [csi_node(name, **{"disk.csi": count}) for name in ("n1", "n2")]
-
-
-def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
-    old = [using(pod(f"old-{name}", on="n1"), name) for name in ("a", "b")]
-    opened = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited())
-    assert answers(opened, Predicates, "p") == {"n1": TOO_MANY, "n2": "", "n3": ""}
-    other = session(mine("data"), old, attached("a"), attached("b"), attached("data", "other.csi"), limited())
-    assert len(willing(other, Predicates, "p")) == 3
-    off = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited(), NodeVolumeLimits=False)
-    assert len(willing(off, Predicates, "p")) == 3
-
-
-def test_volumes_of_a_pod_that_goes_are_attached_until_it_is_gone() -> None:
-    old = [using(pod(f"old-{name}", on="n1", group="g"), name) for name in ("a", "b")]
-    opened = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited())
-    row = opened.node_row("n1")
-    assert not opened.ssn.placer.may_take(class_of(opened, "p"), row)
-    opened.evict("old-a")
-    assert opened.ssn.placer.may_take(class_of(opened, "p"), row)
-    assert answers(opened, Predicates, "p")["n1"] == TOO_MANY
-
-
-def test_a_volume_that_several_pods_use_counts_once_a_node() -> None:
-    old = [using(pod(f"old-{number}", on="n1"), "shared") for number in range(3)]
-    opened = session(mine("shared", "data"), old, attached("shared"), attached("data"), limited())
-    assert len(willing(opened, Predicates, "p")) == 3
-
-
-def test_volumes_that_are_to_be_made_count_as_their_drivers() -> None:
-    old = [using(pod(f"old-{name}", on="n1"), name) for name in ("a", "b")]
-    opened = session(mine("data"), old, attached("a"), attached("b"), claim("data", of=MADE), limited())
-    assert willing(opened, Predicates, "p") == ["n2", "n3"]
-
-
-def test_the_placer_counts_the_volumes_of_the_pods_that_it_places() -> None:
-    pods = [mine(f"c{number}", f"d{number}", name=f"p{number}") for number in range(4)]
-    claims = [claim(f"{kind}{number}", of=MADE) for number in range(4) for kind in "cd"]
-    opened = session(pods, claims, [csi_node(name, **{"disk.csi": 3}) for name in ("n1", "n2")])
-    task_class = class_of(opened, "p0")
-    assert opened.plugin(Predicates).predicate_reach(task_class) is Reach.ROW
-    opened.place("g", {"p0": "n1"})
-    assert willing(opened, Predicates, "p1") == ["n2", "n3"]
-
-
-def test_a_driver_that_knows_no_limit_has_none() -> None:
-    opened = session(mine("data"), attached("data"), limited(None))
-    assert opened.plugin(Predicates).predicate_reach(class_of(opened, "p")) is Reach.STATIC

@@ -195,6 +195,22 @@ def test_nodes_without_room_for_the_pod_itself_score_nothing() -> None:
     assert found["n3"] == 0
 
 
+def test_a_full_node_scores_nothing_whatever_it_has_of_the_bucket() -> None:
+    opened = opened_with(*trio(), affinity="p,w")
+    opened.place("train", {"p-0": "n3"})
+    found = batch_scores(opened, TaskTopology, "w-0")
+    assert found is not None
+    assert found["n3"] == 0
+
+
+def test_what_is_released_counts_as_room() -> None:
+    opened = opened_with(*trio(), pod_group("old"), pod("old-0", group="old", cpu="1", on="n3"), affinity="p,w")
+    opened.evict("old-0")
+    found = batch_scores(opened, TaskTopology, "p-0")
+    assert found is not None
+    assert round(found["n3"], 6) == 33.333333
+
+
 def test_every_place_moves_all_scores_of_such_a_job_and_of_no_other() -> None:
     opened = opened_with(*trio(), pod("free", group="train", cpu="1"), affinity="p,w")
     topology = opened.plugin(TaskTopology)

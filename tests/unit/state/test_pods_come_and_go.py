@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.support.sessions import node, pod, pod_group, queue
@@ -178,3 +179,19 @@ def test_an_update_that_moves_the_request_moves_the_sums() -> None:
     watched.put(with_spec(runs, containers=pod("a", cpu="3").spec.containers))
     assert watched.on_node("n1") == {"cpu": 3000}
     assert watched.state.drift() == 0
+
+
+def test_a_promise_is_dated_by_the_first_cycle_that_sees_it() -> None:
+    waits = pod("a", group="g", cpu="1")
+    promised = msgspec.structs.replace(waits, status=msgspec.structs.replace(waits.status, nominated_node_name="n1"))
+    watched = Watched(node("n1", cpu="4"), pod_group("g"), waits)
+
+    def since(now: float) -> float:
+        return float(watched.state.snapshot(now).ledger.tasks.nominated_since[watched.row("a")])
+
+    assert since(100.0) == 0.0
+    watched.put(promised)
+    assert [since(200.0), since(300.0)] == [200.0, 200.0]
+    watched.put(waits)
+    watched.put(promised)
+    assert since(400.0) == 400.0, "another promise"

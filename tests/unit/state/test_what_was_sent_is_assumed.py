@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, deleted, on, with_meta
 from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.objects import Condition
+from volcano_py.api.objects import Condition, PodGroupStatus
 from volcano_py.api.reasons import Reason
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -164,6 +165,14 @@ def test_a_failed_eviction_puts_back_what_was_seen_last() -> None:
     assert watched.status("a") is TaskStatus.RUNNING
 
 
+def test_after_a_failed_eviction_the_api_server_has_the_last_word() -> None:
+    watched = Watched(node("n1"), pod_group("g"), on(WAITS, "n1", "Pending"))
+    watched.state.assume_evicted(UID)
+    watched.state.evict_failed(UID)
+    watched.put(RUNS)
+    assert watched.status("a") is TaskStatus.RUNNING
+
+
 def test_an_eviction_that_failed_as_far_as_we_know_but_happened_stays(holder: Watched) -> None:
     holder.state.assume_evicted(UID)
     holder.put(deleted(RUNS))
@@ -212,6 +221,19 @@ def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched:
     watched.put(with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"}))
     assert stored_status(watched, 105.0) == ("Running", (told,))
     assert stored_status(watched, 120.0) == ("Pending", ())
+
+
+def test_an_older_message_is_no_echo(watched: Watched) -> None:
+    """The same phase for the same reason with other numbers was written before."""
+
+    def waits(missing: int) -> Condition:
+        return Condition(type="Unschedulable", status="True", reason="NotEnoughResources", message=f"{missing} missing")
+
+    watched.put(pod_group("h", phase="Pending"))
+    watched.state.assume_status(status_of("h", "Pending", waits(2)), now=100.0)
+    stored = pod_group("h", phase="Pending")
+    watched.put(msgspec.structs.replace(stored, status=PodGroupStatus(phase="Pending", conditions=[waits(3)])))
+    assert stored_status(watched, 105.0) == ("Pending", (waits(2),))
 
 
 def test_a_status_on_its_way_is_not_that_of_a_namesake(watched: Watched) -> None:
