@@ -242,7 +242,9 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
     # Without a volume for the claim the first does not run, and stays the only one.
     await jobs.namespace.wait_told("steps-first-0", saying="is not bound yet")
     assert [each.name for each in await jobs.namespace.pods()] == ["steps-first-0"]
-    await jobs.cluster.client.create("/api/v1/persistentvolumes", volume_for(jobs.namespace.name, "data"))
+    claims = f"/api/v1/namespaces/{jobs.namespace.name}/persistentvolumeclaims"
+    volume = volume_for((await jobs.cluster.client.get(f"{claims}/data"))["metadata"])
+    await jobs.cluster.client.create("/api/v1/persistentvolumes", volume)
     try:
         pods = await jobs.namespace.wait_phases(Running=2)
         assert [each.name for each in pods] == ["steps-first-0", "steps-second-0"]
@@ -250,16 +252,17 @@ async def test_a_job_waits_for_its_claim_and_its_predecessors(
         await jobs.cluster.delete(f"/api/v1/persistentvolumes/{jobs.namespace.name}")
 
 
-def volume_for(namespace: str, claim: str) -> dict[str, Any]:
-    """A volume, called as the namespace, that only this claim can have."""
+def volume_for(claim: Mapping[str, str]) -> dict[str, Any]:
+    """A volume, called as its namespace, that only the claim with this metadata can have."""
+    owner = {key: claim[key] for key in ("namespace", "name", "uid")}
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteMany"],
         "persistentVolumeReclaimPolicy": "Retain",
         "hostPath": {"path": "/mnt/shared"},
-        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": claim},
+        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **owner},
     }
-    return {"metadata": {"name": namespace}, "spec": spec}
+    return {"metadata": {"name": claim["namespace"]}, "spec": spec}
 
 
 async def test_a_daemon_that_takes_over_finishes_what_was_begun(
