@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from tests.support.queue_trees import cpus, jobs, opened, queue, told
 from tests.support.sessions import Opened
 from volcano_py.api.objects import Queue
+from volcano_py.plugins.capacity.limits import Levels
+from volcano_py.state.axis import UNLIMITED
 
 GPU = "nvidia.com/gpu"
 
@@ -154,6 +157,13 @@ def test_sums_of_absurd_amounts_do_not_wrap_around() -> None:
     session = opened(queue("a"), queue("b"), *many)
     assert real(session, "b", "q7") == {"b": 0, "q7": 128}
     assert told(session)["b"]["share"] == 1.0
+
+
+def test_sums_over_many_levels_end_at_unlimited() -> None:
+    names = [f"q{depth}" for depth in range(5)]
+    levels = Levels.of(names, dict(zip(names[1:], names, strict=False)))
+    unlimited = np.full((5, 1), UNLIMITED, dtype=np.int64)
+    assert levels.add_up(unlimited).tolist() == unlimited.tolist()
 
 
 # -- side by side -------------------------------------------------------------------------------------------------
