@@ -110,6 +110,9 @@ class WatchStream:
                 if rest:
                     unfinished.append(rest)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            # aiohttp raises one and the same object whenever a response is closed that is being read. Its traceback
+            # would grow by each of them, and keep their buffers.
+            error.__traceback__ = None
             raise UnreachableError("WATCH", self._path, _cause(error)) from error
 
 
