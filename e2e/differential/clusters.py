@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from e2e.differential.features import Feature, plain_pod
 from e2e.differential.nodes import make_nodes
+from e2e.differential.selecting import make_selecting
 from e2e.differential.storage import Stored, make_storage
 from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from e2e.differential.words import CLUSTER_LABEL, Manifest, Words
@@ -35,7 +36,8 @@ class Cluster:
     nodes: Sequence[Manifest]
     running: Sequence[Running]
     asked: Sequence[Manifest]
-    storage: Sequence[Stored]
+    stored: Sequence[Stored]
+    """What is neither node nor pod."""
 
 
 def make_cluster(seed: int, number: int, features: Sequence[Feature], *, scored: bool = False) -> Cluster:
@@ -53,7 +55,7 @@ def make_cluster(seed: int, number: int, features: Sequence[Feature], *, scored:
         asked = [_scored(words, features)]
     else:
         asked = [_asked(words, index, features) for index in range(ASKED_PER_CLUSTER)]
-    return Cluster(number, nodes, running, asked, make_storage(words))
+    return Cluster(number, nodes, running, asked, [*make_storage(words), *make_selecting(words)])
 
 
 def _running(words: Words, index: int, features: Sequence[Feature]) -> Running:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ class Component:
 
     `profile` names the only profile whose pods can be compared, "" for any. `wish` is a part of a pod's spec that makes
     it prefer a node without pods of the app `web` over one with such a pod, for scores that may not be there yet.
+    `constraints` tells whether pods with topology spread constraints can be compared, or those without; None for both.
     """
 
     name: str
@@ -31,6 +32,12 @@ class Component:
     weight: int = 1
     profile: str = ""
     wish: str = ""
+    constraints: bool | None = None
+
+    def concerns(self, pod: Mapping[str, Any]) -> bool:
+        """Whether the score of this pod's nodes is compared."""
+        has_constraints = bool(pod["spec"].get("topologySpreadConstraints"))
+        return self.profile in ("", pod["spec"]["schedulerName"]) and self.constraints in (None, has_constraints)
 
     @property
     def configuration(self) -> str:
@@ -62,7 +69,8 @@ COMPONENTS: Final = (
     Component("taint toleration", "tainttoleration.weight", "TaintToleration", 3),
     Component("image locality", "imagelocality.weight", "ImageLocality"),
     Component("pod affinity", "podaffinity.weight", "InterPodAffinity", 2, wish="away"),
-    Component("topology spread", "podtopologyspread.weight", "PodTopologySpread", 2, wish="spread"),
+    Component("topology spread", "podtopologyspread.weight", "PodTopologySpread", 2, "", "spread", True),
+    Component("spread by default", "podtopologyspread.weight", "PodTopologySpread", 2, constraints=False),
 )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from e2e.differential.nodes import EFFECTS, IMAGES, TAINT_KEYS, TAINT_VALUES
+from e2e.differential.selecting import add_owner
 from e2e.differential.storage import BOUND_CLAIMS, OPEN_CLAIMS, claim_name
 from e2e.differential.words import APPS, CLUSTER_LABEL, DISKS, GPU, HUGE_PAGES, NAMESPACES, NUMBERS, Manifest, Words
 
@@ -376,6 +377,7 @@ FEATURES: Final = (
     Feature("preferred pod affinity", add_preferred_pod_affinity, 0.1, 0.3, 0.5),
     Feature("topology spread", add_spread, 0.35, 0.1, 0.0),
     Feature("preferred topology spread", add_preferred_spread, 0.05, 0.1, 0.5),
+    Feature("owners", add_owner, 0.1, 0.1, 0.5),
     Feature("bound volumes", add_bound_volumes, 0.15, 0.2),
     # Not where nodes are scored: there kube-scheduler would set about binding them.
     Feature("volumes to be bound", add_open_volumes, 0.1),

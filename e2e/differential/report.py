@@ -63,6 +63,7 @@ MEANT_OF_SCORES: Final[Sequence[Difference[Scoring]]] = (
             scoring.component in ("least allocated", "most allocated") and "resources" in scoring.pod["spec"]
         ),
     ),
+    Difference(_NAMESPACES, lambda scoring: scoring.component == "pod affinity" and _excludes_namespaces(scoring.pod)),
 )
 """The same for scores."""
 

@@ -15,6 +15,7 @@ from e2e.differential.clusters import Cluster
 from e2e.differential.components import Component
 from e2e.differential.features import OVERHEAD, RUNTIME_CLASS
 from e2e.differential.ours import Answer, Ours, read_objects
+from e2e.differential.selecting import all_paths
 from e2e.differential.storage import CLAIMS, CLASSES, CSI_NODES, VOLUMES, Stored
 from e2e.differential.theirs import SCHEDULER_NAME, KubeScheduler
 from e2e.differential.words import NAMESPACES, Manifest
@@ -133,7 +134,7 @@ class Arena:
                 ours = Ours(objects, component.configuration)
                 for (cluster, _), pod in zip(asked, created, strict=True):
                     nodes = tuple(sorted(fitting[pod["metadata"]["uid"]]))
-                    if len(nodes) > 1 and component.profile in ("", pod["spec"]["schedulerName"]):
+                    if len(nodes) > 1 and component.concerns(pod):
                         scored = theirs.get((_key(pod), component.plugin), {})
                         given = tuple(scored.get(node, 0) / component.weight for node in nodes)
                         own = tuple(ours.scores(pod["metadata"]["uid"], nodes))
@@ -144,7 +145,7 @@ class Arena:
     async def _built(self, round_name: str, clusters: Sequence[Cluster]) -> AsyncIterator[None]:
         try:
             await self._client.create_many(_NODES, [node for cluster in clusters for node in cluster.nodes])
-            await _together(self._store(each) for cluster in clusters for each in cluster.storage)
+            await _together(self._store(each) for cluster in clusters for each in cluster.stored)
             running = [each for cluster in clusters for each in cluster.running]
             created = await _together(self._create_pod(each.manifest) for each in running)
             await _together(
@@ -160,7 +161,13 @@ class Arena:
             await self._wait_until_seen(f"marker-{round_name}")
             yield
         finally:
-            for path in (*map(_pods_path, NAMESPACES), _NODES, *map(CLAIMS.format, NAMESPACES), *_STORAGE):
+            for path in (
+                *map(_pods_path, NAMESPACES),
+                _NODES,
+                *map(CLAIMS.format, NAMESPACES),
+                *_STORAGE,
+                *all_paths(),
+            ):
                 await self._client.delete(path, _NOW)
 
     async def _wait_until_seen(self, marker: str) -> None:

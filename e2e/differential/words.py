@@ -46,6 +46,8 @@ class Words:
 
         self.claims: set[tuple[str, str]] = set()
         """Namespaces and kinds of the claims that pods mention."""
+        self.owners: set[tuple[str, str]] = set()
+        """Namespaces and kinds of the owners that pods mention."""
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability

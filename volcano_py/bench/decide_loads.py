@@ -150,6 +150,22 @@ def _over_zones(number: int, item: Stored) -> Stored:
     return kind, _of_a_job(obj, None, [constraint])
 
 
+def _by_wish(number: int, item: Stored) -> Stored:
+    """Every job over zones and nodes, as far as that goes."""
+    kind, obj = _over_zones(number, item)
+    if not isinstance(obj, Pod):
+        return kind, obj
+    wishes = [
+        TopologySpreadConstraint(
+            topology_key=key, max_skew=1, when_unsatisfiable="ScheduleAnyway", label_selector=_own_job(obj)
+        )
+        for key in (_ZONE, _HOST)
+    ]
+    return kind, msgspec.structs.replace(
+        obj, spec=msgspec.structs.replace(obj.spec, topology_spread_constraints=wishes)
+    )
+
+
 def _own_job(pod: Pod) -> LabelSelector:
     return LabelSelector(match_labels={_JOB: pod.metadata.annotations[names.GROUP_NAME]})
 
@@ -170,6 +186,9 @@ DECIDE_LOADS: Final[Mapping[str, DecideLoad]] = MappingProxyType(
         ),
         "apart": DecideLoad("anti-affinity within each job", _altered(_apart)),
         "zones": DecideLoad(f"each job spread over {ZONES} zones", _altered(_over_zones)),
+        "wishes": DecideLoad(
+            f"each job spread over {ZONES} zones and all nodes, by ScheduleAnyway", _altered(_by_wish)
+        ),
         "sizes": DecideLoad("growing with nodes, and with pods", _sizes),
         "trees": DecideLoad(
             "20,000 jobs of one pod in 1,000 queues of a tree with 4 levels", lambda _: tree_cases(), has_own_size=True

@@ -10,6 +10,7 @@ import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import Gate, shut
+from volcano_py.framework.leanings import Leaning
 from volcano_py.framework.votes import Room, reject
 from volcano_py.state.task_class import Refusal
 
@@ -69,6 +70,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "domain_gate": lambda _plugin, _task_class, view: shut(len(view), PLUGIN_ERROR_CODE),
     "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
     "batch_node_order": lambda _plugin, _task_class, _view: None,
+    "domain_order": lambda _plugin, _task_class, _view: None,
     "best_node": lambda _plugin, _task_class, _view, _scores: None,
     "preemptable": _nobody,
     "reclaimable": _nobody,
@@ -130,6 +132,16 @@ def _gate_or_none(answer: Any, asked: Any) -> None:
         raise NonsenseError("there is a group number without a code")
 
 
+def _leaning_or_none(answer: Any, asked: Any) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, Leaning):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Leaning or None")
+    _integers(answer.groups, asked)
+    if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < answer.size:
+        raise NonsenseError(f"there is a group number that is not below {answer.size}, the number of groups")
+
+
 def _texts_or_none(answer: Any, asked: Any) -> None:
     if answer is None:
         return
@@ -166,6 +178,7 @@ CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
     "domain_gate": _gate_or_none,
     "node_order": _scores,
     "batch_node_order": _scores_or_none,
+    "domain_order": _leaning_or_none,
     "best_node": _position_or_none,
     "preemptable": _mask_or_none,
     "reclaimable": _mask_or_none,

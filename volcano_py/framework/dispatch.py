@@ -24,6 +24,7 @@ _FLAG_LIKE: Final = {
     "branch_order": "queue_order",
     "predicate_room": "predicate",
     "domain_gate": "predicate",
+    "domain_order": "batch_node_order",
 }
 # Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.
 # (task_variants: without them it would take pods of one queue for those of another.)

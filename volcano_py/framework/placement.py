@@ -8,7 +8,6 @@ thousand jobs that fit nowhere cost little more than one. Many tasks at a time a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -16,11 +15,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.class_state import ClassState, distinct, reaches_of, widest
 from volcano_py.framework.fit import explain_misfit
 from volcano_py.framework.gates import Gate, Gates, best_per_group, replay_gated
 from volcano_py.framework.job import FitError
+from volcano_py.framework.lean_sweep import LeanSweep
+from volcano_py.framework.leanings import Leaning, leaning_of, on_grid
 from volcano_py.framework.plugin import Reach
-from volcano_py.framework.sweep import Ladder, Plan, best_first, replay
+from volcano_py.framework.sweep import Ladder, best_first, replay
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -31,12 +33,9 @@ if TYPE_CHECKING:
 
 # Past this share of dirty rows a whole column is cheaper to work out than its parts.
 _REFRESH_ALL_ABOVE: Final = 0.25
-# Fewer rows than that are told apart sooner in a set than by marks over all nodes.
-_FEW_ROWS: Final = 128
 # Classes times nodes whose evaluation is kept, at some 30 bytes each; the oldest class is evaluated anew when asked.
 _MOST_KEPT: Final = 10_000_000
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
-_WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +56,6 @@ class StageSeconds:
     scoring: list[float] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _ClassState:
-    """What is known of one class over all nodes, as of entry `position` of the log of touched rows."""
-
-    task_class: TaskClass
-    predicate_reach: Reach
-    batch_reach: Reach
-    codes: Codes
-    fit: Counts
-    """[N] how many tasks fit into what is free and not promised to others."""
-    room: Counts
-    """[N] how many of these the predicates let through."""
-    scores: Scores
-    position: int
-    bounds: list[Call] | None
-    """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
-    gates: Gates | None
-    """What shuts groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
-    plan: Plan = field(default_factory=Plan)
-    full_at: int = -1
-    """The position as of which no node has room, nor will have once what is being released is free."""
-    misfit: tuple[int, FitError] | None = None
-    """Why no node takes the class, as of a position."""
-
-    def open(self, room: Counts) -> Counts:
-        """[N] the room of nodes that no gate shuts."""
-        return room if self.gates is None else self.gates.shut_out(room)
-
-    def refusals(self) -> Codes:
-        """[N] `codes`, then what gates say."""
-        return self.codes if self.gates is None else self.gates.refuse(self.codes)
-
-
 class Placer:
     """See the module. `tie_rank` [N] decides among equal scores, the lower rank first."""
 
@@ -97,13 +63,14 @@ class Placer:
         self._ssn = ssn
         self._nodes = ssn.ledger.nodes
         self._tie_rank = tie_rank
-        self._states: dict[int, _ClassState] = {}
+        self._states: dict[int, ClassState] = {}
         self._log: list[int] = []
         self._predicates = ssn.dispatch.calls("predicate")
         self._predicate_rooms = ssn.dispatch.calls("predicate_room")
         self._gates = ssn.dispatch.calls("domain_gate")
         self._scores = ssn.dispatch.calls("node_order")
         self._batch_scores = ssn.dispatch.calls("batch_node_order")
+        self._leanings = ssn.dispatch.calls("domain_order")
         self._best = ssn.dispatch.calls("best_node")
         self._promised = bool(self._nodes.pipelined.any())
         self._all_rows: Rows = np.arange(self._nodes.size)
@@ -168,6 +135,8 @@ class Placer:
         scores, batch = state.scores[rows], self._batch(state, rows)
         if batch is not None:
             scores = scores + batch
+        if (leaning := self._leaning(task_class)) is not None:
+            scores = self._leant(scores, leaning, rows)
         return rows[np.lexsort((self._tie_rank[rows], -scores))]
 
     def misfit(self, task_class: TaskClass) -> FitError:
@@ -179,7 +148,7 @@ class Placer:
 
     # -- the kept evaluation ---------------------------------------------------------------------------------------
 
-    def _state(self, task_class: TaskClass) -> _ClassState:
+    def _state(self, task_class: TaskClass) -> ClassState:
         state = self._states.get(task_class.row)
         if state is None:
             if len(self._states) * self._nodes.size >= _MOST_KEPT:
@@ -195,7 +164,7 @@ class Placer:
             state.codes, state.fit, state.room, state.scores = fresh.codes, fresh.fit, fresh.room, fresh.scores
             state.bounds, state.gates = fresh.bounds, fresh.gates
             return state
-        rows = _distinct(dirty, self._nodes.size)
+        rows = distinct(dirty, self._nodes.size)
         state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
         state.fit[rows] = self._fit(task_class, rows)
         if state.predicate_reach is Reach.DOMAIN:
@@ -207,7 +176,7 @@ class Placer:
             state.gates = self._gates_of(task_class)
         return state
 
-    def _evaluate(self, task_class: TaskClass) -> _ClassState:
+    def _evaluate(self, task_class: TaskClass) -> ClassState:
         rows = self._all_rows
         reaches = self._predicate_reaches(task_class)
         started = time.perf_counter()
@@ -216,10 +185,12 @@ class Placer:
         scores = self._score(task_class, NodeView(self._nodes, rows))
         self.stages.predicate.append(judged - started)
         self.stages.scoring.append(time.perf_counter() - judged)
-        state = _ClassState(
+        state = ClassState(
             task_class=task_class,
-            predicate_reach=_widest(Reach.STATIC, reaches.values()),
-            batch_reach=_widest(Reach.FEASIBLE_SET, _reaches(self._batch_scores, "batch_node_order_reach", task_class)),
+            predicate_reach=widest(Reach.STATIC, reaches.values()),
+            batch_reach=widest(
+                Reach.FEASIBLE_SET, reaches_of(self._batch_scores, "batch_node_order_reach", task_class)
+            ),
             codes=codes,
             fit=self._fit(task_class, rows),
             room=np.zeros(len(rows), dtype=np.int64),
@@ -235,14 +206,14 @@ class Placer:
         gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows, released=released))
         return gates if len(gates) else None
 
-    def _gates_then(self, state: _ClassState) -> Gates | None:
+    def _gates_then(self, state: ClassState) -> Gates | None:
         """The gates once terminating pods are gone and promised places are taken."""
         return None if state.gates is None else self._gates_of(state.task_class, released=True)
 
     def _predicate_reaches(self, task_class: TaskClass) -> dict[str, Reach]:
         """Plugin name → how far a placement moves its answers for the class."""
         names = [call.plugin.name for call in self._predicates]
-        return dict(zip(names, _reaches(self._predicates, "predicate_reach", task_class), strict=True))
+        return dict(zip(names, reaches_of(self._predicates, "predicate_reach", task_class), strict=True))
 
     def _bounds(self, reaches: dict[str, Reach]) -> list[Call] | None:
         """The calls that bound a sweep of the class: one of each plugin whose answers move."""
@@ -261,7 +232,7 @@ class Placer:
             codes = np.where(open_rows, answer, codes)
         return codes
 
-    def _codes_then(self, state: _ClassState, rows: Rows) -> Codes:
+    def _codes_then(self, state: ClassState, rows: Rows) -> Codes:
         """[K] refusals once terminating pods are gone and promised places are taken."""
         codes = state.codes[rows]
         if not (self._promised or self._nodes.releasing.any()):
@@ -284,7 +255,7 @@ class Placer:
             idle = np.minimum(idle, self._future_idle(rows))
         return self._room(task_class, idle)
 
-    def _room_now(self, state: _ClassState, rows: Rows) -> Counts:
+    def _room_now(self, state: ClassState, rows: Rows) -> Counts:
         """[K] how many of the tasks that fit pass the predicates."""
         room = np.where(state.codes[rows] == FITS, state.fit[rows], 0)
         for call in state.bounds or ():
@@ -311,14 +282,14 @@ class Placer:
             np.minimum(room, free[:, dim] // request[dim], out=room)
         return np.maximum(room, 0, out=room)
 
-    def _room_then(self, state: _ClassState, rows: Rows) -> Counts:
+    def _room_then(self, state: ClassState, rows: Rows) -> Counts:
         """[K] as `room`, once terminating pods are gone and promised places are taken."""
         room = self._room(state.task_class, self._future_idle(rows))
         return np.where(self._codes_then(state, rows) == FITS, room, 0)
 
     # -- choosing --------------------------------------------------------------------------------------------------
 
-    def _choose_future(self, state: _ClassState) -> Choice:
+    def _choose_future(self, state: ClassState) -> Choice:
         room = self._room_then(state, self._all_rows)
         gates = self._gates_then(state)
         candidates = np.flatnonzero(room if gates is None else gates.shut_out(room))
@@ -327,21 +298,30 @@ class Placer:
             return Choice(_NOTHING)
         return Choice(self._best_of(state, candidates, room[candidates], 1), pipelined=True)
 
-    def _best_of(self, state: _ClassState, rows: Rows, room: NDArray[np.int64], count: int) -> Rows:
+    def _best_of(self, state: ClassState, rows: Rows, room: NDArray[np.int64], count: int) -> Rows:
         scores = state.scores[rows]
         batch = self._batch(state, rows)
         if batch is not None:
             scores = scores + batch
+        sole = None if state.gates is None else state.gates.sole
         if state.batch_reach is Reach.DOMAIN:
             count = 1
+        elif count > 1 and state.gates is not None:
+            # As gates open, the nodes change over which batch scores may be normalised: there must be none of them.
+            count = count if sole is not None and self._batch(state, np.flatnonzero(state.room)) is None else 1
+        leaning = self._leaning(state.task_class)
+        if leaning is not None:
+            if count > 1 and not self._best:
+                swept = self._sweep_leaning(state, rows, room, count, scores, batch, leaning)
+                if swept is not None:
+                    return swept
+            scores, count = self._leant(scores, leaning, rows), 1
         for call in self._best:
             position = call(state.task_class, NodeView(self._nodes, rows), scores)
             if position is not None:
                 return rows[position : position + 1]
-        if state.gates is not None and count > 1:
-            if batch is None and (sole := state.gates.sole) is not None:
-                return self._sweep_gated(state, *sole, count)
-            count = 1  # with the gates, the nodes over which batch scores may be normalised change
+        if sole is not None and count > 1:
+            return self._sweep_gated(state, *sole, count)
         ties = self._tie_rank[rows]
         if count == 1:
             best = np.flatnonzero(scores == scores.max())
@@ -355,7 +335,7 @@ class Placer:
         chosen = replay(ladder, scores[top], ties[top], room[top], count, until_full=batch is not None)
         return rows[top[chosen]]
 
-    def _sweep_gated(self, state: _ClassState, call: Call, gate: Gate, count: int) -> Rows:
+    def _sweep_gated(self, state: ClassState, call: Call, gate: Gate, count: int) -> Rows:
         """The nodes of up to `count` tasks, heeding which groups of nodes the class's one gate shuts on the way."""
         rows = np.flatnonzero(state.room)
         groups, scores, ties = gate.groups[rows], state.scores[rows], self._tie_rank[rows]
@@ -369,31 +349,51 @@ class Placer:
         nothing: list[int] = []
         return rows[self._ssn.dispatch.guard(call.plugin, call.point, sweep, nothing)]
 
+    def _leaning(self, task_class: TaskClass) -> Leaning | None:
+        return leaning_of(self._leanings, task_class, NodeView(self._nodes, self._all_rows))
+
+    def _leant(self, scores: Scores, leaning: Leaning, rows: Rows) -> Scores:
+        """[K] the scores with those of the leaning over these nodes; without when it fails."""
+        nothing: Scores = np.zeros(len(rows))
+        call = self._leanings[0]
+        return on_grid(scores) + self._ssn.dispatch.guard(call.plugin, call.point, lambda: leaning.over(rows), nothing)
+
+    def _sweep_leaning(
+        self,
+        state: ClassState,
+        rows: Rows,
+        room: Counts,
+        count: int,
+        scores: Scores,
+        fixed: Scores | None,
+        leaning: Leaning,
+    ) -> Rows | None:
+        """The nodes of up to `count` tasks; None when the leaning fails."""
+        gate = None
+        if state.gates is not None and state.gates.sole is not None:
+            gate, rows = state.gates.sole[1], np.flatnonzero(state.room)
+            room, scores = state.room[rows], state.scores[rows]
+        most, supposing = int(min(room.max(), count)), partial(self._supposing, state.task_class)
+        sweep = LeanSweep(
+            rows=rows,
+            scores=scores,
+            ties=self._tie_rank[rows],
+            room=room,
+            fixed=fixed,
+            leaning=leaning,
+            gate=gate,
+            ladder=lambda nodes, its_fixed: Ladder(supposing, nodes, its_fixed, most),
+        )
+        call, nothing = self._leanings[0], None
+        return self._ssn.dispatch.guard(call.plugin, call.point, lambda: sweep.nodes(count), nothing)
+
     def _supposing(self, task_class: TaskClass, rows: Rows, placed: Counts) -> Scores:
         return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))
 
-    def _batch(self, state: _ClassState, rows: Rows) -> Scores | None:
+    def _batch(self, state: ClassState, rows: Rows) -> Scores | None:
         total: Scores | None = None
         for call in self._batch_scores:
             scores = call(state.task_class, NodeView(self._nodes, rows))
             if scores is not None:
                 total = scores if total is None else total + scores
         return total
-
-
-def _reaches(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:
-    """The reach that each plugin declares for the class; who cannot tell may mean the widest."""
-    return [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
-
-
-def _distinct(rows: list[int], size: int) -> Rows:
-    """The rows, all below `size`, without doubles, in any order; a third of what numpy's `unique` takes."""
-    if len(rows) < _FEW_ROWS:
-        return np.fromiter(set(rows), dtype=np.intp)
-    marked = np.zeros(size, dtype=np.bool_)
-    marked[rows] = True
-    return np.flatnonzero(marked)
-
-
-def _widest(least: Reach, reaches: Iterable[Reach]) -> Reach:
-    return max((least, *reaches), key=lambda reach: _WIDTH.get(reach, len(_WIDTH)))

@@ -25,6 +25,7 @@ from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
 from volcano_py.framework.gates import Gate
 from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.leanings import Leaning
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
@@ -232,6 +233,16 @@ class Plugin:
         """FEASIBLE_SET or DOMAIN."""
         return Reach.FEASIBLE_SET
 
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+        """Scores that lie on groups of nodes and move with every task of the class that is placed: the wish to be
+        spread over zones, say. None: there are none for this class. Added. A leaning can look ahead, so that a gang is
+        placed in one sweep, which `batch_node_order` with Reach.DOMAIN cannot.
+
+        `view` has all nodes. Asked again whenever any node was touched, so a leaning need not follow what is placed
+        later. Where there is one, scores that differ by less than a millionth count as equal.
+        """
+        raise NotImplementedError
+
     def best_node(self, task_class: TaskClass, view: NodeView, scores: Scores) -> int | None:
         """Position in `view` of the node to take whatever the scores say, or None. The first answer holds."""
         raise NotImplementedError
@@ -314,6 +325,7 @@ POINTS: Final = (
     "domain_gate",
     "node_order",
     "batch_node_order",
+    "domain_order",
     "best_node",
     "preemptable",
     "reclaimable",

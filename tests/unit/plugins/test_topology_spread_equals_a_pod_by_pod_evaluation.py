@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import spreading
-from tests.support.node_answers import class_of
+from tests.support.node_answers import batch_scores, class_of
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from tests.support.spreading import Newcomer, Place
 from volcano_py.api.objects import LabelSelector, SelectorRequirement, Taint, Toleration, TopologySpreadConstraint
-from volcano_py.framework.views import FITS, NodeView
+from volcano_py.framework.views import FITS
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
 
@@ -153,16 +153,13 @@ def test_the_same_nodes_are_preferred_by_the_same_points(
     new: Newcomer, around: list[Place], data: st.DataObject
 ) -> None:
     feasible = data.draw(st.lists(st.sampled_from([place.name for place in around]), unique=True, min_size=1))
-    opened = cluster(new, around)
-    plugin, task_class = opened.plugin(NodeOrder), class_of(opened, "new-0")
-    rows = np.array([opened.node_row(name) for name in feasible], dtype=np.intp)
-    found = plugin.batch_node_order(task_class, NodeView(opened.ssn.ledger.nodes, rows))
+    found = batch_scores(cluster(new, around), NodeOrder, "new-0", feasible)
     if all(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in new.constraints):
         assert found is None
         return
     expected = spreading.scores(new, around, feasible)
     assert found is not None
-    assert found.tolist() == [2.0 * expected[name] for name in feasible], "2 is the weight"
+    assert found == {name: 2.0 * expected[name] for name in feasible}, "2 is the weight"
 
 
 @given(new=newcomers, around=places(), pods=st.integers(2, 8), at_a_time=st.integers(2, 8))

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.config.flags import Flags
-from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.leanings import Leaning, together
+from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
@@ -110,18 +111,16 @@ class NodeOrder(Plugin):
         if self._company is not None and (company := self._company.scores(task_class, view.rows)) is not None:
             company *= self._weights.pod_affinity
             total = company if total is None else total + company
-        if self._wishes_spread(task_class):
-            spread = self._weights.topology_spread * self._spread.scores(task_class, view.rows).astype(np.float64)
-            total = spread if total is None else total + spread
         return total
 
-    def batch_node_order_reach(self, task_class: TaskClass) -> Reach:
-        if self._wishes_spread(task_class):
-            return Reach.DOMAIN
-        return Reach.FEASIBLE_SET if self._company is None else self._company.reach(task_class)
-
-    def _wishes_spread(self, task_class: TaskClass) -> bool:
-        return bool(self._weights.topology_spread) and self._spread.concern(task_class)
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:  # noqa: ARG002
+        spread = company = None
+        if self._weights.topology_spread:
+            spread = self._spread.leaning(task_class, self._weights.topology_spread)
+        if self._company is not None:
+            company = self._company.leaning(task_class, self._weights.pod_affinity)
+        leanings = [leaning for leaning in (spread, company) if leaning is not None]
+        return together(leanings) if leanings else None
 
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))

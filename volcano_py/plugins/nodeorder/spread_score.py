@@ -4,6 +4,9 @@ kube-scheduler's PodTopologySpread score: a node is worth the less, the more mat
 constraint counts with the logarithm of the number of its domains among the nodes that may take the pod, so that many
 small domains weigh as much as few large ones; `maxSkew` - 1 waters differences down. The sum is rounded, then turned
 round: the fewest pods get 100. Nodes that lack a topology key of the pod's own constraints get 0.
+
+Nodes are in one group when they are in the same domains and (where single nodes are domains) have as many pods: so the
+score of a gang's next pod follows from a few numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.leanings import Levels, Population
+from volcano_py.framework.views import Scores
 from volcano_py.plugins.node_capacity import HIGHEST
-from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import ABSENT
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -28,42 +32,69 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wish:
-    """One constraint over all nodes.
+    """One constraint over groups of nodes that share all domains but the node itself: *bases*.
 
     Attributes:
-        codes: [N] the node's domain, ABSENT where it lacks the topology key.
-        per_node: [N] matching pods on each node.
+        codes: [B] the domain of each base, ABSENT where it lacks the topology key.
+        counted: [B] whether pods on its nodes count.
         per_domain: [D] matching pods of the counted nodes of each domain.
-        of_nodes: the domains are single nodes (the key is HOSTNAME).
+        of_nodes: the domains are single nodes (the key is HOSTNAME), whose pods are the levels of the groups.
+        own: the pods that are placed are counted themselves.
     """
 
     codes: NDArray[np.int32]
-    per_node: NDArray[np.int32]
+    counted: NDArray[np.bool_]
     per_domain: Counts
     max_skew: int
     of_nodes: bool
+    own: bool
 
 
-def spread_scores(wishes: Sequence[Wish], rows: Rows, *, all_keys: bool = True) -> Counts:
-    """[K] from 0 to 100 for the nodes `rows` [K], which are all that may take the pod.
+class Crowds:
+    """What nodes are worth as pods of the class are placed: a `LeaningAhead`."""
 
-    `all_keys`: nodes that lack a topology key are out of it, as they are for a pod's own constraints; for constraints
-    that stand in for missing ones they are only not counted.
-    """
-    codes = [wish.codes.take(rows) for wish in wishes]
-    judged = np.ones(len(rows), dtype=np.bool_)
-    if all_keys:
-        for column in codes:
-            judged &= column != ABSENT
-    crowds = np.zeros(len(rows))
-    for wish, column in zip(wishes, codes, strict=True):
-        if wish.of_nodes:
-            size, pods = int(judged.sum()), wish.per_node.take(rows).astype(np.int64)
-        else:
-            size, pods = len(np.unique(column[judged])), wish.per_domain.take(column, mode="clip")
-        counted = pods * math.log(size + 2) + (wish.max_skew - 1)
-        crowds += np.where(column == ABSENT, 0.0, counted)
-    return _turned_round(_rounded(crowds), judged)
+    def __init__(self, wishes: Sequence[Wish], levels: Levels, weight: int, *, all_keys: bool) -> None:
+        """`levels` are the groups: their base, and the pods on their nodes that count where nodes are domains.
+
+        `all_keys`: nodes that lack a topology key are out of it, as they are for a pod's own constraints; for
+        constraints that stand in for missing ones they are only not counted.
+        """
+        self._wishes = wishes
+        self._levels = levels
+        self._weight = weight
+        self._pods = [wish.per_domain.copy() for wish in wishes]
+        self._judged = np.ones(len(wishes[0].codes), dtype=np.bool_)
+        if all_keys:
+            for wish in wishes:
+                self._judged &= wish.codes != ABSENT
+        self._rise = int(any(wish.of_nodes and wish.own for wish in wishes))
+
+    def scores(self, population: Population) -> Scores:
+        bases = self._levels.bases
+        judged = self._judged[bases]
+        alive = judged & (population > 0)
+        crowds = np.zeros(len(bases))
+        for wish, pods in zip(self._wishes, self._pods, strict=True):
+            codes = wish.codes[bases]
+            if wish.of_nodes:
+                size, there = int(population[alive].sum()), self._levels.levels
+            else:
+                size, there = _distinct(codes[alive], len(pods)), pods.take(codes, mode="clip")
+            counted = there * math.log(size + 2) + (wish.max_skew - 1)
+            crowds += np.where(codes == ABSENT, 0.0, counted)
+        return self._weight * _turned_round(_rounded(crowds), judged, alive).astype(np.float64)
+
+    def place(self, group: int) -> int:
+        base = int(self._levels.bases[group])
+        for wish, pods in zip(self._wishes, self._pods, strict=True):
+            if wish.own and wish.counted[base] and not wish.of_nodes:
+                pods[wish.codes[base]] += 1
+        return self._levels.rise(group, self._rise)
+
+
+def _distinct(codes: NDArray[np.int32], domains: int) -> int:
+    """How many domains these are; to be in none is one more."""
+    return int(np.count_nonzero(np.bincount(codes - ABSENT, minlength=domains)))
 
 
 def _rounded(values: NDArray[np.float64]) -> Counts:
@@ -73,10 +104,12 @@ def _rounded(values: NDArray[np.float64]) -> Counts:
     return rounded
 
 
-def _turned_round(crowds: Counts, judged: NDArray[np.bool_]) -> Counts:
+def _turned_round(crowds: Counts, judged: NDArray[np.bool_], alive: NDArray[np.bool_]) -> Counts:
+    """[G] from 0 to 100, by the least and the most of the groups that are `alive`: judged, and with nodes."""
     scores: Counts = np.zeros(len(crowds), dtype=np.int64)
-    if not judged.any():
+    living = crowds[alive]
+    if not len(living):
         return scores
-    least, most = int(crowds[judged].min()), int(crowds[judged].max())
+    least, most = int(living.min()), int(living.max())
     scores[judged] = HIGHEST if most == 0 else HIGHEST * (most + least - crowds[judged]) // most
     return scores

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from volcano_py.framework.leanings import Groups, Leaning, Levels, alike
 from volcano_py.framework.session import Session
-from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Wish, spread_scores
-from volcano_py.plugins.predicates.spread_domains import Domains, layout_of
+from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
+from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.topology_spread import pods_per_node
 from volcano_py.state.ledger import Rows
 from volcano_py.state.spread import Spread
 from volcano_py.state.task_class import TaskClass
 
 _ZONE: Final = "topology.kubernetes.io/zone"
+_NO_DOMAINS: Final = np.zeros(1, dtype=np.int64)
 SYSTEM_DEFAULTS: Final = ((HOSTNAME, 3), (_ZONE, 5))
 """Topology keys and `maxSkew` of kube-scheduler's defaults (podtopologyspread: systemDefaultConstraints)."""
 
@@ -35,16 +40,33 @@ class SpreadWishes:
         self._by_default = by_default
         self._wishes_of: dict[int, _Wishes] = {}
 
-    def concern(self, task_class: TaskClass) -> bool:
-        """Whether the class is to be spread."""
-        return bool(self._wishes(task_class).spreads)
-
-    def scores(self, task_class: TaskClass, rows: Rows) -> Counts:
-        """[K] from 0 to 100 for the nodes `rows`, which are all that may take the pod."""
+    def leaning(self, task_class: TaskClass, weight: int) -> Leaning | None:
+        """The scores of the class, from 0 to 100, times `weight`; None when it has no wishes."""
         wishes = self._wishes(task_class)
+        if not wishes.spreads:
+            return None
         present = self._ssn.ledger.nodes.present
-        layout = layout_of(self._ssn.nodes, present, task_class, wishes.spreads, all_keys=wishes.own)
-        return spread_scores(list(map(self._wish, wishes.spreads, layout.domains)), rows, all_keys=wishes.own)
+        layout = layout_of(self._ssn.nodes, present, task_class, wishes.spreads, all_keys=wishes.own, but_for=HOSTNAME)
+        groups, first, levels = self._groups(layout, wishes.spreads)
+        over_bases = [self._wish(layout, number, spread) for number, spread in enumerate(wishes.spreads)]
+
+        def ahead() -> Crowds:
+            return Crowds(over_bases, Levels(layout.groups[first], levels), weight, all_keys=wishes.own)
+
+        return Leaning(groups, len(first), ahead)
+
+    def _groups(self, layout: Layout, spreads: Sequence[Spread]) -> tuple[Groups, Rows, Counts]:
+        """[N] the group of each node, [G] a node of each, and [G] the pods on it that count where nodes are domains.
+
+        A pod has one constraint of that kind at most: no two have the same key and action.
+        """
+        of_nodes = next((spread for spread in spreads if spread.topology_key == HOSTNAME), None)
+        if of_nodes is None:
+            groups, first = alike([layout.groups])
+            return groups, first, np.zeros(len(first), dtype=np.int64)
+        per_node = pods_per_node(self._ssn, of_nodes)
+        groups, first = alike([layout.groups, per_node])
+        return groups, first, per_node[first].astype(np.int64)
 
     def _wishes(self, task_class: TaskClass) -> _Wishes:
         wishes = self._wishes_of.get(task_class.row)
@@ -62,12 +84,15 @@ class SpreadWishes:
         defaults = (Spread(key, required=False, max_skew=skew, term=term, own=own) for key, skew in SYSTEM_DEFAULTS)
         return _Wishes(tuple(defaults), own=False)
 
-    def _wish(self, spread: Spread, domains: Domains) -> Wish:
-        per_node = pods_per_node(self._ssn, spread)
+    def _wish(self, layout: Layout, number: int, spread: Spread) -> Wish:
+        domains = layout.domains[number]
+        of_nodes = spread.topology_key == HOSTNAME
+        per_node = None if of_nodes else pods_per_node(self._ssn, spread)
         return Wish(
-            codes=domains.codes,
-            per_node=per_node,
-            per_domain=domains.sums(per_node),
+            codes=layout.group_codes[number],
+            counted=layout.group_counted[number],
+            per_domain=_NO_DOMAINS if per_node is None else domains.sums(per_node),
             max_skew=spread.max_skew,
-            of_nodes=spread.topology_key == HOSTNAME,
+            of_nodes=of_nodes,
+            own=spread.own and spread.term is not None,
         )

@@ -79,36 +79,47 @@ class Layout:
 
 
 def layout_of(
-    index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool = True
+    index: NodeIndex,
+    present: Mask,
+    task_class: TaskClass,
+    spreads: Sequence[Spread],
+    *,
+    all_keys: bool = True,
+    but_for: str = "",
 ) -> Layout:
     """The layout of these constraints of the class, kept while nodes stay as they are. `present` [N]: existing nodes.
 
     A node counts for a constraint if it has the topology keys of all of them and passes the constraint's own policies;
-    without `all_keys`, if it has the key of that one.
+    without `all_keys`, if it has the key of that one. Whether a node has the topology key `but_for` tells it apart from
+    others, its domain does not: the one domain of that key is all nodes that have it.
     """
-    key = _key(task_class, spreads, all_keys=all_keys)
-    return index.kept.keep(key, lambda: _lay_out(index, present, task_class, spreads, all_keys=all_keys))
+    key = _key(task_class, spreads, all_keys, but_for)
+    return index.kept.keep(key, lambda: _lay_out(index, present, task_class, spreads, all_keys, but_for))
 
 
-def _key(task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool) -> Key:
+def _key(task_class: TaskClass, spreads: Sequence[Spread], *how: object) -> Key:
     asked = [(spread.topology_key, spread.by_affinity, spread.by_taints) for spread in spreads]
     affinity = (task_class.node_selector, task_class.required_node_affinity)
     policies = (
         affinity if any(spread.by_affinity for spread in spreads) else None,
         task_class.tolerations if any(spread.by_taints for spread in spreads) else None,
     )
-    return ("spread layout", _encode((asked, policies, all_keys)))
+    return ("spread layout", _encode((asked, policies, how)))
 
 
 def _lay_out(
-    index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread], *, all_keys: bool
+    index: NodeIndex, present: Mask, task_class: TaskClass, spreads: Sequence[Spread], all_keys: bool, but_for: str
 ) -> Layout:
     columns = [index.label(spread.topology_key) for spread in spreads]
     complete = present.copy()
     for column in columns if all_keys else ():
         complete &= column.present
     domains = tuple(
-        Domains.of(column.codes, complete & column.present & welcomed(index, task_class, spread), len(column.values))
+        Domains.of(np.minimum(column.codes, 0), complete & column.present, 1)
+        if spread.topology_key == but_for
+        else Domains.of(
+            column.codes, complete & column.present & welcomed(index, task_class, spread), len(column.values)
+        )
         for column, spread in zip(columns, spreads, strict=True)
     )
     groups, first = _alike(part for one in domains for part in (one.codes, one.counted))

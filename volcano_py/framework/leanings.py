@@ -1,0 +1,162 @@
+"""Leanings: scores that lie on whole groups of nodes, and move with every task of a class that is placed.
+
+The wish to be spread over zones is one: after a pod in zone a, all nodes there are worth less to the next. Nodes are in
+one group when the leaning cannot tell them apart, and none of them can be told from the others unless a task is placed
+on it; then that node may go over to another group. So the placer can look ahead with the score of a group in place of
+the scores of its nodes, and place a whole gang in one sweep (see lean_sweep.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.views import NodeView, Scores
+from volcano_py.state.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.dispatch import Call
+
+Groups = NDArray[np.intp]
+Population = NDArray[np.int64]
+"""[G] how many nodes of each group may take the next task."""
+
+# Where leanings are added, scores are multiples of this, and sums of them exact as long as they stay below 2^32: nodes
+# that are equal then are so whichever of their scores were added first.
+_GRID: Final = 2.0**-20
+# Numbers up to so many times that of their holders are made dense by marks, larger ones by sorting.
+_FEW_TIMES: Final = 4
+
+
+class LeaningAhead(Protocol):
+    """A leaning's private copy of its books, for supposing placements that have not been made."""
+
+    def scores(self, population: Population) -> Scores:
+        """[G] the scores of all groups known so far, finite numbers; those of groups without nodes do not matter."""
+
+    def place(self, group: int) -> int:
+        """A task goes to a node of `group`. Returns the group the node is in afterwards; one that has not been there
+        has the next number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaning:
+    """Scores as they stand for one class.
+
+    Attributes:
+        groups: [N] the group of each node.
+        size: number of groups.
+        ahead: starts looking ahead from here.
+    """
+
+    groups: Groups
+    size: int
+    ahead: Callable[[], LeaningAhead]
+
+    def over(self, rows: Rows) -> Scores:
+        """[K] scores of the nodes `rows`, which are all that may take a task."""
+        groups = self.groups[rows]
+        population = np.bincount(groups, minlength=self.size).astype(np.int64)
+        return on_grid(self.ahead().scores(population))[groups]
+
+
+def leaning_of(calls: Sequence[Call], task_class: TaskClass, view: NodeView) -> Leaning | None:
+    """The leanings of all plugins for the class together; None when it has none. `view` has all nodes."""
+    found = [leaning for call in calls if (leaning := call(task_class, view)) is not None]
+    return together(found) if found else None
+
+
+def together(leanings: Sequence[Leaning]) -> Leaning:
+    """The sum of several leanings; nodes are in one group when none of them tells them apart."""
+    if len(leanings) == 1:
+        return leanings[0]
+    groups, first = alike([leaning.groups for leaning in leanings])
+    parts = [leaning.groups[first] for leaning in leanings]
+    return Leaning(groups, len(first), lambda: _Together(leanings, parts))
+
+
+def alike(columns: Sequence[NDArray[np.integer]]) -> tuple[Groups, Rows]:
+    """[N] a number for each node, the same where all columns are, and [G] the first node of each number. Columns have
+    numbers from 0."""
+    codes = columns[0].astype(np.intp)
+    for column in columns[1:]:
+        width = int(column.max(initial=0)) + 1
+        codes = dense(codes)[0] * width + column
+    return dense(codes)
+
+
+def dense(codes: Groups) -> tuple[Groups, Rows]:
+    """Numbers [N] without gaps in their place, in the same order, and [G] the first that has each of them."""
+    highest = int(codes.max(initial=0))
+    if highest > _FEW_TIMES * len(codes):
+        _, first, groups = np.unique(codes, return_index=True, return_inverse=True)
+        return groups.astype(np.intp), first
+    first_of = np.full(highest + 1, -1, dtype=np.intp)
+    first_of[codes[::-1]] = np.arange(len(codes))[::-1]  # of several the last assignment holds, which is the first node
+    used = first_of >= 0
+    numbers = np.cumsum(used) - 1
+    return numbers[codes], first_of[used]
+
+
+def on_grid(scores: Scores) -> Scores:
+    """Scores as multiples of a millionth, so that sums of them are exact."""
+    rounded: Scores = np.rint(scores / _GRID) * _GRID
+    return rounded
+
+
+def number_on_grid(score: float) -> float:
+    """The same of a single score."""
+    return round(score / _GRID) * _GRID
+
+
+class Levels:
+    """Groups of nodes by two things: a base that stays, and a level that rises when a task is placed on the node."""
+
+    def __init__(self, bases: NDArray[np.integer], levels: NDArray[np.integer]) -> None:
+        """[G] of each group; no two have both alike."""
+        self.bases = bases.astype(np.intp)
+        self.levels = levels.astype(np.int64)
+        self._number_of = {
+            pair: number for number, pair in enumerate(zip(bases.tolist(), levels.tolist(), strict=True))
+        }
+
+    def rise(self, group: int, by: int) -> int:
+        """The group with the same base whose level is higher by `by`."""
+        if not by:
+            return group
+        pair = (int(self.bases[group]), int(self.levels[group]) + by)
+        number = self._number_of.setdefault(pair, len(self.bases))
+        if number == len(self.bases):
+            self.bases = np.append(self.bases, pair[0])
+            self.levels = np.append(self.levels, pair[1])
+        return number
+
+
+class _Together:
+    def __init__(self, leanings: Sequence[Leaning], parts: Sequence[Groups]) -> None:
+        """`parts`: for each leaning [G] which of its groups each group is part of."""
+        self._ahead = [leaning.ahead() for leaning in leanings]
+        self._sizes = [leaning.size for leaning in leanings]
+        self._parts = list(parts)
+        members = zip(*(part.tolist() for part in parts), strict=True)
+        self._number_of: dict[tuple[int, ...], int] = {key: number for number, key in enumerate(members)}
+
+    def scores(self, population: Population) -> Scores:
+        total = np.zeros(len(population))
+        for ahead, part, size in zip(self._ahead, self._parts, self._sizes, strict=True):
+            of_part = np.bincount(part, weights=population, minlength=size).astype(np.int64)
+            total += on_grid(ahead.scores(of_part))[part]
+        return total
+
+    def place(self, group: int) -> int:
+        key = tuple(ahead.place(int(part[group])) for ahead, part in zip(self._ahead, self._parts, strict=True))
+        number = self._number_of.setdefault(key, len(self._parts[0]))
+        if number == len(self._parts[0]):
+            self._parts = [np.append(part, its) for part, its in zip(self._parts, key, strict=True)]
+            self._sizes = [max(size, its + 1) for size, its in zip(self._sizes, key, strict=True)]
+        return number
