@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import UNSCHEDULABLE
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.jobs import names
 from volcano_py.jobs.actions import (
@@ -130,9 +131,20 @@ def _verdicts(world: World, members: Members) -> tuple[Sequence[Verdict], float,
     if phase not in ACTIVE:
         return (), 0.0, ()
     lost = _losses(world, members)
-    group_phase = world.group.status.phase if world.group is not None else ""
-    judgement = judge(job, members, now=world.now, group_phase=group_phase, lost=lost, updated=world.updated)
+    phase_of_group, since = _standing(world.group)
+    judgement = judge(
+        job, members, now=world.now, group_phase=phase_of_group, group_since=since, lost=lost, updated=world.updated
+    )
     return judgement.verdicts, judgement.look_again_at, lost
+
+
+def _standing(group: PodGroup | None) -> tuple[str, float]:
+    """Phase of the PodGroup, and since when a part of it cannot run, as its condition tells (0: it does not)."""
+    if group is None:
+        return "", 0.0
+    told = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
+    since = next((each.last_transition_time for each in told), None)
+    return group.status.phase, since.timestamp() if since is not None else 0.0
 
 
 def _losses(world: World, members: Members) -> tuple[Lost, ...]:

@@ -72,16 +72,18 @@ def judge(
     *,
     now: float,
     group_phase: str = "",
+    group_since: float = 0.0,
     lost: Sequence[Lost] = (),
     updated: bool = False,
 ) -> Judgement:
     """What the policies say to everything that has happened.
 
-    `lost`: pods known to have been deleted whose loss is not settled yet; `updated`: the spec has been edited.
+    `group_since`: when the PodGroup got into its phase, in seconds since the epoch. `lost`: pods known to have been
+    deleted whose loss is not settled yet; `updated`: the spec has been edited.
     """
     later = 0.0
     verdicts = []
-    for occurrence in _occurrences(job, members, group_phase, lost, updated, now):
+    for occurrence in _occurrences(job, members, (group_phase, group_since), lost, updated, now):
         policy = policy_for(job, occurrence)
         if policy is None:
             continue
@@ -121,15 +123,16 @@ def _timeout(policy: Policy) -> float:
 
 
 def _occurrences(
-    job: Job, members: Members, group_phase: str, lost: Sequence[Lost], updated: bool, now: float
+    job: Job, members: Members, group: tuple[str, float], lost: Sequence[Lost], updated: bool, now: float
 ) -> Iterator[Occurrence]:
     """Everything that has happened and is not settled, what is worse first."""
     for task in job.spec.tasks:
         yield from _failed(task, members.current[task.name])
     for task in job.spec.tasks:
         yield from _task_events(task, members.current[task.name])
+    group_phase, group_since = group
     if group_phase == "Unknown":
-        yield Occurrence(JobEvent.UNKNOWN)
+        yield Occurrence(JobEvent.UNKNOWN, since=group_since)
     for loss in lost:
         name = pod_name(job.metadata.name, loss.task, loss.index)
         yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at)

@@ -107,6 +107,13 @@ def test_a_pod_group_that_is_unknown() -> None:
     assert asked(of, pods(of, RUNNING), group_phase="Running") == []
 
 
+def test_a_gang_may_be_torn_apart_for_as_long_as_the_policy_says() -> None:
+    of = with_policies({"event": "Unknown", "action": "RestartJob", "timeout": "5m"})
+    since: dict[str, Any] = {"group_phase": "Unknown", "group_since": NOW - 60}
+    assert judged(of, pods(of, RUNNING), **since) == Judgement((), NOW + 240)
+    assert asked(of, pods(of, RUNNING), **since, now=NOW + 240) == [("RestartJob", "Unknown")]
+
+
 def test_a_pod_that_somebody_deleted() -> None:
     of = with_policies({"event": "PodEvicted", "action": "RestartJob"})
     lost = [Lost("worker", 1, NOW)]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import NOW, failed, group, job, names, pods, task
+from tests.support.job_objects import NOW, failed, group, job, moment, names, pods, task
 from volcano_py.jobs.actions import (
     CreateGroup,
     CreatePods,
@@ -278,6 +278,16 @@ def test_a_part_of_the_job_is_restarted(action: str, gone: list[str]) -> None:
 def test_a_restart_of_nothing_in_particular_is_none() -> None:
     of = settled(job(task(replicas=2), policies=[{"event": "Unknown", "action": "RestartTask"}]), RUNNING)
     assert plan(world(of, RUNNING, group=group(of, "Unknown"))).actions == ()
+
+
+def test_a_gang_has_been_torn_apart_since_its_group_says_so() -> None:
+    policies = [{"event": "Unknown", "action": "RestartJob", "timeout": "5m"}]
+    of = settled(job(task(replicas=2), policies=policies), RUNNING)
+    told = {"type": "Unschedulable", "status": "True", "lastTransitionTime": moment(-60)}
+    torn = group(of, "Unknown")
+    status = msgspec.convert({"phase": "Unknown", "conditions": [told]}, type(torn.status), strict=False)
+    torn = msgspec.structs.replace(torn, status=status)
+    assert plan(world(of, RUNNING, group=torn)).look_again_at == NOW + 240
 
 
 def test_the_last_try_ends_in_failure_and_keeps_what_has_finished() -> None:
