@@ -21,8 +21,8 @@ from e2e.harness.objects import queue
 
 SECONDS = 900.0
 WARM_AFTER = 300.0
-"""Until all code has been run, the population has reached its size, and what is remembered of events and objects that are
-gone (the last few thousand) nearly so. Ten minutes are left."""
+"""Until all code has been run, the population has reached its size, and what is remembered of the last thousands of
+events and deleted objects has filled. Ten minutes are left."""
 MOST_GROWTH = 512 * 1024
 """Bytes a minute. Kubernetes lets the daemon live for weeks: 512 KiB a minute would be 5 GB in one."""
 
