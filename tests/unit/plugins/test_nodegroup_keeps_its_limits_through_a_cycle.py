@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, scores, willing
+from tests.support.node_answers import answers, refusing_for_good, scores, willing
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.objects import Queue
@@ -68,6 +68,11 @@ def test_the_group_is_full_wherever_in_it_the_pods_are() -> None:
 def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
     opened = opened_with(rules=ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["b"]}))
     assert answers(opened, NodeGroup, "job-0")["a1"] == "node(s) were in no node group of queue q"
+
+
+def test_evictions_do_not_help_against_groups() -> None:
+    opened = opened_with(gang("old", pods=3, queue="q", cpu="1", running_on=["a1"] * 3))
+    assert refusing_for_good(opened, NodeGroup, "job-0") == ["a1", "a2", "plain"]
 
 
 def test_pods_placed_outside_do_not_count() -> None:

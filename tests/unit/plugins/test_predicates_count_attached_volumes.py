@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.node_answers import answers, class_of, node_rows, willing
+from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, willing
 from tests.support.sessions import Opened, pod
 from tests.support.volumes import MADE, claim, csi_node, mine, session, using, volume
 from volcano_py.framework.plugin import Reach
@@ -30,6 +30,13 @@ def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
     assert len(willing(other, Predicates, "p")) == 3
     off = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited(), NodeVolumeLimits=False)
     assert len(willing(off, Predicates, "p")) == 3
+
+
+def test_evictions_can_help_against_attach_limits() -> None:
+    old = [using(pod(f"old-{name}", on="n1"), name) for name in ("a", "b")]
+    opened = session(mine("data"), old, attached("a"), attached("b"), attached("data"), limited())
+    assert answers(opened, Predicates, "p")["n1"] == TOO_MANY
+    assert refusing_for_good(opened, Predicates, "p") == []
 
 
 def test_volumes_of_a_pod_that_goes_are_attached_until_it_is_gone() -> None:

@@ -255,6 +255,15 @@ def test_the_smaller_claim_takes_the_smaller_volume() -> None:
     assert bindings(opened) == {"large": "l", "small": "s"}
 
 
+def test_the_smaller_claim_has_the_first_choice_whichever_is_mentioned_first() -> None:
+    opened = session(
+        [mine("large", "small"), claim("large", size="50Gi"), claim("small", size="10Gi")],
+        [volume("s", on=["n1"], size="60Gi"), volume("l", on=["n1"], size="100Gi")],
+    )
+    opened.place("g", {"p": "n1"}).commit()
+    assert bindings(opened) == {"large": "l", "small": "s"}
+
+
 def bindings(opened: Opened) -> dict[str, str]:
     """Claim → the volume it gets, of everything that was bound."""
     binds = [effect for effect in opened.effects if isinstance(effect, Bind)]
@@ -282,6 +291,12 @@ def test_a_volume_goes_to_one_pod_until_it_gives_it_back() -> None:
     assert willing(opened, Predicates, "q") == ["n1", "n2"]
     opened.place("g", {"p": "n2", "q": "n1"}).commit()
     assert bindings(opened) == {"a": "v2", "b": "v1"}
+
+
+def test_what_is_given_back_is_there_for_claims_of_another_size_too() -> None:
+    opened = session(mine("a"), mine("b", name="q"), claim("a"), claim("b", size="20Gi"), volume("v1", on=["n1"]))
+    opened.place("g", {"p": "n1"}).discard()
+    assert willing(opened, Predicates, "q") == ["n1"]
 
 
 def test_a_volume_of_several_nodes_that_is_taken_is_gone_on_all_of_them() -> None:

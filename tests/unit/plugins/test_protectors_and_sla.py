@@ -96,6 +96,13 @@ def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> 
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
 
 
+def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
+    bound = msgspec.structs.replace(scheduled(30, label="1m"))
+    starting = msgspec.structs.replace(bound, status=msgspec.structs.replace(bound.status, phase="Pending"))
+    opened = open_session(node("n1"), pod_group("low", phase="Running"), starting, *gang("high"), tiers=[[Cdp]])
+    assert opened.victims("reclaimable", "high-0", opened.rows("low-0")) == ["low-0"]
+
+
 def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
     group = pod_group(name, phase="Pending")
     annotations = {"sla-waiting-time": limit} if limit else {}

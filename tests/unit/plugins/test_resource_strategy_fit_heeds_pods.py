@@ -54,6 +54,22 @@ def test_both_annotations_together_replace_what_is_configured() -> None:
     assert of(session({TYPE: "MostAllocated", WEIGHT: '{"c*": 1}'})) == {"n1": 500, "n2": 250}
 
 
+def test_a_resource_of_weight_0_does_not_disqualify_a_node_that_has_too_little_of_it() -> None:
+    opened = open_session(
+        node("n1", cpu="2", memory="16Gi"),
+        pod_group("g"),
+        pod(
+            "p0",
+            group="g",
+            cpu="4",
+            memory="4Gi",
+            annotations={TYPE: "MostAllocated", WEIGHT: '{"cpu": 0, "memory": 1}'},
+        ),
+        tiers=[[ResourceStrategyFit]],
+    )
+    assert of(opened) == {"n1": 250}
+
+
 def test_pods_with_and_without_them_are_scored_side_by_side() -> None:
     packed = pod("packed", group="g", cpu="4", annotations={TYPE: "MostAllocated", WEIGHT: '{"cpu": 1}'})
     spread = pod("spread", group="g", cpu="4")

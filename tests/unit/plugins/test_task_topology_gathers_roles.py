@@ -64,6 +64,12 @@ def test_groups_of_roles_are_read() -> None:
     assert sorted("abc", key=wishes.urgency) == ["b", "a", "c"]
 
 
+def test_the_strongest_wish_that_names_a_role_says_how_early_it_is_placed() -> None:
+    wishes = read_wishes(annotated(affinity="b;c,d", anti_affinity="a;e,f"), "abcdef")
+    assert wishes is not None
+    assert sorted("fecba", key=wishes.urgency) == ["a", "c", "b", "f", "e"], "apart from itself, together, with itself"
+
+
 def test_without_annotations_there_are_no_wishes() -> None:
     assert read_wishes({"volcano.sh/other": "a"}, "a") is None
 
@@ -107,6 +113,16 @@ def test_of_equals_the_bucket_that_asks_for_less_is_taken() -> None:
     members = [member(0, "p", cpu=4000), member(1, "p", cpu=1000), member(2, "w")]
     buckets = filled(members, affinity="p,w", anti_affinity="p", task_order="p,w")
     assert buckets.bucket.tolist() == [0, 1, 1]
+
+
+def test_memory_counts_in_what_a_bucket_asks_for() -> None:
+    members = [
+        Member(0, "p", -1, np.array([1000, 2**30, 1], dtype=np.int64)),
+        Member(1, "p", -1, np.array([1100, 2**20, 1], dtype=np.int64)),
+        member(2, "w"),
+    ]
+    buckets = filled(members, affinity="p,w", anti_affinity="p", task_order="p,w")
+    assert buckets.bucket.tolist() == [0, 1, 1], "1000 and 1024 are more than 1100 and 1"
 
 
 def test_larger_buckets_go_first_then_older_ones() -> None:

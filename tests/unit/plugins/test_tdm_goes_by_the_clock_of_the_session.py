@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import scores, willing
+from tests.support.node_answers import refusing_for_good, scores, willing
 from tests.support.sessions import NOW, Opened, gang, node, open_session
 from volcano_py.actions.shuffle import Shuffle
 from volcano_py.api.objects import PodGroup
@@ -18,6 +18,7 @@ from volcano_py.config.parse import parse_configuration
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.tdm import Tdm
+from volcano_py.plugins.tdm.arguments import TdmArguments
 from volcano_py.plugins.tdm.hours import Hours, local_time, read_hours
 from volcano_py.scheduler import builtin_registry
 
@@ -75,6 +76,15 @@ def test_who_may_use_revocable_nodes(annotations: dict[str, str], nodes: list[st
     assert willing(opened, Tdm, "job-0") == nodes
     assert scores(opened, Tdm, "job-0")["in"] == (100 if "in" in nodes else 0)
     assert scores(opened, Tdm, "job-0")["plain"] == 0
+
+
+def test_evictions_do_not_help_against_zones() -> None:
+    opened = opened_with(gang("job", cpu="1"))
+    assert refusing_for_good(opened, Tdm, "job-0") == ["in", "lost", "out"]
+
+
+def test_an_eviction_a_minute_is_the_default() -> None:
+    assert TdmArguments().period == timedelta(minutes=1)
 
 
 def test_the_next_change_of_hours_is_worth_a_cycle() -> None:
@@ -180,6 +190,7 @@ def test_preemptable_pods_on_ordinary_nodes_give_way_within_their_budget() -> No
         gang("firm", cpu="1", running_on=["plain"]),
         gang("service", cpu="1"),
         gang("other", cpu="1", annotations=BATCH),
+        gang("anywhere", cpu="1", annotations={"volcano.sh/revocable-zone": "*", "volcano.sh/preemptable": "false"}),
     )
     candidates = opened.running("batch", "free", "away", "firm")
     tdm = opened.plugin(Tdm)
@@ -192,6 +203,7 @@ def test_preemptable_pods_on_ordinary_nodes_give_way_within_their_budget() -> No
 
     assert victims("service") == ["batch-0", "free-0", "free-1"]
     assert victims("other") == []
+    assert victims("anywhere") == [], "it may use the nodes of the hour instead"
 
 
 @pytest.mark.parametrize(
@@ -214,6 +226,15 @@ def test_preemptable_pods_on_ordinary_nodes_give_way_within_their_budget() -> No
 def test_when_hours_are_over_a_job_loses_what_its_budget_allows(budget: dict[str, str], gone: int) -> None:
     job = gang("batch", pods=4, min_member=1, cpu="1", running_on=["out"] * 4, annotations=BATCH)
     opened = opened_with(budgeted(job, **budget))
+    Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
+    assert len(opened.evictions) == gone
+
+
+@pytest.mark.parametrize(("most", "gone"), [("2", 1), ("1", 0), ("50%", 1), ("100%", 3)])
+def test_what_is_missing_already_counts_against_the_budget(most: str, gone: int) -> None:
+    """Four tasks: three run, one waits."""
+    job = gang("batch", pods=4, min_member=1, cpu="1", running_on=["out"] * 3, annotations=BATCH)
+    opened = opened_with(budgeted(job, jdb_max_unavailable=most))
     Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
     assert len(opened.evictions) == gone
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.node_answers import answers, class_of, node_rows, scores, willing
+from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, scores, willing
 from tests.support.sessions import NOW, Opened, gang, node, open_session
 from volcano_py.api.objects import Container, NodeMetrics, ObjectMeta, PodSpec, ResourceRequirements
 from volcano_py.config.parse import parse_configuration
+from volcano_py.config.reading import read_arguments
 from volcano_py.framework.views import NodeView
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.usage import Usage
@@ -52,6 +53,31 @@ def test_beyond_a_threshold_a_node_takes_no_more_and_at_it_it_does() -> None:
         "b": "node(s) had more than 80 % of their CPU in use",
         "c": "node(s) had more than 80 % of their memory in use",
     }
+
+
+def test_evictions_do_not_help_against_load() -> None:
+    opened = opened_with({"a": load(0.9), "b": load(0.1)})
+    assert refusing_for_good(opened, Usage, "job-0") == ["a"]
+
+
+def test_the_defaults_are_volcanos() -> None:
+    written = {
+        "usage.weight": 5,
+        "cpu.weight": 1,
+        "memory.weight": 1,
+        "thresholds": {"cpu": 80, "mem": 80},
+        "estimator": {
+            "request_ratio": 0.7,
+            "burst_ratio": 0.0,
+            "risk_threshold": 0.6,
+            "risk_factor": 1.2,
+            "be_cpu": "250m",
+            "be_mem": "200Mi",
+        },
+    }
+    arguments, problems = read_arguments(UsageArguments, written)
+    assert problems == ()
+    assert arguments == UsageArguments()
 
 
 def test_thresholds_are_configured() -> None:
@@ -111,6 +137,21 @@ def test_pods_placed_since_the_measurement_are_added_and_others_are_not() -> Non
     old = gang("old", pods=1, cpu="5", memory="10Gi", running_on=["c"])
     opened = opened_with({name: load() for name in "abc"}, pods, old)
     assert scores(opened, Usage, "job-0") == pytest.approx({"a": 500 * 0.93, "b": 500 * 0.93, "c": 500})
+
+
+def test_on_a_node_at_risk_more_is_expected_of_a_pod() -> None:
+    opened = opened_with({"a": load(0.59, 0.59), "b": load(0.6, 0.6), "c": load(0.5, 0.7)})
+    opened.place("job", {"job-0": "a", "job-1": "b", "job-2": "c"})
+    assert scores(opened, Usage, "job-3") == pytest.approx(
+        {"a": 500 * (1 - 0.59 - 0.07), "b": 500 * (1 - 0.6 - 0.084), "c": 500 * (1 - 0.6 - 0.084)}
+    )
+
+
+def test_a_node_cannot_be_fuller_than_full() -> None:
+    large = gang("large", cpu="10", memory="10Gi", running_on=["a"], phase="Pending")
+    opened = opened_with({"a": load(0.5, 0.0)}, large)
+    found = scores(opened, Usage, "job-0")["a"]
+    assert found == pytest.approx(500 * (0 + 1 - 0.07) / 2), "0.5 and 0.7 of the CPU are all of it, not more"
 
 
 def test_placing_taking_back_and_evicting_leave_no_trace() -> None:

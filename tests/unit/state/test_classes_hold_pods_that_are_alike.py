@@ -206,6 +206,11 @@ def test_sidecars_add_to_what_runs_and_to_init_containers_after_them() -> None:
     assert request_of(changed) == {"cpu": 4000}, "the last init container runs beside the sidecar"
 
 
+def test_sidecars_run_beside_the_containers() -> None:
+    sidecar = Container(name="s", resources=asks(cpu="1"), restart_policy="Always")
+    assert request_of(with_containers(Container(resources=asks(cpu="2")), init=[sidecar])) == {"cpu": 3000}
+
+
 def test_overhead_is_added_and_limits_stand_in_for_requests() -> None:
     limited = Container(resources=ResourceRequirements(limits={"cpu": "2", "memory": "1Gi"}, requests={"cpu": "1"}))
     assert request_of(with_containers(limited, overhead={"cpu": "250m"})) == {"cpu": 1250, "memory": GI}
@@ -214,6 +219,8 @@ def test_overhead_is_added_and_limits_stand_in_for_requests() -> None:
 def test_pod_level_requests_take_the_place_of_the_containers() -> None:
     changed = with_containers(Container(resources=asks(cpu="1", memory="1Gi")), resources=asks(cpu="4"))
     assert request_of(changed) == {"cpu": 4000, "memory": GI}
+    less = with_containers(Container(resources=asks(cpu="2")), resources=asks(cpu="1500m"), overhead={"cpu": "100m"})
+    assert request_of(less) == {"cpu": 1600}
 
 
 @pytest.mark.parametrize(
@@ -429,6 +436,13 @@ def test_host_ports_are_told_with_address_and_protocol() -> None:
     ports.append(ContainerPort(container_port=8080))
     watched = Watched(with_containers(Container(ports=ports)))
     assert watched.class_of("a").host_ports == (("0.0.0.0", "UDP", 53), ("10.0.0.1", "TCP", 80))
+
+
+def test_sidecars_hold_host_ports_and_other_init_containers_do_not() -> None:
+    sidecar = Container(name="s", ports=[ContainerPort(host_port=80)], restart_policy="Always")
+    early = Container(name="i", ports=[ContainerPort(host_port=81)])
+    watched = Watched(with_containers(Container(), init=[sidecar, early]))
+    assert watched.class_of("a").host_ports == (("0.0.0.0", "TCP", 80),)
 
 
 def test_scoring_stands_in_for_requests_that_are_not_made() -> None:
