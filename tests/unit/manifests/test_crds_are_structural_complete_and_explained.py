@@ -5,13 +5,11 @@ What an API server makes of them (defaults, refusals and their messages) is seen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-Node = dict[str, Any]
-Find = Callable[[str, str], Node]
+from tests.unit.manifests.schemas import Find, Node, nodes, rules_of, schema, version
 
 QUANTITIES = "quantities"
 
@@ -84,35 +82,6 @@ BOTH = pytest.mark.parametrize("name", list(FIELDS))
 @pytest.fixture(scope="session")
 def definition(named: Find) -> Callable[[str], Node]:
     return lambda name: named("CustomResourceDefinition", name)
-
-
-def version(definition: Node) -> Node:
-    (only,) = definition["spec"]["versions"]
-    assert isinstance(only, dict)
-    return only
-
-
-def schema(definition: Node) -> Node:
-    root: Node = version(definition)["schema"]["openAPIV3Schema"]
-    return root
-
-
-def nodes(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
-    """Every schema node below the root with its path; object metadata is the API server's own."""
-    for name, child in node.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        if here != "metadata":
-            yield here, child
-            yield from nodes(child, here)
-    for key, suffix in (("items", "[]"), ("additionalProperties", "{}")):
-        if key in node:
-            yield path + suffix, node[key]
-            yield from nodes(node[key], path + suffix)
-
-
-def rules_of(node: Node) -> list[dict[str, str]]:
-    rules: list[dict[str, str]] = node.get("x-kubernetes-validations", [])
-    return rules
 
 
 def at(root: Node, path: str) -> Node:

@@ -5,15 +5,12 @@ What an API server makes of them is seen in e2e/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from tests.unit.manifests import refresh
-
-Node = dict[str, Any]
-Find = Callable[[str, str], Node]
+from tests.unit.manifests.schemas import Find, Node, nodes, rules_of, schema, version
 
 CRON, FLOW, TEMPLATE = "cronjobs.batch.volcano.sh", "jobflows.flow.volcano.sh", "jobtemplates.flow.volcano.sh"
 EACH = pytest.mark.parametrize("name", [CRON, FLOW, TEMPLATE])
@@ -77,31 +74,6 @@ def definition(named: Find) -> Callable[[str], Node]:
     return lambda name: named("CustomResourceDefinition", name)
 
 
-def version(definition: Node) -> Node:
-    (only,) = definition["spec"]["versions"]
-    assert isinstance(only, dict)
-    return only
-
-
-def schema(definition: Node) -> Node:
-    root: Node = version(definition)["schema"]["openAPIV3Schema"]
-    return root
-
-
-def nodes(node: Node, path: str = "", *, without: str = "") -> Iterator[tuple[str, Node]]:
-    """Every schema node below the root with its path; the API server's own metadata is left out, and `without`."""
-    for name, child in node.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        if here != "metadata":
-            yield here, child
-            if here != without:
-                yield from nodes(child, here, without=without)
-    for key, suffix in (("items", "[]"), ("additionalProperties", "{}")):
-        if key in node:
-            yield path + suffix, node[key]
-            yield from nodes(node[key], path + suffix, without=without)
-
-
 @EACH
 def test_every_field_is_declared_with_its_type_and_no_other(definition: Callable[[str], Node], name: str) -> None:
     found = {
@@ -127,9 +99,7 @@ def test_every_node_has_a_type_and_an_explanation(definition: Callable[[str], No
 @EACH
 def test_every_rule_says_in_words_what_to_do(definition: Callable[[str], Node], name: str) -> None:
     root = schema(definition(name))
-    rules = [
-        rule for node in (root, *(each for _, each in nodes(root))) for rule in node.get("x-kubernetes-validations", [])
-    ]
+    rules = [rule for node in (root, *(each for _, each in nodes(root))) for rule in rules_of(node)]
     assert rules
     for rule in rules:
         assert len(rule["message"]) > 30

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.unit.manifests.schemas import Find, Node, nodes, schema
 from volcano_py.api.objects import ApiObject
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
-
-Node = dict[str, Any]
-Find = Callable[[str, str], Node]
 
 # Taken as they are: pod templates and claims have the API server's own schema.
 AS_THEY_ARE = {"spec.tasks[].template", "spec.volumes[].volumeClaim"}
 
 
-def schema(named: Find, name: str) -> Node:
-    (version,) = named("CustomResourceDefinition", name)["spec"]["versions"]
-    root: Node = version["schema"]["openAPIV3Schema"]
-    return root
-
-
-def nodes(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
-    for name, child in node.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        if here != "metadata":
-            yield here, child
-            yield from nodes(child, here)
-    for key, suffix in (("items", "[]"), ("additionalProperties", "{}")):
-        if key in node:
-            yield path + suffix, node[key]
-            yield from nodes(node[key], path + suffix)
+def of(named: Find, name: str) -> Node:
+    """The schema of the objects of a definition."""
+    return schema(named("CustomResourceDefinition", name))
 
 
 @pytest.mark.parametrize("name", ["jobs.batch.volcano.sh", "commands.bus.volcano.sh"])
 def test_every_node_has_a_type_and_an_explanation(named: Find, name: str) -> None:
-    for path, node in nodes(schema(named, name)):
+    for path, node in nodes(of(named, name)):
         assert node["description"].endswith("."), path
         assert node["type"] in {"object", "array", "string", "integer", "boolean"}, path
         open_ = bool(node.get("x-kubernetes-preserve-unknown-fields"))
@@ -64,7 +49,7 @@ def fields_of(of: Any, path: str = "") -> Iterator[str]:
 
 def test_everything_that_the_controller_reads_is_declared(named: Find) -> None:
     """A field that is not declared is thrown away by the API server."""
-    declared = {path for path, _ in nodes(schema(named, "jobs.batch.volcano.sh"))}
+    declared = {path for path, _ in nodes(of(named, "jobs.batch.volcano.sh"))}
     read = {path for path in fields_of(Job) if not path.startswith("metadata")}
     assert len(read) > 45
     assert read <= declared
@@ -75,7 +60,7 @@ def enum(root: Node, path: str) -> set[str]:
 
 
 def test_phases_events_and_actions_are_those_the_controller_knows(named: Find) -> None:
-    root = schema(named, "jobs.batch.volcano.sh")
+    root = of(named, "jobs.batch.volcano.sh")
     assert enum(root, "status.state.phase") == set(JobPhase)
     for policies in ("spec.policies[]", "spec.tasks[].policies[]"):
         assert enum(root, f"{policies}.event") == {*JobEvent, "", "PodRunning", "OutOfSync"}
