@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.kinds import Kind
@@ -40,7 +41,9 @@ class Controllers:
         active: IsActive,
         record: Record,
         bad_object: BadObjectHandler,
+        queue_made: Callable[[Queue], None],
     ) -> None:
+        """`queue_made` is told of queues that had to be created, as soon as they are there."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -48,7 +51,7 @@ class Controllers:
             inherit_owner_annotations=options.inherit_owner_annotations,
         )
         self._queues = (
-            QueueController(client, active=active, record=record, default_queue=options.default_queue)
+            QueueController(client, active=active, record=record, default_queue=options.default_queue, made=queue_made)
             if "queue" in wanted
             else None
         )

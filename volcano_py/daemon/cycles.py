@@ -95,6 +95,8 @@ class CycleLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._alarm: asyncio.Task[None] | None = None
         self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
+        self.first_ended = asyncio.Event()
+        """Set once a cycle has run, with success."""
         self.last_report: CycleReport | None = None
         self.running_since: float | None = None
         """Monotonic time at which the running cycle began, None between cycles."""
@@ -206,6 +208,7 @@ class CycleLoop:
         )
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report = report
+        self.first_ended.set()
         self._on_report(report)
         if report.binds or report.evictions:
             log.info(

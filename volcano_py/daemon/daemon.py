@@ -7,6 +7,7 @@ no new cycle, what was decided is carried out, the Lease is given back, then the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
+from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
@@ -60,6 +62,8 @@ _STUCK_AFTER: Final = 300.0
 # Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
 # that the server has been away for long, or refuses for good; then a cycle in vain is to cost next to nothing.
 _STATUS_RETRY: Final = 30.0
+# Seconds for which what no decision needs lets the first ones go before; edits of queues are not heard meanwhile.
+_LOAD_AFTER: Final = 3.0
 _STATE_KINDS: Final = (
     kinds.POD,
     kinds.NODE,
@@ -130,8 +134,14 @@ class Daemon:
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
         )
         self._controllers = Controllers(
-            options, client, active=self._is_leading, record=self._tell, bad_object=self._bad_object
+            options,
+            client,
+            active=self._is_leading,
+            record=self._tell,
+            bad_object=self._bad_object,
+            queue_made=self._queue_made,
         )
+        self._queues = self._make_queue_feed()
         self._kopf = self._make_kopf()
         self._informers = self._make_informers()
         self._gauges = Gauges(self._metrics, self._informers, self._live)
@@ -160,17 +170,22 @@ class Daemon:
             retry_period=election.retry_period,
         )
 
-    def _make_kopf(self) -> KopfApp:
+    def _make_queue_feed(self) -> QueueFeed:
         sinks: list[Sink] = [self._state, *self._controllers.queue_sinks]
         if self._admission is not None:
             sinks.append(self._admission.view)
+        return QueueFeed(sinks, self._bad_object)
+
+    def _make_kopf(self) -> KopfApp:
         return KopfApp(
             self._client,
-            QueueFeed(sinks, self._bad_object),
+            self._queues,
             self._controllers.commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._bad_object,
             webhooks=self._admission,
+            # Reviews are evaluated by kopf; without them there is time.
+            load_after=self._first_decisions if self._admission is None else None,
         )
 
     def _make_informers(self) -> Informers:
@@ -246,6 +261,13 @@ class Daemon:
             await run()
 
         return start
+
+    async def _first_decisions(self) -> None:
+        """Returns when the first cycle has ended and its bindings are carried out, or after some seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOAD_AFTER):
+                await self._cycles.first_ended.wait()
+                await self._live.binder.quiet.wait()
 
     async def _run_cycles(self) -> None:
         await self._controllers.queues_exist()
@@ -323,6 +345,9 @@ class Daemon:
         self._metrics.set_leader(False)
         if not self._supervisor.is_stopping:
             self._live.stop_new()
+
+    def _queue_made(self, queue: Queue) -> None:
+        self._queues.made(queue)
 
     def _tell(self, event: Event) -> None:
         if self._is_leading():

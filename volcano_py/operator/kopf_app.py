@@ -1,29 +1,29 @@
 """kopf as a guest in our process: it watches queues and Commands, on our loop, under our supervisor.
 
-kopf is made to own a process. What it does that a guest must not do, and how each is prevented, is written beside the
-settings and calls below; the facts are those of kopf 1.45.
+Here is when it runs, and what is asked of the server beside it; kopf itself is in `kopf_guest`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final, Protocol, cast
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-import kopf
 import msgspec
 import structlog
 
-from volcano_py.api.names import SCHEDULING_API
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.protocol import BadObjectHandler
 from volcano_py.operator.commands import Command, CommandController
-from volcano_py.operator.kopf_login import KopfLogin
 from volcano_py.operator.kube_api import BUS_API, queue_path
 from volcano_py.operator.queue_feed import QueueFeed
+from volcano_py.operator.webhooks import Webhooks
+
+if TYPE_CHECKING:
+    from volcano_py.operator.kopf_guest import KopfGuest
 
 log = structlog.get_logger(__name__)
 
@@ -33,29 +33,17 @@ _FIRST_LIST_AFTER: Final = 2.0  # seconds; kopf's own first list is then over, a
 _STOP_WITHIN: Final = 5.0  # seconds; kopf needs some milliseconds when its handlers are idle
 
 _COMMANDS_PATH: Final = f"/apis/{BUS_API}/commands"
-_FINALIZER: Final = "scheduling.volcano.sh/volcano-py-sets-no-finalizer"
 
 
 class KopfEndedError(RuntimeError):
     """kopf ended although nobody had asked it to."""
 
 
-class Webhooks(Protocol):
-    """Admission webhooks: kopf evaluates reviews, the server that receives them is not kopf's."""
-
-    server: kopf.WebhookServerProtocol
-    """To be given to kopf."""
-    outdated: asyncio.Event
-    """Set when kopf is to be started again, because it does not know a kind that a review is about."""
-
-    def register(self, registry: kopf.OperatorRegistry) -> None:
-        """Add the handlers."""
-
-
 class KopfApp:
     """Runs kopf, feeds `feed` with queues and `commands` (None: switched off) with Commands; serves `webhooks`.
 
-    `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts.
+    `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts. kopf is loaded and started once
+    the queues have been listed and `load_after` has returned; until then their changes wait for its first list.
     """
 
     def __init__(
@@ -68,11 +56,13 @@ class KopfApp:
         bad_object: BadObjectHandler,
         webhooks: Webhooks | None = None,
         list_every: float = LIST_EVERY,
+        load_after: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._client, self._feed, self._commands, self._webhooks = client, feed, commands, webhooks
         self._own_signals, self._bad_object = own_signals, bad_object
         self._list_every = list_every
-        self._login = KopfLogin(client.credentials)
+        self._load_after = load_after
+        self._guest: KopfGuest | None = None
         self.listed = asyncio.Event()
         """Set when all queues have been handed on for the first time."""
         self.watching = False
@@ -85,15 +75,31 @@ class KopfApp:
             KopfEndedError: kopf stopped by itself; it can be run again.
         """
         await self._list_until_it_works()
+        if self._guest is None:
+            self._guest = await self._load()
         while True:
             serves_commands = await self._serves_commands(default=False)
-            reason = await self._follow(serves_commands)
+            reason = await self._follow(self._guest, serves_commands)
             log.info("kopf starts again", reason=reason)
 
-    async def _follow(self, serves_commands: bool) -> str:
+    async def _load(self) -> KopfGuest:
+        """In a thread, as the loop has more urgent things to do."""
+        if self._load_after is not None:
+            await self._load_after()
+        module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_guest")
+        guest: KopfGuest = module.KopfGuest(
+            self._client.credentials,
+            on_queue=self._feed.event,
+            on_command=self._command_event,
+            own_signals=self._own_signals,
+            webhooks=self._webhooks,
+        )
+        return guest
+
+    async def _follow(self, kopf: KopfGuest, serves_commands: bool) -> str:
         """Run kopf until there is a reason to start it again."""
         stop, ready = asyncio.Event(), asyncio.Event()
-        guest = asyncio.create_task(self._run_kopf(serves_commands, stop, ready), name="kopf")
+        guest = asyncio.create_task(kopf.run(serves_commands, stop, ready), name="kopf")
         lister = asyncio.create_task(self._keep_listing(serves_commands, ready), name="queue list")
         outdated = asyncio.create_task(self._outdated(ready), name="webhooks outdated")
         try:
@@ -110,55 +116,15 @@ class KopfApp:
             await asyncio.wait((guest,), timeout=_STOP_WITHIN)
             guest.cancel()
             await asyncio.gather(guest, lister, outdated, return_exceptions=True)
-            await self._login.aclose()
+            await kopf.aclose()
 
-    async def _run_kopf(self, serves_commands: bool, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        _quieten_kopf()
-        # `kopf.operator()` is these two calls; only apart can signals be taken back before any can arrive, as nothing
-        # runs on the loop between the end of the one and the next line.
-        tasks = await kopf.spawn_tasks(
-            # Its own, empty registry: the default one is shared by the process, and finds login handlers by itself.
-            registry=self._registry(serves_commands),
-            settings=_settings(self._webhooks),
-            clusterwide=True,
-            # Without an identity kopf makes one out of the user's name, which a container's user does not have, and of
-            # a DNS query that blocks the loop. It is used for peering only, and there is none.
-            identity=cast(Any, "volcano-py"),
-            standalone=True,
-            stop_flag=stop,
-            ready_flag=ready,
-        )
-        self._own_signals()
-        # When it stops, kopf cancels every task of the loop that is younger than itself, and that would be most of the
-        # daemon's. Its own are all ended by their parents; the one that is not waits for the stop flag, which we set.
-        await kopf.run_tasks(tasks, ignored=_EveryTask())
-
-    def _registry(self, serves_commands: bool) -> kopf.OperatorRegistry:
-        """Handlers are all `async`: kopf calls plain functions in threads. They return nothing: kopf writes what a
-        handler returns into the object's status."""
-        registry = kopf.OperatorRegistry()
-        # Errors of a login handler are retried after a minute by default.
-        kopf.on.login(registry=registry, id="login", backoff=1.0)(cast(Any, self._login.log_in))
-        group, version = SCHEDULING_API.split("/")
-        # `on.event` only: the other kinds of handlers keep their state in annotations and finalizers of the object.
-        kopf.on.event(group, version, "queues", registry=registry, id="queue")(cast(Any, self._queue_event))
-        if serves_commands:
-            group, version = BUS_API.split("/")
-            kopf.on.event(group, version, "commands", registry=registry, id="command")(cast(Any, self._command_event))
-        if self._webhooks is not None:
-            self._webhooks.register(registry)
-        return registry
-
-    async def _queue_event(self, event: kopf.RawEvent, **_: object) -> None:
-        self._feed.event(event["type"], cast(Any, event["object"]))
-
-    async def _command_event(self, event: kopf.RawEvent, **_: object) -> None:
+    def _command_event(self, change: str | None, raw: Mapping[str, Any]) -> None:
         if self._commands is None:
             return
-        command = self._command(cast(Any, event["object"]))
+        command = self._command(raw)
         if command is None:
             return
-        if event["type"] == "DELETED":
+        if change == "DELETED":
             self._commands.delete(command.metadata.uid)
         else:
             self._commands.upsert(command)
@@ -243,69 +209,3 @@ class KopfApp:
             key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
             self._bad_object("Command", key, str(metadata.get("uid", "")), error)
             return None
-
-
-def _settings(webhooks: Webhooks | None = None) -> kopf.OperatorSettings:
-    settings = kopf.OperatorSettings()
-    if webhooks is not None:
-        # Without `admission.managed` kopf leaves the webhook configurations alone: they are manifests.
-        settings.admission.server = webhooks.server
-    # Ours says in an event what happened to a queue; kopf's would be its log lines.
-    settings.posting.enabled = False
-    # kopf would kill the process with SIGKILL ten minutes after it was cancelled without its stop flag.
-    settings.process.ultimate_exiting_timeout = None
-    # Without this, kopf watches all CustomResourceDefinitions to see kinds come and go, and needs rights on them. That
-    # Commands come or go is noticed by our own list.
-    settings.scanning.disabled = True
-    # kopf takes its finalizer off objects that it has no deletion handler for. The default name is every other kopf
-    # operator's as well, whose objects we must leave alone.
-    settings.persistence.finalizer = _FINALIZER
-    # The defaults are no limit for connecting, and five minutes for an answer.
-    settings.networking.connect_timeout = 10.0
-    settings.networking.request_timeout = 60.0
-    # By default requests fail after nine tries, and with them all of kopf when the server answered 403, 429 or 5xx, as
-    # one that is starting does. The pauses grow to 21 s, while a restarted server must be found soon.
-    settings.networking.error_backoffs = _Pauses()
-    # A watch is asked to end by itself, so that those of many clients spread over the API servers again. The field is
-    # declared as float, but goes into the query as it is, where the API server wants an integer.
-    settings.watching.server_timeout = 300
-    return settings
-
-
-class _Pauses:
-    """Pauses in seconds between the tries of one request, without end; kopf iterates anew for each request."""
-
-    def __iter__(self) -> Iterator[float]:
-        backoff = Backoff(0.2, 5.0)
-        while True:
-            yield backoff.delay(at_least=0.05)
-
-
-class _EveryTask(Collection["asyncio.Task[Any]"]):
-    """Contains whatever it is asked for: "leave all of them alone"."""
-
-    def __contains__(self, task: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[asyncio.Task[Any]]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-def _quieten_kopf() -> None:
-    """Leave of kopf's log lines what somebody has to act on.
-
-    At INFO it logs each call of a handler, and that "the operator is stopping" when only kopf is. Its client logs every
-    try of a request at ERROR; that the server does not answer is in our own log already, once and not four times a
-    second, and what the client cannot get over ends kopf with an error.
-    """
-    logging.getLogger("kopf").setLevel(logging.WARNING)
-    logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)
-    # A refusal of a webhook is a handler's error to kopf, and news to nobody but whoever is refused.
-    logging.getLogger("kopf.objects").addFilter(_is_no_refusal)
-
-
-def _is_no_refusal(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith("Webhook ")

@@ -51,6 +51,10 @@ class QueueFeed:
             self._told[uid] = max(version, self._told.get(uid, -1))
             self._upsert(queue)
 
+    def made(self, queue: Queue) -> None:
+        """A queue that we ourselves made, as the server answered: nobody has to wait for its event."""
+        self._upsert(queue)
+
     def listed(self, items: Sequence[msgspec.Raw], version: str) -> bool:
         """All queues there were at this version, as JSON. Whether the events keep up.
 

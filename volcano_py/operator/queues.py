@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,7 +66,8 @@ class QueueController:
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
-    tried again before the queue gets a Warning event instead; negative means for ever.
+    tried again before the queue gets a Warning event instead; negative means for ever. `made` is told of those queues
+    that must exist and had to be created.
     """
 
     def __init__(
@@ -78,10 +79,12 @@ class QueueController:
         default_queue: str = DEFAULT_QUEUE,
         interval: float = INTERVAL,
         max_requeues: int = MAX_REQUEUES,
+        made: Callable[[Queue], None] = lambda _queue: None,
     ) -> None:
         self._api, self._active, self._record = api, active, record
         self._default_queue = default_queue
         self._interval, self._max_requeues = interval, max_requeues
+        self._made = made
         self._work: WorkQueue[str] = WorkQueue("queue")
         self._queues: dict[str, Queue] = {}
         self._groups: dict[str, tuple[str, str]] = {}  # PodGroup → its queue and phase
@@ -221,11 +224,15 @@ class QueueController:
                 await asyncio.sleep(_INITIAL_PAUSE_AFTERWARDS if is_hopeless else _INITIAL_PAUSE)
 
     async def _create(self, body: JsonObject) -> None:
+        name = str(body["metadata"]["name"])
         try:
-            self._queue_seen(_QUEUE.decode(await self._api.post(queue_path(), body)))
+            answer = await self._api.post(queue_path(), body)
+            log.info("queue created", queue=name)
         except ConflictError:
-            return  # it exists already, and the feed will bring it
-        log.info("queue created", queue=body["metadata"]["name"])
+            answer = await self._api.get(queue_path(name))  # made by another, a moment ago
+        queue = _QUEUE.decode(answer)
+        self._queue_seen(queue)
+        self._made(queue)
 
     async def _reconcile(self, name: str) -> None:
         if not self._active():

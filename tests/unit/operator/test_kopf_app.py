@@ -200,7 +200,13 @@ class World:
             own_signals=self.seen.own_signals,
             bad_object=self.seen.bad_object,
             list_every=0.2,
+            load_after=self.turn,
         )
+        self.its_turn = asyncio.Event()
+        self.its_turn.set()
+
+    async def turn(self) -> None:
+        await self.its_turn.wait()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Task[None]]:
@@ -259,6 +265,23 @@ async def test_queues_are_listed_and_followed(world: World) -> None:
         world.server.delete(QUEUES, "team")
         await until(lambda: "team" not in world.seen.queues)
     assert set(world.seen.queues) == {"root"}
+
+
+async def test_queues_are_known_before_kopf_has_its_turn(world: World) -> None:
+    world.server.put(QUEUES, "a")
+    world.its_turn.clear()
+    task = asyncio.create_task(world.app.run())
+    try:
+        await world.app.listed.wait()
+        assert list(world.seen.queues) == ["a"]
+        world.server.put(QUEUES, "b")
+        assert not world.app.watching
+        world.its_turn.set()
+        await until(lambda: "b" in world.seen.queues)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    world.server.end_watches()
 
 
 async def test_kopf_only_reads(world: World) -> None:

@@ -108,7 +108,7 @@ async def test_queues_that_exist_are_not_created(cluster: Cluster) -> None:
 
 
 async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api: Any, events: list[Event]) -> None:
-    """Seen in the feed, that is, which tells everybody; the answer to their creation comes to the controller only."""
+    """Seen in the feed, that is, which tells everybody; here nobody hands the answer to their creation to it."""
     cluster = Cluster(api, events)
     async with cluster.running() as controller:
         await asyncio.sleep(1)
@@ -117,6 +117,26 @@ async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api:
         assert not controller.initial_queues.is_set()
         cluster.see("default")
         assert controller.initial_queues.is_set()
+
+
+@pytest.mark.parametrize("theirs", [(), ("root",), ("root", "default")], ids=["none", "one", "both"])
+async def test_nobody_has_to_watch_queues_to_hear_of_those_that_had_to_be_created(
+    theirs: tuple[str, ...], api: Any, events: list[Event]
+) -> None:
+    """Nor when another replica was faster with some."""
+    made: list[str] = []
+
+    def feed(queue: Queue) -> None:
+        made.append(queue.metadata.name)
+        world.controller.upsert("Queue", queue)
+
+    world = Cluster(api, events, made=feed)
+    for name in theirs:
+        api.put(f"{QUEUES}/{name}", {"metadata": {"name": name, "uid": f"uid-{name}"}})
+    async with world.running() as controller:
+        await controller.initial_queues.wait()
+
+    assert made == ["root", "default"]
 
 
 async def test_queues_that_cannot_be_created_are_not_waited_for(api: Any, events: list[Event]) -> None:

@@ -165,3 +165,12 @@ def test_a_queue_in_a_list_that_cannot_be_read_exists_nevertheless() -> None:
     assert recorder.queues == {"a": "u-a/1"}
     assert recorder.calls == []
     assert recorder.bad == [("Queue", "b", "u-b"), ("Queue", "a", "u-a"), ("Queue", "b", "u-b")]
+
+
+def test_a_queue_that_we_made_is_known_before_any_event_and_told_once() -> None:
+    feed, recorder = started(queue("a", 1))
+    feed.made(msgspec.convert(raw("b", 11), Queue))
+    feed.event("ADDED", raw("b", 11))
+    assert recorder.queues == {"a": "u-a/1", "b": "u-b/11"}
+    assert recorder.calls == ["upsert b"]
+    assert feed.listed([queue("a", 1), queue("b", 11)], "12")

@@ -1,0 +1,21 @@
+"""What kopf is to know of admission webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import kopf
+
+
+class Webhooks(Protocol):
+    """Admission webhooks: kopf evaluates reviews, the server that receives them is not kopf's."""
+
+    server: kopf.WebhookServerProtocol
+    """To be given to kopf."""
+    outdated: asyncio.Event
+    """Set when kopf is to be started again, because it does not know a kind that a review is about."""
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Add the handlers."""
