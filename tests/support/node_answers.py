@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sessions import Opened
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.leanings import Leaning
+from volcano_py.framework.plugin import Plugin, points_of
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -53,11 +54,24 @@ def scores(opened: Opened, plugin: type[Plugin], pod: str) -> dict[str, float]:
     return dict(zip(sorted(opened.ssn.nodes.rows), found.tolist(), strict=True))
 
 
+def leans(opened: Opened, plugin: type[Plugin], pod: str) -> Leaning | None:
+    """The plugin's leaning for the pod."""
+    if "domain_order" not in points_of(plugin):
+        return None
+    nodes = opened.ssn.ledger.nodes
+    return opened.plugin(plugin).domain_order(class_of(opened, pod), NodeView(nodes, np.arange(nodes.size)))
+
+
 def batch_scores(
     opened: Opened, plugin: type[Plugin], pod: str, feasible: Sequence[str] = ()
 ) -> dict[str, float] | None:
-    """Node → its score among the feasible nodes; None when the plugin has nothing to say."""
+    """Node → its score among the feasible nodes, leanings included; None when the plugin has nothing to say."""
     rows = node_rows(opened, feasible)
-    found = opened.plugin(plugin).batch_node_order(class_of(opened, pod), NodeView(opened.ssn.ledger.nodes, rows))
+    asked, task_class, table = opened.plugin(plugin), class_of(opened, pod), opened.ssn.ledger.nodes
+    found = asked.batch_node_order(task_class, NodeView(table, rows))
+    leaning = leans(opened, plugin, pod)
+    if leaning is not None:
+        leaning_scores = leaning.over(rows)
+        found = leaning_scores if found is None else found + leaning_scores
     names = list(feasible) or sorted(opened.ssn.nodes.rows)
     return None if found is None else dict(zip(names, found.tolist(), strict=True))
