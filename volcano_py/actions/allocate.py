@@ -66,7 +66,7 @@ class Allocate(Action):
                 self._drop(ssn, queue, works)
                 continue
             work = works.pop()
-            alone = not works and not queues
+            alone = not queues and not works
             if Turn(ssn, work, alone=alone).take() and len(work.tasks):
                 works.push(work)
             queues.push(queue)

@@ -117,10 +117,9 @@ class Closing:
         verdict: Refusal | None = None
         if waits or not ready or not job.tasks:
             verdict = self._verdict(job, phase)
-        filled_by_leavers = not waits and job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
-        if ready and job.tasks and job.ready:
+        if ready and job.ready:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
-        elif verdict is not None and not filled_by_leavers:
+        elif verdict is not None and (waits or not _is_filled_by_leavers(job)):
             if job.count(TaskStatus.RUNNING):
                 phase = Phase.UNKNOWN
             elif phase is Phase.UNKNOWN:
@@ -261,9 +260,15 @@ class Closing:
                 yield QueueAllocated(name, allocated)
 
 
+def _is_filled_by_leavers(job: Job) -> bool:
+    """Whether it would be complete if the pods that are leaving stayed."""
+    return job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
+
+
 def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
     """status.running, succeeded, failed."""
-    return int(counts[TaskStatus.RUNNING]), int(counts[TaskStatus.SUCCEEDED]), int(counts[TaskStatus.FAILED])
+    by_status: list[int] = counts.tolist()
+    return by_status[TaskStatus.RUNNING], by_status[TaskStatus.SUCCEEDED], by_status[TaskStatus.FAILED]
 
 
 def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:

@@ -272,7 +272,8 @@ class Pods:
     def assume_bound(self, uid: str, node_name: str) -> bool:
         """See `ClusterState`."""
         row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
-        if row is None or node is None or self._ledger.tasks.status[row] != TaskStatus.PENDING:
+        # (numpy takes ten times as long to compare its own integers with those of an enumeration)
+        if row is None or node is None or int(self._ledger.tasks.status[row]) != TaskStatus.PENDING:
             return False
         if not self._ledger.fits(row, node):
             return False

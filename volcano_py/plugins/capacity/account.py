@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from volcano_py.plugins.asked import Asked
 from volcano_py.state.axis import PODS
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queue_tree import Fault
 
 Amounts = list[int]
 """[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
-Asked = tuple[tuple[int, int], ...]
-"""(position on the resource axis, units) of what is asked for."""
 
 
 @dataclass(slots=True, eq=False)

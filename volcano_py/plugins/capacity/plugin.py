@@ -12,7 +12,8 @@ from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.capacity.account import Asked, QueueAccount
+from volcano_py.plugins.asked import Asked, AskedByClass
+from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.arguments import CapacityArguments
 from volcano_py.plugins.capacity.entering import first_exceeded
 from volcano_py.plugins.capacity.findings import findings
@@ -49,7 +50,7 @@ class Capacity(Plugin):
         self._refusals = Refusals(ssn.axis.names, self._total)
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
-        self._asked: dict[int, Asked] = {}
+        self._asked = AskedByClass()
         self._barred: dict[str, Refusal | None] = {}
 
     def on_session_close(self, ssn: Session) -> None:
@@ -104,7 +105,7 @@ class Capacity(Plugin):
         What only the whole cluster bounds, and pods larger than any node, are left to the nodes to refuse: they say
         what is missing, and autoscalers listen to them only.
         """
-        account, asked = self._account(queue), self._asked_by(task_class)
+        account, asked = self._account(queue), self._asked[task_class]
         refusal = self._bar(account)
         if refusal is not None:
             return Room(0, refusal)
@@ -165,22 +166,15 @@ class Capacity(Plugin):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._account(placement.job.queue).book(self._asked_by(placement.task_class), placement.count)
+        self._account(placement.job.queue).book(self._asked[placement.task_class], placement.count)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._account(placement.job.queue).book(self._asked_by(placement.task_class), -placement.count)
+        self._account(placement.job.queue).book(self._asked[placement.task_class], -placement.count)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]
-
-    def _asked_by(self, task_class: TaskClass) -> Asked:
-        asked = self._asked.get(task_class.row)
-        if asked is None:
-            asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())
-            self._asked[task_class.row] = asked
-        return asked
 
     def _bar(self, account: QueueAccount) -> Refusal | None:
         """Why nothing of the queue starts in this cycle, whatever it asks for."""
@@ -196,7 +190,7 @@ class Capacity(Plugin):
         slots = ledger.jobs.queue[ledger.tasks.job[candidates]]
         rows = np.where(slots >= 0, self._accounts.rows_of_slots[slots], -1)
         requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
-        claim = self._claim(account, self._asked_by(reclaimer.task_class))
+        claim = self._claim(account, self._asked[reclaimer.task_class])
         return choose(claim, self._accounts.by_row, rows, requests)
 
     def _claim(self, account: QueueAccount, asked: Asked) -> Claim:

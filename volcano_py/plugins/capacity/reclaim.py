@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from volcano_py.plugins.capacity.account import Asked, QueueAccount
+from volcano_py.plugins.asked import Asked
+from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.axis import PODS
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from volcano_py.plugins.capacity.account import Asked, QueueAccount
+from volcano_py.plugins.asked import Asked
+from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.axis import PODS
 
 

@@ -60,10 +60,12 @@ class NamespaceShares:
 
 def shares_of_namespaces(ssn: Session, jobs: JobShares) -> dict[str, NamespaceShare]:
     """Namespace → what its jobs hold in all queues together."""
-    rows = ssn.job_rows()
-    numbers, places = np.unique(ssn.ledger.jobs.namespace[rows], return_inverse=True)
-    held = sums_by_group(places.reshape(-1), jobs.held[rows], len(numbers))
-    names = [ssn.snapshot.namespaces[number] for number in numbers.tolist()]
+    rows, names = ssn.job_rows(), ssn.snapshot.namespaces
+    numbers = ssn.ledger.jobs.namespace[rows]
+    shares = dominant_share(sums_by_group(numbers, jobs.held[rows], len(names)), jobs.total)
     weights = ssn.snapshot.namespace_weights
-    shares = dominant_share(held, jobs.total).tolist()
-    return {name: NamespaceShare(share, float(weights.get(name, 1))) for name, share in zip(names, shares, strict=True)}
+    with_jobs = np.flatnonzero(np.bincount(numbers, minlength=len(names)))
+    return {
+        names[number]: NamespaceShare(float(shares[number]), float(weights.get(names[number], 1)))
+        for number in with_jobs.tolist()
+    }

@@ -154,23 +154,28 @@ class Tree:
         saturated = self._is_saturated(amounts, leaf)
         node.children.put(position, [float(amount) for amount in amounts], share, 1.0, saturated=saturated)
         node.children.refresh(position)
-        self._evaluate(node)
-        while (parent := node.parent) is not None:
+        while self._evaluate(node) and (parent := node.parent) is not None:
             parent.children.put(node.position, node.held, node.share, node.weight, saturated=node.saturated)
             parent.children.refresh(node.position)
             node = parent
-            self._evaluate(node)
 
-    def _evaluate(self, node: Node) -> None:
-        """A node from its children."""
-        node.held = held = node.children.together()
-        node.saturated = saturated = node.children.saturated
+    def _evaluate(self, node: Node) -> bool:
+        """A node from its children; whether that makes a difference to the nodes above.
+
+        Often it makes none: children are scaled down to the least of them, and while others are as low as the one that
+        grows, their parent stays what it is.
+        """
+        held, saturated = node.children.together(), node.children.saturated
         share = 0.0
         for dim, total in self._every if saturated and self._every_if_saturated else self._counted:
             part = held[dim] / total
             if part > share:
                 share = part
-        node.share, node.key = share, (saturated, rounded(share / node.weight))
+        if held == node.held and share == node.share and saturated == node.saturated:
+            return False
+        node.held, node.share, node.saturated = held, share, saturated
+        node.key = saturated, rounded(share / node.weight)
+        return True
 
     def _is_saturated(self, held: list[int], leaf: int) -> bool:
         for dim, wanted in enumerate(self._requests[leaf]):

@@ -110,11 +110,13 @@ class Predicates(Plugin):
         return self._spread.gate(task_class, released=view.released) if on and task_class.spreads else None
 
     def on_allocate(self, placement: Placement) -> None:
-        self._volumes.update(placement)
-        if self._ports is not None:
-            self._ports.update(placement)
+        self._follow(placement)
 
     def on_deallocate(self, placement: Placement) -> None:
+        self._follow(placement)
+
+    def _follow(self, placement: Placement) -> None:
+        """Wherever the tasks are now, the books say so."""
         self._volumes.update(placement)
         if self._ports is not None:
             self._ports.update(placement)

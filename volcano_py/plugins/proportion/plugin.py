@@ -15,8 +15,9 @@ from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
+from volcano_py.plugins.asked import AskedByClass
 from volcano_py.plugins.promises import Promises
-from volcano_py.plugins.proportion.account import Asked, QueueAccount
+from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
 from volcano_py.plugins.shares import sums_up_to
 from volcano_py.state.axis import PODS
@@ -44,7 +45,7 @@ class Proportion(Plugin):
         self._promises = Promises(ssn)
         self._accounts = open_accounts(ssn, self._promises)
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
-        self._asked: dict[int, Asked] = {}
+        self._asked = AskedByClass()
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         amounts = self._ssn.axis.amounts
@@ -84,7 +85,7 @@ class Proportion(Plugin):
         """
         if not queue.is_open:
             return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
-        account, asked = self._accounts[queue.name], self._asked_by(task_class)
+        account, asked = self._accounts[queue.name], self._asked[task_class]
         if any(wanted > self._largest[dim] for dim, wanted in asked):
             return PLENTY
         room, tightest = PLENTY.count, 0
@@ -162,19 +163,12 @@ class Proportion(Plugin):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._accounts[placement.job.queue.name].book(self._asked_by(placement.task_class), placement.count)
+        self._accounts[placement.job.queue.name].book(self._asked[placement.task_class], placement.count)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._accounts[placement.job.queue.name].book(self._asked_by(placement.task_class), -placement.count)
+        self._accounts[placement.job.queue.name].book(self._asked[placement.task_class], -placement.count)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
-
-    def _asked_by(self, task_class: TaskClass) -> Asked:
-        asked = self._asked.get(task_class.row)
-        if asked is None:
-            asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())
-            self._asked[task_class.row] = asked
-        return asked
 
     def _over_deserved(self, account: QueueAccount, dim: int, wanted: int) -> Refusal:
         return self._refusal(account, dim, wanted, account.ceiling[dim], allocated=account.held[dim])

@@ -1,0 +1,22 @@
+"""What pods ask for in plain numbers: they are looked at in every turn of every job, where arrays would be slow."""
+
+from __future__ import annotations
+
+from volcano_py.state.task_class import TaskClass
+
+Asked = tuple[tuple[int, int], ...]
+"""(position on the resource axis, units) of what is asked for."""
+
+
+class AskedByClass:
+    """What one task of each class asks for, worked out when it is first needed."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Asked] = {}
+
+    def __getitem__(self, task_class: TaskClass) -> Asked:
+        asked = self._known.get(task_class.row)
+        if asked is None:
+            asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())
+            self._known[task_class.row] = asked
+        return asked
