@@ -32,8 +32,8 @@ from volcano_py.operator.queue_state import (
     reconcile_queue,
 )
 from volcano_py.scheduler import Scheduler
-from volcano_py.state.axis import canonical
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.units import canonical
 
 CYCLE_SECONDS: Final = 1.0
 """Virtual time from one cycle to the next."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from volcano_py.config.go_values import parse_duration
+from volcano_py.api.go_values import parse_duration
 
 
 class _Duration(click.ParamType[float]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from volcano_py.api.go_values import parse_bool
 from volcano_py.config.arguments import INSTEAD
 from volcano_py.config.document import MappingNode, Node, ScalarNode
-from volcano_py.config.go_values import parse_bool
 from volcano_py.config.problems import Code, quoted
 from volcano_py.config.scalars import to_bool, to_float, to_integer
 

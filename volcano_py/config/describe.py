@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from volcano_py.config.go_values import format_duration
+from volcano_py.api.go_values import format_duration
 from volcano_py.config.keys import keys_of
 from volcano_py.config.values import AtLeast, TypeName
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainSerializer, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from volcano_py.api.go_values import format_duration, parse_bool, parse_duration, split_names
 from volcano_py.config.arguments import instead
-from volcano_py.config.go_values import format_duration, parse_bool, parse_duration, split_names
 
 
 @dataclass(frozen=True, slots=True)

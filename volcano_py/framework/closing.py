@@ -17,13 +17,13 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.framework.job import Job
 from volcano_py.framework.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
-from volcano_py.state.axis import canonical
 from volcano_py.state.infos import JobInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import NOWHERE, JobTable
 from volcano_py.state.queue_tree import lay
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 from volcano_py.state.task_class import Refusal
+from volcano_py.state.units import canonical
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

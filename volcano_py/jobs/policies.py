@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from volcano_py.config.go_values import parse_duration
+from volcano_py.api.go_values import parse_duration
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
 from volcano_py.jobs.names import pod_name

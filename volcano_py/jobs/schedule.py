@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from volcano_py.config.go_values import parse_duration
+from volcano_py.api.go_values import parse_duration
 
 SHORTEST: Final = timedelta(minutes=1)
 """The name of a job is made from the minute it is due, so that there is one in a minute at most."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.config.go_values import format_duration
+from volcano_py.api.go_values import format_duration
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
 from volcano_py.jobs.phases import Step

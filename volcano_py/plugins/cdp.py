@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.config.go_values import parse_duration
+from volcano_py.api.go_values import parse_duration
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from volcano_py.api.go_values import parse_duration
 from volcano_py.config.arguments import Arguments, argument
-from volcano_py.config.go_values import parse_duration
 from volcano_py.config.values import PositiveDuration
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Key, Plugin

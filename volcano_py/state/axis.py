@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.quantity import LARGEST, Rounding, format_binary, format_decimal, to_units
+from volcano_py.state.units import is_counted
 
 IntVector = NDArray[np.int64]
 """One value per resource, shape [R]."""
@@ -34,15 +33,6 @@ UNLIMITED: Final = np.int64(2**62)
 
 class TooManyResourcesError(ValueError):
     """The axis is full: more distinct resource names than MOST_RESOURCES."""
-
-
-def is_counted(name: str) -> bool:
-    """Whether a resource name takes part in scheduling (object counts and quota prefixes do not)."""
-    if name in {"cpu", "memory", "pods", "ephemeral-storage"}:
-        return True
-    if name.startswith(("hugepages-", "attachable-volumes-")):
-        return True
-    return "/" in name and not name.startswith(("count/", "requests.", "limits."))
 
 
 class ResourceAxis:
@@ -89,31 +79,3 @@ class ResourceAxis:
             for name, value in zip(self.names, row.tolist(), strict=False)
             if value < UNLIMITED and (value or keep_zero)
         }
-
-
-def whole_units(
-    amounts: Mapping[str, Fraction], rounding: Rounding, most: int = LARGEST
-) -> tuple[dict[str, int], str | None]:
-    """Exact amounts as whole units (cpu in millicores), counted names only, capped at `most`.
-
-    Returns the units and the first name that had to be capped, if any.
-    """
-    units: dict[str, int] = {}
-    capped: str | None = None
-    for name, value in amounts.items():
-        if not is_counted(name):
-            continue
-        unit = to_units(value, scale=1000 if name == "cpu" else 1, rounding=rounding)
-        if unit > most:
-            capped, unit = capped or name, most
-        units[name] = unit
-    return units, capped
-
-
-def canonical(name: str, units: int) -> str:
-    """Whole units as the quantity text that Kubernetes would print."""
-    if name == "cpu":
-        return format_decimal(units, exponent=-3)
-    if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-"):
-        return format_binary(units)
-    return format_decimal(units)

@@ -27,10 +27,11 @@ from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_terms
-from volcano_py.state.axis import CPU, MEMORY, IntVector, whole_units
+from volcano_py.state.axis import CPU, MEMORY, IntVector
 from volcano_py.state.pod_terms import PodTerm
 from volcano_py.state.spread import Spread, spread_fault, spreads_of
 from volcano_py.state.term_book import Profile, distinct
+from volcano_py.state.units import whole_units
 from volcano_py.state.unsupported import unsupported
 from volcano_py.state.volume_needs import Need
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.config.go_values import format_duration, parse_bool, parse_duration, split_names
+from volcano_py.api.go_values import format_duration, parse_bool, parse_duration, split_names
 from volcano_py.config.scalars import resolve
 
 

@@ -11,7 +11,8 @@ from tests.support.sessions import gang, node, pod, pod_group, queue
 from tests.unit.state.watched import Watched, with_meta, with_spec
 from volcano_py.api.objects import Container, Node, NodeStatus, ObjectMeta, Pod, ResourceList, ResourceRequirements
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import MOST_RESOURCES, ResourceAxis, TooManyResourcesError, canonical, is_counted
+from volcano_py.state.axis import MOST_RESOURCES, ResourceAxis, TooManyResourcesError
+from volcano_py.state.units import canonical, is_counted
 
 ONE_TOO_MANY = (
     "resource 'example.com/last': the cluster already uses 64 resource names and at most 64 are counted; "

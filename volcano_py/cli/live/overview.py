@@ -13,7 +13,7 @@ from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.operator.generated_group import NAME_PREFIX
-from volcano_py.state.axis import whole_units
+from volcano_py.state.units import whole_units
 
 SETTLED_PHASES: Final = frozenset({"Running", "Completed"})
 """Phases of a PodGroup that waits for nothing."""

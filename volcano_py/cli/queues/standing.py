@@ -9,8 +9,8 @@ from typing import Any, Final
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.config import SchedulerConfiguration
-from volcano_py.state.axis import canonical
 from volcano_py.state.queue_tree import QueueTree, lay
+from volcano_py.state.units import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from volcano_py.api.go_values import parse_bool, parse_duration
 from volcano_py.api.objects import NodeMetrics
-from volcano_py.config.go_values import parse_bool, parse_duration
 from volcano_py.state.loads import Load
 
 PROMETHEUS: Final = "prometheus"

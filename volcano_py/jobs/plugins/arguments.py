@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from volcano_py.config.go_values import parse_bool
+from volcano_py.api.go_values import parse_bool
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 LARGEST_PORT: Final = 65535
