@@ -86,7 +86,11 @@ def alike(columns: Sequence[NDArray[np.integer]]) -> tuple[Groups, Rows]:
     codes = columns[0].astype(np.intp)
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
-        codes = dense(codes)[0] * width + column
+        if width == 1:
+            continue
+        if int(codes.max(initial=0)) * width > _FEW_TIMES * len(codes):
+            codes, _ = dense(codes)
+        codes = codes * width + column
     return dense(codes)
 
 
