@@ -39,7 +39,7 @@ tolerations = st.lists(
         operator=st.sampled_from(["", "Equal", "Exists", "Gt", "Lt"]),
         value=st.sampled_from(VALUES),
         effect=st.sampled_from(["", *EFFECTS]),
-    ),
+    ).filter(lambda drawn: drawn.operator not in ("Gt", "Lt") or drawn.value.isdigit()),
     max_size=3,
 )
 keys = st.sampled_from([*KEYS, "unheard-of"])

@@ -1,4 +1,4 @@
-"""A pod with malformed node affinity waits with the field and the fix; other pods go on."""
+"""A pod with a malformed node selector, node affinity or toleration waits with the field and the fix; others go on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from volcano_py.api.objects import (
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
+    Pod,
     PreferredSchedulingTerm,
     SelectorRequirement,
+    Toleration,
 )
 from volcano_py.api.reasons import Reason
 from volcano_py.plugins.predicates import Predicates
@@ -36,20 +38,20 @@ def _required(term: NodeSelectorTerm) -> Affinity:
     return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=[term])))
 
 
-def opened_with(affinity: Affinity, **arguments: bool) -> Opened:
+def opened_with(bad: Affinity | Pod, **arguments: bool) -> Opened:
     entry = {"arguments": {f"predicate.{name}": value for name, value in arguments.items()}}
     return open_session(
         node("n1", labels={"example.com/zone": "a"}),
         pod_group("g", min_member=2),
-        pod("bad", group="g", affinity=affinity),
+        pod("bad", group="g", affinity=bad) if isinstance(bad, Affinity) else bad,
         pod("good", group="g", affinity=expressions(GOOD)),
         tiers=[[(Predicates, entry)]],
     )
 
 
-def refusal(affinity: Affinity) -> str | None:
+def refusal(bad: Affinity | Pod) -> str | None:
     """What stops the pod; asserts that the reason is the pod's own and that its neighbour is free."""
-    opened = opened_with(affinity)
+    opened = opened_with(bad)
     assert opened.ssn.pre_predicate(class_of(opened, "good")) is None
     assert willing(opened, Predicates, "good") == ["n1"]
     found = opened.ssn.pre_predicate(class_of(opened, "bad"))
@@ -192,3 +194,46 @@ def test_nothing_is_read_where_affinity_is_switched_off() -> None:
     opened = opened_with(expressions(requirement("zone", "Like", "a")), NodeAffinityEnable=False)
     assert opened.ssn.pre_predicate(class_of(opened, "bad")) is None
     assert willing(opened, Predicates, "bad") == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        ({"a/b/c": "x"}, "spec.nodeSelector is 'a/b/c': name a label, such as topology.kubernetes.io/zone"),
+        ({"zone": "b c"}, "spec.nodeSelector[zone] is 'b c': a label cannot have this value; correct it"),
+    ],
+)
+def test_a_malformed_node_selector_is_told(selector: dict[str, str], message: str) -> None:
+    bad = pod("bad", group="g", node_selector=selector)
+    assert refusal(bad) == message
+
+
+@pytest.mark.parametrize(
+    ("toleration", "message"),
+    [
+        (
+            Toleration(key="dedicated", operator="Like", value="ml"),
+            "spec.tolerations[1].operator is 'Like': use Equal, Exists, Gt or Lt",
+        ),
+        (
+            Toleration(key="dedicated", operator="Exists", effect="NoEntry"),
+            "spec.tolerations[1].effect is 'NoEntry': use NoSchedule, PreferNoSchedule or NoExecute, or none for all",
+        ),
+        (
+            Toleration(key="rank", operator="Gt", value="high"),
+            "spec.tolerations[1].value is 'high': Gt needs an integer",
+        ),
+    ],
+)
+def test_a_malformed_toleration_is_told_with_its_place(toleration: Toleration, message: str) -> None:
+    bad = pod("bad", group="g", tolerations=[Toleration(operator="Exists", effect="NoSchedule"), toleration])
+    assert refusal(bad) == message
+
+
+def test_neither_is_read_where_its_filter_is_switched_off() -> None:
+    selecting = pod("bad", group="g", node_selector={"zone": "b c"})
+    tolerating = pod("bad", group="g", tolerations=[Toleration(key="dedicated", operator="Like")])
+    for bad, switch in ((selecting, "NodeAffinityEnable"), (tolerating, "TaintTolerationEnable")):
+        opened = opened_with(bad, **{switch: False})
+        assert opened.ssn.pre_predicate(class_of(opened, "bad")) is None
+        assert willing(opened, Predicates, "bad") == ["n1"]

@@ -27,7 +27,7 @@ from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
 from volcano_py.plugins.predicates.volumes import Volumes
-from volcano_py.plugins.predicates.well_formed import fault_of
+from volcano_py.plugins.predicates.well_formed import selection_fault, toleration_fault
 from volcano_py.plugins.reserve import Reserve
 from volcano_py.state.node_index import Key
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -59,14 +59,15 @@ class Predicates(Plugin):
         self._spread = TopologySpread(ssn)
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
-        """Refuses a pod whose node affinity cannot be read, or whose claims are not ready, with the fix."""
+        """Refuses a pod whose affinity or tolerations cannot be read, or whose claims are not ready, with the fix."""
         return self._unreadable(task_class) or self._volumes.fault(task_class)
 
     def _unreadable(self, task_class: TaskClass) -> Refusal | None:
-        if not self._questions.node_affinity or task_class.signature.affinity is None:
-            return None
         if task_class.row not in self._faults:
-            fault = fault_of(task_class)
+            asked = self._questions
+            fault = selection_fault(task_class) if asked.node_affinity else None
+            if fault is None and asked.taints:
+                fault = toleration_fault(task_class)
             self._faults[task_class.row] = None if fault is None else Refusal(Reason.INVALID_POD, fault)
         return self._faults[task_class.row]
 

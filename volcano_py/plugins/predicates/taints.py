@@ -15,6 +15,9 @@ from volcano_py.plugins.predicates.node_terms import whole_number
 
 REFUSING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+EFFECTS: Final = ("NoSchedule", PREFER_NO_SCHEDULE, "NoExecute")
+COMPARISONS: Final = ("Gt", "Lt")
+TOLERATION_OPERATORS: Final = ("Equal", "Exists", *COMPARISONS)
 
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """A pod that tolerates this may also go to a node with `spec.unschedulable` (a cordoned one)."""

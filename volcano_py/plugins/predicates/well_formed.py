@@ -1,4 +1,4 @@
-"""What is wrong with a pod's node affinity, if anything.
+"""What is wrong with a pod's node selector, node affinity and tolerations, if anything.
 
 The API server refuses most of this when a pod is made, but pods older than a rule, and manifests that never saw an API
 server, come as they are. A pod whose terms cannot be read waits with the field and the fix; nobody else is affected.
@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from volcano_py.api.explain import invalid_field
-from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement
+from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement, Toleration
 from volcano_py.plugins.predicates.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
+from volcano_py.plugins.predicates.taints import COMPARISONS, EFFECTS, TOLERATION_OPERATORS
 from volcano_py.state.label_syntax import LABEL_KEY, LABEL_VALUE
 from volcano_py.state.task_class import TaskClass
 
@@ -24,8 +25,41 @@ _REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDu
 _PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[{}].preference"
 
 
-def fault_of(task_class: TaskClass) -> str | None:
-    """The first thing wrong with the class's node affinity, required or preferred, as field, finding and fix."""
+def selection_fault(task_class: TaskClass) -> str | None:
+    """The first thing wrong with the class's node selector or node affinity, required or preferred, as field, finding
+    and fix."""
+    return next(_faults_of_selector(task_class), None) or _affinity_fault(task_class)
+
+
+def toleration_fault(task_class: TaskClass) -> str | None:
+    """The first thing wrong with the class's tolerations: what has no meaning. What merely matches nothing is fine."""
+    faults = (
+        fault
+        for number, toleration in enumerate(task_class.tolerations)
+        for fault in _faults_of_toleration(f"spec.tolerations[{number}]", toleration)
+    )
+    return next(faults, None)
+
+
+def _faults_of_selector(task_class: TaskClass) -> Iterator[str]:
+    for key, value in task_class.node_selector:
+        if not LABEL_KEY.fullmatch(key):
+            yield invalid_field("spec.nodeSelector", key, "name a label, such as topology.kubernetes.io/zone")
+        if not LABEL_VALUE.fullmatch(value):
+            yield invalid_field(f"spec.nodeSelector[{key}]", value, "a label cannot have this value; correct it")
+
+
+def _faults_of_toleration(path: str, toleration: Toleration) -> Iterator[str]:
+    operator, value = toleration.operator, toleration.value
+    if operator and operator not in TOLERATION_OPERATORS:
+        yield invalid_field(f"{path}.operator", operator, f"use {_either(TOLERATION_OPERATORS)}")
+    if toleration.effect and toleration.effect not in EFFECTS:
+        yield invalid_field(f"{path}.effect", toleration.effect, f"use {_either(EFFECTS)}, or none for all")
+    if operator in COMPARISONS and whole_number(value) is None:
+        yield invalid_field(f"{path}.value", value, f"{operator} needs an integer")
+
+
+def _affinity_fault(task_class: TaskClass) -> str | None:
     required = task_class.required_node_affinity
     terms = [(_REQUIRED, number, term) for number, term in enumerate(required.node_selector_terms if required else ())]
     terms += [
