@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from volcano_py.api.effects import ClaimBinding, Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.combined import Combined
 from volcano_py.framework.dispatch import Dispatch
-from volcano_py.framework.job import FitError, Job, Placement, Task
+from volcano_py.framework.job import FitError, Job, Placement
 from volcano_py.framework.moments import Moments
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.pod_counts import PodCounts
@@ -21,12 +22,10 @@ from volcano_py.framework.registry import Registry
 from volcano_py.framework.reservations import Reservations
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.variants import tell_apart
-from volcano_py.framework.victims import elect, expendable_first, possible
 from volcano_py.framework.views import Codes
-from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
 from volcano_py.state.axis import IntVector
-from volcano_py.state.infos import QueueInfo, TaskInfo
-from volcano_py.state.ledger import NOWHERE, Rows
+from volcano_py.state.infos import TaskInfo
+from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
@@ -37,7 +36,7 @@ Memories = dict[str, dict[str, Any]]
 """Plugin name → what it remembers between cycles."""
 
 
-class Session:
+class Session(Combined):
     """What plugins and actions work with.
 
     Attributes:
@@ -84,7 +83,6 @@ class Session:
         self.reservations = Reservations(self)
         self.placements = 0
         """How often tasks were placed or taken away: while it stays the same, orders do."""
-        self._paths: dict[str, tuple[str, ...]] | None = None
         self._refusals = Refusals()
         self._pod_counts: PodCounts | None = None
         self._statements: list[Statement] = []
@@ -259,144 +257,6 @@ class Session:
     def memory(self, plugin: str) -> dict[str, Any]:
         """What the plugin of that name remembers from cycle to cycle; empty after a restart and in another replica."""
         return self._memories.setdefault(plugin, {})
-
-    # -- orders ----------------------------------------------------------------------------------------------------
-
-    def job_key(self, job: Job) -> tuple[Any, ...]:
-        keys = [call(job) for call in self.dispatch.calls("job_order")]
-        return (*keys, job.created, job.key)
-
-    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
-        keys = [call(queue) for call in self.dispatch.calls("queue_order")]
-        return (*keys, queue.created, queue.name)
-
-    def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
-        """What is compared before the tree of queues is descended."""
-        return tuple([call(queue) for call in self.dispatch.calls("queue_order")])
-
-    def queue_paths(self) -> dict[str, tuple[str, ...]]:
-        """The tree of queues, as the plugin that owns it gives it."""
-        return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
-
-    def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
-        return tuple([call(path) for call in self.dispatch.calls("branch_order")])
-
-    def branch_epoch(self) -> int:
-        return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
-
-    def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
-        keys = [call(queue, namespace) for call in self.dispatch.calls("namespace_order")]
-        return (*keys, namespace)
-
-    def ordered_tasks(self, rows: Rows) -> Rows:
-        """The tasks in task order."""
-        if len(rows) <= 1:
-            return rows
-        tasks = self.ledger.tasks
-        keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
-        keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))
-        return rows[np.lexsort(keys)]
-
-    # -- combined answers ------------------------------------------------------------------------------------------
-
-    def job_valid(self, job: Job) -> Refusal | None:
-        if job.info.problem is not None:
-            return job.info.problem
-        return next((no for call in self.dispatch.calls("job_valid") if (no := call(job)) is not None), None)
-
-    def job_ready(self, job: Job) -> bool:
-        return all(call(job) for call in self.dispatch.calls("job_ready"))
-
-    def is_whole(self, job: Job) -> bool:
-        """Ready by the tasks that have a place, not counting on pending ones that ask for nothing to find one."""
-        if not job.best_effort_pending:
-            return self.job_ready(job)
-        with job.without_best_effort():
-            return self.job_ready(job)
-
-    def tasks_to_ready(self, job: Job) -> int:
-        return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
-
-    def job_pipelined(self, job: Job) -> bool:
-        return self._vote("job_pipelined", job).vote is not Vote.REJECT
-
-    def job_enqueueable(self, job: Job) -> Ballot:
-        return self._vote("job_enqueueable", job)
-
-    def _vote(self, point: str, job: Job) -> Ballot:
-        for calls in self.dispatch.by_tier(point):
-            permitted = False
-            for call in calls:
-                ballot: Ballot = call(job)
-                if ballot.vote is Vote.REJECT:
-                    return ballot
-                permitted = permitted or ballot.vote is Vote.PERMIT
-            if permitted:
-                break
-        return Ballot(Vote.PERMIT)
-
-    def job_enqueued(self, job: Job) -> None:
-        for call in self.dispatch.calls("job_enqueued"):
-            call(job)
-
-    def job_starving(self, job: Job) -> bool:
-        tiers = self.dispatch.by_tier("job_starving")
-        return bool(tiers) and all(call(job) for call in tiers[0])
-
-    def overused(self, queue: QueueInfo) -> bool:
-        return any(call(queue) for call in self.dispatch.calls("overused"))
-
-    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
-        tightest = PLENTY
-        for call in self.dispatch.calls("allocatable"):
-            room: Room = call(queue, task_class)
-            if room.count < tightest.count:
-                tightest = room
-        return tightest
-
-    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
-        return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
-
-    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
-        return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
-
-    def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
-        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
-
-        They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
-        """
-        candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
-        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
-
-    def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
-        """The candidates without those that no selection could make a victim; costs one look at all of them."""
-        return possible(self.dispatch, point, task, candidates)
-
-    def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
-        """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
-        have an order of their own."""
-        last_first = sorted(queues, key=self._full_queue_key, reverse=True)
-        calls = self.dispatch.calls("victim_queue_order")
-        return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
-
-    def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
-        """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
-        if self._paths is None:
-            self._paths = self.queue_paths()
-        path = self._paths.get(queue.name, (queue.name,)) if self._paths else ()
-        nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
-        return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
-
-    def victim_tasks(self, running: Rows) -> dict[int, str]:
-        """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
-        for calls in self.dispatch.by_tier("victim_tasks"):
-            named = {row: why for call in calls for row, why in call(running).items()}
-            rows = np.array(sorted(named), dtype=np.intp)
-            for guard in self.dispatch.calls("spared_tasks"):
-                rows = rows[~guard(rows)]
-            if len(rows):
-                return {row: named[row] for row in rows.tolist()}
-        return {}
 
     # -- doing -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,167 @@
+"""What the plugins answer together: orders, votes, ceilings and victims, each by the rule in `plugin.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from volcano_py.framework.dispatch import Dispatch
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.victims import elect, expendable_first, possible
+from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.ledger import NOWHERE, Ledger, Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+class Combined:
+    """The part of a session that asks the plugins.
+
+    Attributes:
+        dispatch: who answers at which point.
+        ledger: the session's own copy of the books.
+    """
+
+    dispatch: Dispatch
+    ledger: Ledger
+    _paths: dict[str, tuple[str, ...]] | None = None
+
+    # -- orders ----------------------------------------------------------------------------------------------------
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        keys = [call(job) for call in self.dispatch.calls("job_order")]
+        return (*keys, job.created, job.key)
+
+    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        keys = [call(queue) for call in self.dispatch.calls("queue_order")]
+        return (*keys, queue.created, queue.name)
+
+    def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """What is compared before the tree of queues is descended."""
+        return tuple([call(queue) for call in self.dispatch.calls("queue_order")])
+
+    def queue_paths(self) -> dict[str, tuple[str, ...]]:
+        """The tree of queues, as the plugin that owns it gives it."""
+        return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
+
+    def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple([call(path) for call in self.dispatch.calls("branch_order")])
+
+    def branch_epoch(self) -> int:
+        return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
+
+    def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
+        keys = [call(queue, namespace) for call in self.dispatch.calls("namespace_order")]
+        return (*keys, namespace)
+
+    def ordered_tasks(self, rows: Rows) -> Rows:
+        """The tasks in task order."""
+        if len(rows) <= 1:
+            return rows
+        tasks = self.ledger.tasks
+        keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
+        keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))
+        return rows[np.lexsort(keys)]
+
+    # -- combined answers ------------------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        if job.info.problem is not None:
+            return job.info.problem
+        return next((no for call in self.dispatch.calls("job_valid") if (no := call(job)) is not None), None)
+
+    def job_ready(self, job: Job) -> bool:
+        return all(call(job) for call in self.dispatch.calls("job_ready"))
+
+    def is_whole(self, job: Job) -> bool:
+        """Ready by the tasks that have a place, not counting on pending ones that ask for nothing to find one."""
+        if not job.best_effort_pending:
+            return self.job_ready(job)
+        with job.without_best_effort():
+            return self.job_ready(job)
+
+    def tasks_to_ready(self, job: Job) -> int:
+        return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return self._vote("job_pipelined", job).vote is not Vote.REJECT
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        return self._vote("job_enqueueable", job)
+
+    def _vote(self, point: str, job: Job) -> Ballot:
+        for calls in self.dispatch.by_tier(point):
+            permitted = False
+            for call in calls:
+                ballot: Ballot = call(job)
+                if ballot.vote is Vote.REJECT:
+                    return ballot
+                permitted = permitted or ballot.vote is Vote.PERMIT
+            if permitted:
+                break
+        return Ballot(Vote.PERMIT)
+
+    def job_enqueued(self, job: Job) -> None:
+        for call in self.dispatch.calls("job_enqueued"):
+            call(job)
+
+    def job_starving(self, job: Job) -> bool:
+        tiers = self.dispatch.by_tier("job_starving")
+        return bool(tiers) and all(call(job) for call in tiers[0])
+
+    def overused(self, queue: QueueInfo) -> bool:
+        return any(call(queue) for call in self.dispatch.calls("overused"))
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        tightest = PLENTY
+        for call in self.dispatch.calls("allocatable"):
+            room: Room = call(queue, task_class)
+            if room.count < tightest.count:
+                tightest = room
+        return tightest
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
+
+    def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
+
+        They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
+        """
+        candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
+        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+        """The candidates without those that no selection could make a victim; costs one look at all of them."""
+        return possible(self.dispatch, point, task, candidates)
+
+    def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
+        """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
+        have an order of their own."""
+        last_first = sorted(queues, key=self._full_queue_key, reverse=True)
+        calls = self.dispatch.calls("victim_queue_order")
+        return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
+
+    def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
+        if self._paths is None:
+            self._paths = self.queue_paths()
+        path = self._paths.get(queue.name, (queue.name,)) if self._paths else ()
+        nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
+        return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
+
+    def victim_tasks(self, running: Rows) -> dict[int, str]:
+        """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
+        for calls in self.dispatch.by_tier("victim_tasks"):
+            named = {row: why for call in calls for row, why in call(running).items()}
+            rows = np.array(sorted(named), dtype=np.intp)
+            for guard in self.dispatch.calls("spared_tasks"):
+                rows = rows[~guard(rows)]
+            if len(rows):
+                return {row: named[row] for row in rows.tolist()}
+        return {}
