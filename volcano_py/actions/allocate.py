@@ -108,10 +108,11 @@ class Allocate(Action):
         unfinished: list[Work] = []
         promised: list[Work] = []
         for work in works:
-            if work.job.allocated_tasks > 0 and not ssn.job_ready(work.job):
-                unfinished.append(work)
+            if work.job.row in ssn.reservations.jobs:
+                promised.append(work)
             else:
-                (promised if work.job.row in ssn.reservations.jobs else left).append(work)
+                is_unfinished = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
+                (unfinished if is_unfinished else left).append(work)
         for first in (unfinished, promised):
             first.sort(key=lambda work: ssn.job_key(work.job))
         left.extend(work for work in promised if _keep_promises(ssn, work) and len(work.tasks))

@@ -112,3 +112,19 @@ def test_a_promise_on_its_way_to_the_api_server_holds_already() -> None:
     info = opened.state.snapshot(NOW.timestamp()).tasks[row]
     assert info is not None
     assert info.nominated_node == "n1"
+
+
+def test_a_gang_cut_for_another_does_not_take_its_place_back() -> None:
+    """Both are bound in part: the one since a pod of it was evicted, the other as it waits for what that pod held."""
+    opened = open_session(
+        node("n1", cpu="2"),
+        node("n2", cpu="4"),
+        *gang("cut", pods=2, running_on=["n2"], cpu="2", age=60),
+        pod_group("claims", min_member=2, phase="Running"),
+        pod("claims-0", group="claims", cpu="2", on="n2"),
+        nominated("claims-1", "claims", "n1"),
+        tiers=TIERS,
+        actions=[Allocate],
+    )
+    Allocate(None).execute(opened.ssn)
+    assert opened.binds == {"claims-1": "n1"}
