@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide-strategy": ("--mode=decide", "--load=strategy", *_LARGE),
     "decide-apart": ("--mode=decide", "--load=apart", *_LARGE),
     "decide-zones": ("--mode=decide", "--load=zones", *_LARGE),
+    "decide-wishes": ("--mode=decide", "--load=wishes", *_LARGE),
     "decide-trees": ("--mode=decide", "--load=trees"),
     "decide-preemption": ("--mode=decide", "--load=preemption"),
 }
