@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide-wishes": ("--mode=decide", "--load=wishes", *_LARGE),
     "decide-trees": ("--mode=decide", "--load=trees"),
     "decide-preemption": ("--mode=decide", "--load=preemption"),
+    "decide-reclaim": ("--mode=decide", "--load=reclaim"),
 }
 """Name of the result → arguments of `volcano-py bench`."""
 

@@ -28,8 +28,10 @@ _DECISIONS: Final = {
     "decide-strategy": "5,000 nodes, 10,000 pods, resource-strategy-fit with retention",
     "decide-apart": "5,000 nodes, 10,000 pods, none beside one of its job",
     "decide-zones": "5,000 nodes, 10,000 pods, each job spread over 10 zones",
+    "decide-wishes": "5,000 nodes, 10,000 pods, each job spread over zones and nodes as far as that goes",
     "decide-trees": "1,000 queues in a tree, 20,000 jobs of one pod",
     "decide-preemption": "1,000 full nodes, 10,000 running pods, 500 waiting pods",
+    "decide-reclaim": "1,000 full nodes, 10,000 running pods, 500 waiting pods of another queue",
 }
 
 

@@ -38,7 +38,8 @@ Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixe
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
 zones. wishes, each job spread over zones and nodes as far as that goes. sizes, backlog on 1,250 to 10,000 nodes, and of
 2,500 to 20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side by side, by
-proportion. preemption, 500 pods wait beside 10,000 that run. reclaim, the same between queues, and where nobody is owed anything.
+proportion. preemption, 500 pods wait beside 10,000 that run. reclaim, the same between queues, and where nobody is owed
+anything.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
 """
