@@ -200,5 +200,17 @@ def test_nodes_without_a_key_get_nothing() -> None:
     assert points(opened([*THREE, at("d1", None)], "a1", wish()))["d1"] == 0
 
 
+def test_its_weight_is_that_of_the_arguments() -> None:
+    weighted = open_session(
+        *THREE,
+        pod("p0", labels=APP, on="a1"),
+        gang("new", cpu="1", spread=(wish(),), labels=APP),
+        tiers=[[Predicates, (NodeOrder, {"arguments": {"podtopologyspread.weight": 7}})]],
+    )
+    found = batch_scores(weighted, NodeOrder, "new-0", ())
+    assert found is not None
+    assert (found["a1"], found["b1"]) == (0, 700)
+
+
 def test_pods_without_wishes_are_not_scored() -> None:
     assert batch_scores(opened(THREE, "a1", spread()), NodeOrder, "new-0") is None
