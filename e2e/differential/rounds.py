@@ -27,7 +27,8 @@ _STORAGE: Final = (VOLUMES, CLASSES, CSI_NODES)
 _ASKED: Final = "differential/asked"
 """Label of the pods that are asked about; its value is the round."""
 _MARKER: Final = "differential/marker"
-_NOW: Final = {"gracePeriodSeconds": 0}
+# A ReplicationController would stay by default: no garbage collector takes off the finalizer that orphans its pods.
+_NOW: Final = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LONG: Final = {"gracePeriodSeconds": 3600}
 
 
@@ -121,25 +122,38 @@ class Arena:
     async def score(
         self, round_name: str, clusters: Sequence[Cluster], components: Sequence[Component]
     ) -> list[Scoring]:
-        """Build the clusters, have both score the nodes of every pod, and clear everything away."""
+        """Build the clusters, have both score the nodes of every pod, and clear everything away.
+
+        Pods that they disagree about are scored once more, for the same reason as in `compare`.
+        """
         async with self._built(round_name, clusters):
-            asking = f"{round_name}-1"
             asked = [(cluster.number, pod) for cluster in clusters for pod in cluster.asked]
-            created = await _together(self._create_pod(_asked(pod, asking)) for _, pod in asked)
-            fitting = await self._theirs.fitting([pod["metadata"]["uid"] for pod in created], f"{_ASKED}={asking}")
-            theirs = self._theirs.scores()
-            objects = await read_objects(self._client)
-            scorings = []
-            for component in components:
-                ours = Ours(objects, component.configuration)
-                for (cluster, _), pod in zip(asked, created, strict=True):
-                    nodes = tuple(sorted(fitting[pod["metadata"]["uid"]]))
-                    if len(nodes) > 1 and component.concerns(pod):
-                        scored = theirs.get((_key(pod), component.plugin), {})
-                        given = tuple(scored.get(node, 0) / component.weight for node in nodes)
-                        own = tuple(ours.scores(pod["metadata"]["uid"], nodes))
-                        scorings.append(Scoring(cluster, pod, component.name, nodes, own, given))
-            return scorings
+            first = await self._score(f"{round_name}-1", asked, components)
+            agreed = [all(each.agree for each in scorings) for scorings in first]
+            doubtful = [pod for pod, agree in zip(asked, agreed, strict=True) if not agree]
+            again = await self._score(f"{round_name}-2", doubtful, components) if doubtful else []
+            found = [scorings for scorings, agree in zip(first, agreed, strict=True) if agree] + again
+            return [each for scorings in found for each in scorings]
+
+    async def _score(
+        self, asking: str, pods: Sequence[tuple[int, Manifest]], components: Sequence[Component]
+    ) -> list[list[Scoring]]:
+        """Of each pod, what concerns it."""
+        created = await _together(self._create_pod(_asked(pod, asking)) for _, pod in pods)
+        fitting = await self._theirs.fitting([pod["metadata"]["uid"] for pod in created], f"{_ASKED}={asking}")
+        theirs = self._theirs.scores()
+        objects = await read_objects(self._client)
+        scorings: list[list[Scoring]] = [[] for _ in pods]
+        for component in components:
+            ours = Ours(objects, component.configuration)
+            for (cluster, _), pod, found in zip(pods, created, scorings, strict=True):
+                nodes = tuple(sorted(fitting[pod["metadata"]["uid"]]))
+                if len(nodes) > 1 and component.concerns(pod):
+                    scored = theirs.get((_key(pod), component.plugin), {})
+                    given = tuple(scored.get(node, 0) / component.weight for node in nodes)
+                    own = tuple(ours.scores(pod["metadata"]["uid"], nodes))
+                    found.append(Scoring(cluster, pod, component.name, nodes, own, given))
+        return scorings
 
     @asynccontextmanager
     async def _built(self, round_name: str, clusters: Sequence[Cluster]) -> AsyncIterator[None]:
