@@ -7,52 +7,39 @@ from typing import Any, Final
 
 import click
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST: Final = 63  # DNS-1123 label, which namespaces are, and what is written in labels of pods
-
-_LONGEST_SUBDOMAIN: Final = 253  # DNS-1123 subdomain
+_PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
-def is_label(text: object) -> bool:
-    """Whether it can be the name of a namespace."""
-    return isinstance(text, str) and len(text) <= _LONGEST and _LABEL.fullmatch(text) is not None
-
-
-class _Label(click.ParamType[str]):
+class _Name(click.ParamType[str]):
     """A name that can stand in a path of the API as it is."""
 
     name = "name"
 
+    def __init__(self, *, longest: int, dots: bool) -> None:
+        self._longest = longest
+        self._dots = dots
+
+    def allows(self, text: object) -> bool:
+        """Whether it is such a name."""
+        if not isinstance(text, str) or len(text) > self._longest:
+            return False
+        return all(_PART.fullmatch(part) for part in (text.split(".") if self._dots else [text]))
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        if not is_label(text):
+        if not self.allows(text):
+            letters = "lower-case letters, digits, '-' and '.'" if self._dots else "lower-case letters, digits and '-'"
             self.fail(
-                f"{text!r} is no name: use lower-case letters, digits and '-', at most {_LONGEST} characters,"
-                " a letter or digit first and last",
+                f"{text!r} is no name: use {letters}, at most {self._longest} characters, a letter or digit first and"
+                " last",
                 param,
                 ctx,
             )
         return text
 
 
-LABEL: Final = _Label()
-
-
-class _Subdomain(click.ParamType[str]):
-    """A name that may have dots, as those of most objects may."""
-
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
-        if len(text) > _LONGEST_SUBDOMAIN or not all(_LABEL.fullmatch(part) for part in text.split(".")):
-            self.fail(
-                f"{text!r} is no name: use lower-case letters, digits, '-' and '.', at most {_LONGEST_SUBDOMAIN}"
-                " characters, a letter or digit first and last",
-                param,
-                ctx,
-            )
-        return text
-
-
-SUBDOMAIN: Final = _Subdomain()
+# Lengths are those of DNS-1123.
+LABEL: Final = _Name(longest=63, dots=False)
+"""What namespaces are called, and what is written in labels of pods."""
+SUBDOMAIN: Final = _Name(longest=253, dots=True)
+"""What most other objects may be called."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.quantity import parse_quantity
-from volcano_py.cli.names import is_label
+from volcano_py.cli.names import LABEL
 from volcano_py.cluster.manifests import Document
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
@@ -99,7 +99,7 @@ def _job_of(document: Document, asked: str | None, namespace: str) -> JsonObject
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise CannotMakeError(f"{document.where}: metadata.name is missing: give the job a name")
     own = metadata.get("namespace")
-    if own and not is_label(own):
+    if own and not LABEL.allows(own):
         raise CannotMakeError(
             f"{document.where}: metadata.namespace is {own!r}, which is no name of a namespace: use lower-case letters,"
             " digits and '-'"
