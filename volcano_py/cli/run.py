@@ -82,7 +82,9 @@ def _without_effect(command: F) -> F:
     "--scheduler-name", "scheduler_names", multiple=True, help="Whose pods are ours (repeatable). [default: volcano]"
 )
 @click.option(
-    "--scheduler-conf", type=click.Path(path_type=Path), help="Path of volcano-scheduler.conf; edits are taken up."
+    "--scheduler-conf",
+    type=click.Path(path_type=Path),
+    help="Path of volcano-scheduler.conf; edits are taken up. Unless it is mounted from a ConfigMap, it counts alone.",
 )
 @click.option(
     "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the watched ConfigMap."

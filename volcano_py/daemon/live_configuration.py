@@ -29,6 +29,8 @@ LOOK_EVERY: Final = 1.0
 # The API server cuts the note of an event at 1,024 characters.
 _LONGEST_NOTE: Final = 1000
 _DEFAULT_ORIGIN: Final = "built-in default"
+# The link by which the kubelet swaps the files of a mounted ConfigMap (Kubernetes' atomic writer).
+_KUBELETS_LINK: Final = "..data"
 
 
 class ConfigurationError(RuntimeError):
@@ -38,9 +40,12 @@ class ConfigurationError(RuntimeError):
 class LiveConfiguration:
     """Offers every text it comes by to the `Reloader` and tells what became of it.
 
-    A `Sink` for the one ConfigMap. `on_change` is called when another configuration is in force. The default holds for
-    those who have neither a file nor a ConfigMap: with an invalid one nothing is scheduled, as somebody wished for
-    something else and what that is cannot be told.
+    A `Sink` for the one ConfigMap. Beside a file it counts only if the kubelet mounts that file from a ConfigMap: the
+    watch then brings the same edits, up to minutes earlier. Any other file is somebody's choice and counts alone.
+
+    `on_change` is called when another configuration is in force. The default holds for those who have neither a file
+    nor a ConfigMap: with an invalid one nothing is scheduled, as somebody wished for something else and what that is
+    cannot be told.
     """
 
     def __init__(
@@ -119,7 +124,7 @@ class LiveConfiguration:
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`."""
-        if isinstance(obj, ConfigMap):
+        if isinstance(obj, ConfigMap) and self._heeds(obj):
             meta = obj.metadata
             self._map = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
             text = obj.data.get(names.CONFIG_KEY)
@@ -132,8 +137,14 @@ class LiveConfiguration:
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`. A deleted ConfigMap leaves the last good configuration in force."""
-        if isinstance(obj, ConfigMap):
+        if isinstance(obj, ConfigMap) and self._heeds(obj):
             log.warning("the ConfigMap was deleted; its last configuration stays in force", kind=kind)
+
+    def _heeds(self, obj: ConfigMap) -> bool:
+        if self._file is None or (self._file.parent / _KUBELETS_LINK).is_symlink():
+            return True
+        log.info("the file counts, not the ConfigMap", file=str(self._file), config_map=obj.metadata.key)
+        return False
 
     # -- outcomes --------------------------------------------------------------------------------------------------
 

@@ -259,6 +259,28 @@ async def test_a_file_that_is_swapped_by_a_link_is_seen(tmp_path: Path) -> None:
     assert bench.actions == ["enqueue", "allocate"]
 
 
+def test_of_a_mounted_config_map_an_edit_counts_before_the_kubelet_brings_it(tmp_path: Path) -> None:
+    link_to(tmp_path, "old", GOOD)
+    (tmp_path / "conf").symlink_to(tmp_path / "..data" / "conf")
+    bench = Bench(tmp_path / "conf")
+    bench.live.start(strict=False)
+    bench.live.replace("ConfigMap", [config_map(GOOD)])
+    bench.live.upsert("ConfigMap", config_map(BETTER, "2"))
+    assert bench.actions == ["enqueue", "allocate"]
+
+
+def test_beside_a_file_of_its_own_the_config_map_of_the_cluster_does_not_count(file: Mounted) -> None:
+    bench = Bench(file.path)
+    bench.live.start(strict=False)
+    with capture_logs() as logs:
+        bench.live.replace("ConfigMap", [config_map(BETTER)])
+        bench.live.upsert("ConfigMap", config_map(BAD, "2"))
+        bench.live.delete("ConfigMap", config_map(BAD, "2"))
+    assert bench.actions == ["allocate"]
+    assert (bench.changes, bench.told()) == (1, [])
+    assert {entry["event"] for entry in logs} == {"the file counts, not the ConfigMap"}
+
+
 async def test_a_file_that_is_not_touched_is_not_read(file: Mounted) -> None:
     bench = Bench(file.path)
     bench.live.start(strict=False)
