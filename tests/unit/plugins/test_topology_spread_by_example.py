@@ -101,6 +101,20 @@ def test_tainted_zones_hold_it_back_unless_told_not_to() -> None:
     assert told(opened(nodes, "a1", spread(node_taints_policy="Honor")))["a1"] == ""
 
 
+@pytest.mark.parametrize("selector", [LabelSelector(), None], ids=["empty", "missing"])
+@pytest.mark.parametrize("min_domains", [None, 4], ids=["", "with too few zones"])
+def test_who_counts_nobody_does_not_count_the_pods_of_its_gang_either(
+    selector: LabelSelector | None, min_domains: int | None
+) -> None:
+    """kube-scheduler counts no pod for a selector without conditions, although it matches all."""
+    roomy = [at("a1", "a", cpu="64"), at("b1", "b", cpu="8"), at("c1", "c", cpu="8")]
+    constraint = spread(label_selector=selector, min_domains=min_domains)
+    session = opened(roomy, "", constraint, pods=6, labels=APP)
+    task_class = class_of(session, "new-0")
+    chosen = session.ssn.placer.choose(task_class, 6).nodes
+    assert [session.ssn.snapshot.nodes[row].name for row in chosen.tolist()] == ["a1"] * 6, "where most is free"
+
+
 def test_several_constraints_hold_at_once_and_the_first_no_is_told() -> None:
     answers = told(opened([*THREE, at("a3", "a")], "a1 b1 c1", spread(), spread(HOSTNAME)))
     assert [name for name, text in answers.items() if not text] == ["a2", "a3"]

@@ -41,7 +41,7 @@ def constraints(draw: st.DrawFn) -> list[TopologySpreadConstraint]:
     pairs = st.tuples(st.sampled_from(KEYS), st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]))
     found = []
     for key, action in draw(st.lists(pairs, min_size=1, max_size=4, unique=True)):
-        selector = draw(st.one_of(st.none(), selectors))
+        selector = draw(st.one_of(st.none(), st.just(LabelSelector()), selectors))
         free = [] if selector is None else sorted({"app", "version", "missing"} - set(selector.match_labels))
         hard = action == "DoNotSchedule"
         found.append(
@@ -104,9 +104,10 @@ def fields(new: Newcomer) -> dict[str, Any]:
 def cluster(new: Newcomer, around: list[Place], *, pods: int = 1) -> Opened:
     """The newcomer in `pods` copies, `new-0` and so on; terminating and finished namesakes of it do not count."""
     objects: list[Any] = []
-    for place in around:
+    for index, place in enumerate(around):
         taints = [Taint(key=key, effect="NoSchedule") for key in place.taints]
-        objects.append(node(place.name, cpu="4", labels=place.labels, taints=taints))
+        # unequal ones, so that all pods would like to be on the largest
+        objects.append(node(place.name, cpu=str(4 + 16 * index), labels=place.labels, taints=taints))
         for number, (namespace, there) in enumerate(place.pods):
             name = f"{place.name}-{number}"
             objects.append(pod(name, namespace=namespace, labels=there, on=place.name, scheduler="another"))

@@ -27,15 +27,21 @@ Verdicts = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one constraint allows. `own`: 1 when the pod itself is one of those that are counted, else 0."""
+    """What one constraint allows.
+
+    Attributes:
+        own: 1 when its selector matches the pod itself, else 0.
+        counted: pods of the class count once they are placed; not so with an empty selector, which counts nobody.
+    """
 
     max_skew: int
     min_domains: int
     own: int
+    counted: bool
 
     @classmethod
     def of(cls, spread: Spread) -> Limit:
-        return cls(spread.max_skew, spread.min_domains, int(spread.own))
+        return cls(spread.max_skew, spread.min_domains, int(spread.own), spread.own and spread.term is not None)
 
 
 class Standing:
@@ -62,7 +68,7 @@ class Standing:
     def place(self, group: int) -> None:
         """A pod of the class goes to a node of the group."""
         for number, limit in enumerate(self._limits):
-            if limit.own and self._layout.group_counted[number, group]:
+            if limit.counted and self._layout.group_counted[number, group]:
                 self._counts[number][self._layout.group_codes[number, group]] += 1
 
     def _crowded(self, number: int) -> NDArray[np.bool_]:
