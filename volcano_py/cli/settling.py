@@ -25,7 +25,9 @@ def sample_lacks(seen: Overview) -> list[str]:
 
 def lacks(seen: Overview) -> list[str]:
     """What any workload still lacks to be at rest: every pod runs or has run, or waits as its PodGroup explains."""
-    return [missing for group in seen.groups for missing in _unrest(group)]
+    unrest = [missing for group in seen.groups for missing in _unrest(group)]
+    cleared = (pod.key for pod in seen.pods if _code(pod.why) == Reason.WAITING_FOR_RELEASE)
+    return [*unrest, *(f"pod {key}: its place is still being cleared" for key in cleared)]
 
 
 def _running(seen: Overview) -> Iterator[str]:

@@ -105,6 +105,16 @@ def test_what_is_not_at_rest_is_named(group: object, missing: str) -> None:
     assert lacks(Overview(groups=(group,))) == [f"PodGroup {group.name}: {missing}"]
 
 
+def test_a_pod_whose_place_is_being_cleared_will_run() -> None:
+    """Beside pods of its PodGroup that wait for good, and speak for the group."""
+    waiting = [
+        pod_row("default/a-0", group="default/a", phase="Pending", node="", why=WHY),
+        pod_row("default/a-1", group="default/a", phase="Pending", node="", why=f"{Reason.WAITING_FOR_RELEASE}: of n1"),
+    ]
+    seen = Overview(groups=(waiting_row("default/a"),), pods=tuple(waiting))
+    assert lacks(seen) == ["pod default/a-1: its place is still being cleared"]
+
+
 class Unseen:
     """A display that nobody looks at."""
 
