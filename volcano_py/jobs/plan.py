@@ -27,6 +27,7 @@ from volcano_py.jobs.actions import (
     UpdateGroup,
     WriteStatus,
 )
+from volcano_py.jobs.edits import Edit
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
@@ -50,7 +51,7 @@ class World:
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `namespace`: annotations of the job's namespace. `prepared`: plugins' objects and claims are known to exist.
     `problem`: why nothing can be made for the job as it is written, or "". `request`: the action of a Command.
-    `lost`: pods somebody else deleted while a policy waits for them to come back; `updated`: the spec was edited.
+    `lost`: pods somebody else deleted while a policy waits for them to come back.
     """
 
     job: Job
@@ -64,7 +65,6 @@ class World:
     problem: str = ""
     request: JobAction | None = None
     lost: Sequence[Lost] = ()
-    updated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,9 @@ def plan(world: World) -> Plan:
     members = Members.of(job, world.pods)
     if job.status.phase in FINISHED and (due := _expiry(job)) is not None and due <= world.now:
         return Plan((DeleteJob(),))
-    verdicts, later, lost = _verdicts(world, members)
-    stepping = _step(world, members, verdicts)
+    edit = Edit.of(job, world.now)
+    verdicts, later, lost = _verdicts(world, members, edit)
+    stepping = _step(world, members, verdicts, edit)
     if stepping is not None:
         # The job may go to and fro between waiting and running while a lost pod is given time to come back.
         return replace(stepping, lost=lost if stepping.phase in ACTIVE else ())
@@ -102,7 +103,8 @@ def plan(world: World) -> Plan:
     if job.status.phase in ACTIVE:
         made, waiting, broken = _making(world, members)
         actions += made
-    status = counted(job, members, world.problem if job.status.phase in ACTIVE else "")
+    problem = world.problem if job.status.phase in ACTIVE else ""
+    status = counted(job, members, problem, _noted(job, edit, verdicts))
     if status != job.status:
         actions.append(WriteStatus(status, decides=False))
     if job.status.phase in FINISHED:
@@ -119,7 +121,7 @@ def _expiry(job: Job) -> float | None:
 # -- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _verdicts(world: World, members: Members) -> tuple[Sequence[Verdict], float, tuple[Lost, ...]]:
+def _verdicts(world: World, members: Members, edit: Edit | None) -> tuple[Sequence[Verdict], float, tuple[Lost, ...]]:
     """What is asked for, by a Command or by the policies, when to look again, and what remains lost."""
     job, phase = world.job, world.job.status.phase
     if world.request is not None:
@@ -133,9 +135,25 @@ def _verdicts(world: World, members: Members) -> tuple[Sequence[Verdict], float,
     lost = _losses(world, members)
     phase_of_group, since = _standing(world.group)
     judgement = judge(
-        job, members, now=world.now, group_phase=phase_of_group, group_since=since, lost=lost, updated=world.updated
+        job,
+        members,
+        now=world.now,
+        group_phase=phase_of_group,
+        group_since=since,
+        lost=lost,
+        edited=edit.since if edit is not None else None,
     )
     return judgement.verdicts, judgement.look_again_at, lost
+
+
+def _noted(job: Job, edit: Edit | None, verdicts: Sequence[Verdict]) -> Edit | None:
+    """What is noted of edits when the phase stays: those of a job that makes pods, or restarts a part, may wait."""
+    waits = not any(verdict.cause.event is JobEvent.JOB_UPDATED for verdict in verdicts)
+    if job.status.phase is JobPhase.RESTARTING:
+        waits = TARGET in job.status.controlled_resources
+    elif job.status.phase not in ACTIVE:
+        waits = False
+    return edit if edit is None or waits else Edit(job.metadata.generation)
 
 
 def _standing(group: PodGroup | None) -> tuple[str, float]:
@@ -168,22 +186,26 @@ def _losses(world: World, members: Members) -> tuple[Lost, ...]:
 # -- the next phase --------------------------------------------------------------------------------------------------
 
 
-def _step(world: World, members: Members, verdicts: Sequence[Verdict]) -> Plan | None:
+def _step(world: World, members: Members, verdicts: Sequence[Verdict], edit: Edit | None) -> Plan | None:
     job = world.job
     for verdict in verdicts:
         step = asked_for(job, verdict.action)
         if step is not None and (not step.targeted or target_of(job, verdict)):
-            return _asked_step(world, members, verdict, verdicts, step)
+            return _asked_step(world, members, verdict, verdicts, step, edit)
     if job.status.phase is JobPhase.RESTARTING and (_targets(job, members, verdicts) or _outdated(job, members)):
         return None  # first they are deleted
     step = by_itself(job, members)
     if step is None:
         return None
-    return Plan((WriteStatus(stepped(job, members, step, world.now), decides=True),), phase=step.phase)
+    return Plan((WriteStatus(stepped(job, members, step, world.now, edit=edit), decides=True),), phase=step.phase)
 
 
-def _asked_step(world: World, members: Members, verdict: Verdict, verdicts: Sequence[Verdict], step: Step) -> Plan:
+def _asked_step(
+    world: World, members: Members, verdict: Verdict, verdicts: Sequence[Verdict], step: Step, edit: Edit | None
+) -> Plan:
     job = world.job
+    if edit is not None and not step.targeted:
+        edit = Edit(job.metadata.generation)  # whatever is made hereafter follows the edited spec
     why = "asked for by a Command" if world.request is not None else f"a policy asks for it on {verdict.cause}"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
@@ -194,6 +216,7 @@ def _asked_step(world: World, members: Members, verdict: Verdict, verdicts: Sequ
         world.now,
         verdict.action.value,
         " ".join(dict.fromkeys(filter(None, parts))),
+        edit,
     )
     told = Tell("Normal", names.EXECUTE_ACTION, f"{verdict.action}: {why}")
     return Plan((WriteStatus(status, decides=True),), (told,))

@@ -74,16 +74,16 @@ def judge(
     group_phase: str = "",
     group_since: float = 0.0,
     lost: Sequence[Lost] = (),
-    updated: bool = False,
+    edited: float | None = None,
 ) -> Judgement:
     """What the policies say to everything that has happened.
 
     `group_since`: when the PodGroup got into its phase, in seconds since the epoch. `lost`: pods known to have been
-    deleted whose loss is not settled yet; `updated`: the spec has been edited.
+    deleted whose loss is not settled yet; `edited`: when the spec was, if that is not answered yet.
     """
     later = 0.0
     verdicts = []
-    for occurrence in _occurrences(job, members, (group_phase, group_since), lost, updated, now):
+    for occurrence in _occurrences(job, members, (group_phase, group_since), lost, edited, now):
         policy = policy_for(job, occurrence)
         if policy is None:
             continue
@@ -123,7 +123,7 @@ def _timeout(policy: Policy) -> float:
 
 
 def _occurrences(
-    job: Job, members: Members, group: tuple[str, float], lost: Sequence[Lost], updated: bool, now: float
+    job: Job, members: Members, group: tuple[str, float], lost: Sequence[Lost], edited: float | None, now: float
 ) -> Iterator[Occurrence]:
     """Everything that has happened and is not settled, what is worse first."""
     for task in job.spec.tasks:
@@ -136,8 +136,8 @@ def _occurrences(
     for loss in lost:
         name = pod_name(job.metadata.name, loss.task, loss.index)
         yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at)
-    if updated:
-        yield Occurrence(JobEvent.JOB_UPDATED)
+    if edited is not None:
+        yield Occurrence(JobEvent.JOB_UPDATED, since=edited)
     for task in job.spec.tasks:
         for member in members.current[task.name].values():
             if member.phase == "Pending":

@@ -10,6 +10,7 @@ import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.go_values import format_duration
+from volcano_py.jobs.edits import NOTE, Edit
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
 from volcano_py.jobs.phases import Step
@@ -25,8 +26,9 @@ INVALID: Final = "InvalidJob"
 _LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
-def counted(job: Job, members: Members, problem: str = "") -> JobStatus:
-    """The status with everything that is counted brought up to date; `problem` is what is wrong with the job."""
+def counted(job: Job, members: Members, problem: str = "", edit: Edit | None = None) -> JobStatus:
+    """The status with everything that is counted brought up to date; `problem` is what is wrong with the job, `edit`
+    what is noted of edits."""
     phases, state = members.phases, job.status.state
     if problem:
         state = msgspec.structs.replace(state, reason=INVALID, message=problem[:_LONGEST_MESSAGE])
@@ -47,13 +49,22 @@ def counted(job: Job, members: Members, problem: str = "") -> JobStatus:
         failed=phases["Failed"],
         unknown=phases["Unknown"],
         terminating=members.on_their_way_out,
-        controlled_resources=_controlled(job),
+        controlled_resources=_controlled(job, edit),
     )
 
 
-def stepped(job: Job, members: Members, step: Step, now: float, reason: str = "", target: str = "") -> JobStatus:
-    """The status after a step. `reason` is the action that was asked for; `target` the part that is restarted."""
-    status = counted(job, members)
+def stepped(
+    job: Job,
+    members: Members,
+    step: Step,
+    now: float,
+    reason: str = "",
+    target: str = "",
+    edit: Edit | None = None,
+) -> JobStatus:
+    """The status after a step. `reason` is the action that was asked for; `target` the part that is restarted; `edit`
+    what is noted of edits."""
+    status = counted(job, members, edit=edit)
     moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
     state = JobState(
         phase=step.phase.value, reason=reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
@@ -128,9 +139,12 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObje
     return changes
 
 
-def _controlled(job: Job) -> dict[str, str]:
-    """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own."""
+def _controlled(job: Job, edit: Edit | None) -> dict[str, str]:
+    """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own; and what
+    is remembered for later."""
     kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
+    if edit is not None:
+        kept[NOTE] = str(edit)
     plugins = {f"plugin-{name}": name for name in job.spec.plugins}
     claims = [volume.volume_claim_name or claim_name(job, number) for number, volume in enumerate(job.spec.volumes)]
     return {**plugins, **{f"volume-pvc-{name}": name for name in claims}, **kept}

@@ -68,8 +68,6 @@ class _Memory:
 
     uid: str
     request: JobAction | None = None
-    updated: bool = False
-    generation: int = 0
     prepared: int = -1
     lost: tuple[Lost, ...] = ()
     counts: JobStatus | None = None
@@ -195,8 +193,6 @@ class JobController:
         """What came from outside has been answered, unless something else has come meanwhile."""
         if memory.request is world.request:
             memory.request = None
-        if world.updated:
-            memory.updated = False
 
     async def _write_counts(self, key: str, job: Job, memory: _Memory) -> None:
         counts, known = memory.counts, self._index.job(key)
@@ -278,16 +274,12 @@ class JobController:
             problem=problem,
             request=memory.request,
             lost=memory.lost,
-            updated=memory.updated,
         )
 
     def _memory(self, job: Job) -> _Memory:
         memory = self._memories.get(job.metadata.key)
-        generation = job.metadata.generation
         if memory is None or memory.uid != job.metadata.uid:
-            memory = self._memories[job.metadata.key] = _Memory(job.metadata.uid, generation=generation)
-        if memory.generation != generation:
-            memory.generation, memory.updated = generation, True
+            memory = self._memories[job.metadata.key] = _Memory(job.metadata.uid)
         return memory
 
     def _plugins_of(self, job: Job, memory: _Memory) -> tuple[Sequence[JobPlugin], str]:

@@ -124,9 +124,16 @@ def test_a_pod_that_somebody_deleted() -> None:
 
 def test_an_edit_of_the_job_only_for_a_policy_that_names_it() -> None:
     named = with_policies({"event": "JobUpdated", "action": "RestartJob"})
-    assert asked(named, pods(named, RUNNING), updated=True) == [("RestartJob", "JobUpdated")]
+    assert asked(named, pods(named, RUNNING), edited=NOW) == [("RestartJob", "JobUpdated")]
     anything = with_policies({"event": "*", "action": "RestartJob"})
-    assert asked(anything, pods(anything, RUNNING), updated=True) == []
+    assert asked(anything, pods(anything, RUNNING), edited=NOW) == []
+
+
+def test_a_timeout_delays_what_an_edit_of_the_job_asks_for() -> None:
+    of = with_policies({"event": "JobUpdated", "action": "RestartJob", "timeout": "10m"})
+    early = judged(of, pods(of, RUNNING), edited=NOW, now=NOW + 599)
+    assert (early.verdicts, early.look_again_at) == ((), NOW + 600)
+    assert asked(of, pods(of, RUNNING), edited=NOW, now=NOW + 600) == [("RestartJob", "JobUpdated")]
 
 
 def test_a_timeout_delays_the_action() -> None:

@@ -70,6 +70,21 @@ async def ask(cluster: JobCluster, action: JobAction, phase: str) -> None:
         await cluster.live()
 
 
+async def edit(cluster: JobCluster) -> None:
+    """An edit, and a policy that wants the job restarted for it."""
+    cluster.edit(policies=[{"event": "JobUpdated", "action": "RestartJob"}])
+    await cluster.live()
+    cluster.edit(priorityClassName="high")
+    await cluster.live()
+
+
+async def edit_with_a_timeout(cluster: JobCluster) -> None:
+    cluster.edit(policies=[{"event": "JobUpdated", "action": "AbortJob", "timeout": "5s"}])
+    await cluster.live()
+    cluster.edit(priorityClassName="high")
+    await cluster.live(20)
+
+
 async def abort_and_resume(cluster: JobCluster) -> None:
     await cluster.live()
     await ask(cluster, JobAction.ABORT, "Aborted")
@@ -105,6 +120,8 @@ LIVES: dict[str, tuple[Life, str, int]] = {
     "complete": (complete, "Completed", 1),
     "scale down": (scale, "Running", 2),
     "scale up": (grow, "Running", 7),
+    "edit": (edit, "Running", 4),
+    "edit with a timeout": (edit_with_a_timeout, "Aborted", 0),
     "abort and resume": (abort_and_resume, "Running", 4),
     "terminate": (terminate, "Terminated", 0),
     "fail": (fail, "Failed", 1),

@@ -191,13 +191,15 @@ def happened(event: str, action: str) -> World:
             there[number] = msgspec.structs.replace(there[number], status=status)
         case "TaskCompleted":
             there[:4] = pods(of, {f"worker-{index}": "Succeeded" for index in range(4)})
+    of = _counted(of, there)
+    if event == "JobUpdated":
+        of = msgspec.structs.replace(of, metadata=msgspec.structs.replace(of.metadata, generation=2))
     return World(
-        job=_counted(of, there),
+        job=of,
         pods=there,
         group=group(of, "Unknown" if event == "Unknown" else "Running"),
         now=NOW + (601 if event == "PodPending" else 0),
         request=JobAction(action) if event == "a Command" else None,
-        updated=event == "JobUpdated",
     )
 
 
@@ -212,7 +214,7 @@ def deleted(world: World) -> set[str]:
     for action in plan(world).actions:
         if isinstance(action, WriteStatus) and action.decides:
             job_then = msgspec.structs.replace(world.job, status=action.status)
-            world = replace(world, job=job_then, request=None, updated=False)
+            world = replace(world, job=job_then, request=None)
             break
     gone = [names(action.pods) for action in plan(world).actions if isinstance(action, DeletePods)]
     return {name.removeprefix("train-") for some in gone for name in some}
