@@ -52,6 +52,8 @@ class JobCluster(KillableCluster[JobController]):
         """Whether the pod of this name gets to run when it can."""
         self.created: Counter[tuple[str, str]] = Counter()
         """How often a pod with this name and version came to be."""
+        self.made_after: list[float] = []
+        """For each pod made, how many seconds after the job the controller says it was."""
 
     def make(self) -> JobController:
         return JobController(
@@ -59,6 +61,7 @@ class JobCluster(KillableCluster[JobController]):
             active=lambda: self.is_leading,
             record=self.events.append,
             now=lambda: self.now().timestamp(),
+            pod_made=self.made_after.append,
         )
 
     def came(self, path: str, obj: dict[str, Any]) -> None:

@@ -42,8 +42,10 @@ class Controllers:
         record: Record,
         bad_object: BadObjectHandler,
         queue_made: Callable[[Queue], None],
+        pod_made: Callable[[float], None],
     ) -> None:
-        """`queue_made` is told of queues that had to be created, as soon as they are there."""
+        """`queue_made` is told of queues that had to be created, as soon as they are there; `pod_made` of each pod made
+        for a Volcano Job, how many seconds after the job."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -65,7 +67,15 @@ class Controllers:
         )
         followers = self._makers.sinks if self._makers is not None else ()
         self._jobs = (
-            JobControl(options, client, active=active, record=record, bad_object=bad_object, followers=followers)
+            JobControl(
+                options,
+                client,
+                active=active,
+                record=record,
+                bad_object=bad_object,
+                pod_made=pod_made,
+                followers=followers,
+            )
             if "job" in wanted
             else None
         )

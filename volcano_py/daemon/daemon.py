@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
-from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
-from volcano_py.cluster.kubernetes.lease import LeaderElector
 from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
@@ -32,11 +30,13 @@ from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.job_metrics import JobMetrics
+from volcano_py.daemon.leadership import Leadership
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.daemon.pods_seen import PodsSeen
 from volcano_py.daemon.status import configuration_status, cycle_status
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
@@ -90,45 +90,12 @@ class Daemon:
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
         self._outcomes = OutcomeRecorder(self._state, self._tell, self._metrics)
         self._job_metrics = JobMetrics(self._metrics)
-        self._live = LiveCluster(
-            client,
-            self._outcomes,
-            component=options.component,
-            known_condition=self._state.pod_condition,
-            on_surprise=self._outcomes.seen,
-            on_prepared=self._outcomes.prepared,
-            node_exists=self._state.has_node,
-            on_status_given_up=self._status_given_up,
-            binds_in_flight=options.binds_in_flight,
-            fence=self._is_leading,
+        self._leadership = Leadership(
+            options, client, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
-        self._configuration = LiveConfiguration(
-            Reloader(
-                self._registry.catalogue(),
-                strict=options.strict,
-                use_default_on_invalid=options.use_default_on_invalid,
-            ),
-            file=options.scheduler_conf,
-            on_change=lambda: self._cycles.wake(True),
-            on_outcome=self._configuration_read,
-            tell=self._tell,
-        )
-        self._elector = self._make_elector()
-        self._catching_up: asyncio.Task[None] | None = None
-        self._cycles = CycleLoop(
-            self._state,
-            self._registry,
-            self._live,
-            configuration=lambda: self._configuration.current,
-            active=self._may_decide,
-            on_report=self._job_metrics.reported,
-            on_binds=self._binds_sent,
-            on_evictions=self._outcomes.evictions_sent,
-            on_failure=self._metrics.daemon.cycle_failed,
-            rhythm=Rhythm(period=options.schedule_period),
-            seed=options.seed,
-            report_job_shares=options.per_job_metrics,
-        )
+        self._live = self._make_live()
+        self._configuration = self._make_configuration()
+        self._cycles = self._make_cycles()
         self._admission = self._make_admission()
         self._node_load = NodeLoad(
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
@@ -136,10 +103,11 @@ class Daemon:
         self._controllers = Controllers(
             options,
             client,
-            active=self._is_leading,
+            active=self._leadership.is_leading,
             record=self._tell,
             bad_object=self._bad_object,
-            queue_made=self._queue_made,
+            queue_made=lambda queue: self._queues.made(queue),  # noqa: PLW0108 - the feed is made later
+            pod_made=self._metrics.latencies.pod_created_for_job,
         )
         self._queues = self._make_queue_feed()
         self._kopf = self._make_kopf()
@@ -148,27 +116,55 @@ class Daemon:
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
+    def _make_live(self) -> LiveCluster:
+        return LiveCluster(
+            self._client,
+            self._outcomes,
+            component=self._options.component,
+            known_condition=self._state.pod_condition,
+            on_surprise=self._outcomes.seen,
+            on_prepared=self._outcomes.prepared,
+            node_exists=self._state.has_node,
+            on_status_given_up=self._status_given_up,
+            binds_in_flight=self._options.binds_in_flight,
+            fence=self._leadership.is_leading,
+        )
+
+    def _make_configuration(self) -> LiveConfiguration:
+        options = self._options
+        reloader = Reloader(
+            self._registry.catalogue(), strict=options.strict, use_default_on_invalid=options.use_default_on_invalid
+        )
+        return LiveConfiguration(
+            reloader,
+            file=options.scheduler_conf,
+            on_change=lambda: self._cycles.wake(True),
+            on_outcome=self._configuration_read,
+            tell=self._tell,
+        )
+
+    def _make_cycles(self) -> CycleLoop:
+        return CycleLoop(
+            self._state,
+            self._registry,
+            self._live,
+            configuration=lambda: self._configuration.current,
+            active=self._leadership.may_decide,
+            on_report=self._job_metrics.reported,
+            on_binds=self._binds_sent,
+            on_evictions=self._outcomes.evictions_sent,
+            on_failure=self._metrics.daemon.cycle_failed,
+            rhythm=Rhythm(period=self._options.schedule_period),
+            seed=self._options.seed,
+            report_job_shares=self._options.per_job_metrics,
+        )
+
     def _make_admission(self) -> Admission | None:
         if not self._options.admission.enabled:
             return None
         from volcano_py.daemon.admitting import make_admission  # with all its rules and certificates it loads slowly
 
         return make_admission(self._options, self._client, self._metrics)
-
-    def _make_elector(self) -> LeaderElector | None:
-        election = self._options.election
-        if not election.enabled:
-            return None
-        return LeaderElector(
-            self._client,
-            election.namespace,
-            self._options.lease_name,
-            on_started_leading=self._started_leading,
-            on_stopped_leading=self._stopped_leading,
-            lease_duration=election.lease_duration,
-            renew_deadline=election.renew_deadline,
-            retry_period=election.retry_period,
-        )
 
     def _make_queue_feed(self) -> QueueFeed:
         sinks: list[Sink] = [self._state, *self._controllers.queue_sinks]
@@ -193,7 +189,8 @@ class Daemon:
         config_map = kinds.config_map(options.config_namespace, options.config_map)
         state = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
         configuration = OnlyKind(config_map.name, self._configuration)
-        sinks: list[Sink] = [state, self._live.volumes.claims, configuration, self._job_metrics]
+        seen = PodsSeen(self._state, self._metrics)
+        sinks: list[Sink] = [seen, state, self._live.volumes.claims, configuration, self._job_metrics]
         sinks.extend(self._controllers.sinks)
         if self._admission is not None:
             sinks.append(self._admission.view)
@@ -242,8 +239,8 @@ class Daemon:
         add("self-audit", self._audit)
         add("garbage", collect_by_the_clock)
         add("node load", self._after_sync(self._node_load.run))
-        if self._elector is not None:
-            add("leader election", self._elect, restart=False)
+        if self._leadership.is_elected:
+            add("leader election", self._leadership.run, restart=False)
         else:
             self._metrics.set_leader(True)
         for name, run in self._controllers.children():
@@ -289,18 +286,6 @@ class Daemon:
             if given_up:
                 log.warning("effects were given up", count=given_up)
 
-    async def _elect(self) -> None:
-        assert self._elector is not None
-        task = asyncio.create_task(self._elector.run(), name="election")
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            # Told to stop, it gives the Lease back, so that a successor need not wait.
-            self._elector.stop()
-            await task
-            raise
-        raise RuntimeError("the lease was not renewed in time; whoever gets it decides now")
-
     async def _audit(self) -> None:
         while True:
             await asyncio.sleep(self._options.audit_period)
@@ -323,17 +308,9 @@ class Daemon:
             self._state.told_in_vain(update)
         self._cycles.wake_later(_STATUS_RETRY)
 
-    def _is_leading(self) -> bool:
-        return self._elector is None or self._elector.is_leader()
-
-    def _may_decide(self) -> bool:
-        return self._is_leading() and (self._catching_up is None or self._catching_up.done())
-
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
-        if self._elector is not None and self._elector.had_to_wait:
-            self._catching_up = asyncio.create_task(self._catch_up(), name="catching up")
         self._cycles.wake(True)
 
     async def _catch_up(self) -> None:
@@ -346,11 +323,8 @@ class Daemon:
         if not self._supervisor.is_stopping:
             self._live.stop_new()
 
-    def _queue_made(self, queue: Queue) -> None:
-        self._queues.made(queue)
-
     def _tell(self, event: Event) -> None:
-        if self._is_leading():
+        if self._leadership.is_leading():
             self._live.events.emit(event)
 
     def _configuration_read(self, outcome: Outcome) -> None:
@@ -383,8 +357,8 @@ class Daemon:
         """What /status shows."""
         return {
             "version": build_info(),
-            "leader": self._is_leading(),
-            "leaseHolder": self._elector.holder if self._elector is not None else "",
+            "leader": self._leadership.is_leading(),
+            "leaseHolder": self._leadership.holder,
             "configuration": configuration_status(self._configuration.current),
             "notListed": self._unsynced() or "",
             "nodeLoad": self._node_load.status(),

@@ -38,8 +38,10 @@ class JobControl:
         active: IsActive,
         record: Record,
         bad_object: BadObjectHandler,
+        pod_made: Callable[[float], None],
         followers: Sequence[Sink] = (),
     ) -> None:
+        """`pod_made` is told of each pod how long after its job it was made, in seconds."""
         rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
         plugins = JobPlugins.of(BUILTIN).with_installed()
         self.controller = JobController(
@@ -49,6 +51,7 @@ class JobControl:
             rules=rules,
             plugins=plugins,
             problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),
+            pod_made=pod_made,
         )
         self._informers = Informers(
             client,

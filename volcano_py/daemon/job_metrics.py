@@ -22,6 +22,8 @@ class JobMetrics:
         for job in report.pending:
             namespace, _, name = job.name.partition("/")
             self._metrics.job_started(namespace, name, job.queue)
+            if report.actions:
+                self._metrics.job_retried(namespace, name)
 
     def placed(self, binds: Sequence[Bind]) -> None:
         """These pods were handed to the binder; a job's bindings leave together when its gang is whole."""
@@ -29,11 +31,6 @@ class JobMetrics:
         for key, bind in first.items():
             namespace, _, name = key.partition("/")
             self._metrics.job_placed(namespace, name, bind.queue, created=bind.created, is_complete=True)
-
-    def failed(self, bind: Bind) -> None:
-        """The pod's binding failed and will be tried again."""
-        namespace, _, name = bind.job.partition("/")
-        self._metrics.job_retried(namespace, name)
 
     # -- Sink ------------------------------------------------------------------------------------------------------
 

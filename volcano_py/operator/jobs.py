@@ -83,7 +83,7 @@ class JobController:
     Without the Lease (`active`) it only keeps what it has seen.
 
     `now`: seconds since the epoch. `max_requeues`: how often a write that can never succeed is tried before the job is
-    terminated; negative means for ever.
+    terminated; negative means for ever. `pod_made` is told of each pod how long after its job it was made, in seconds.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class JobController:
         rules: JobRules | None = None,
         plugins: JobPlugins | None = None,
         problem: Problem = lambda job: "",  # noqa: ARG005 - the type's signature
+        pod_made: Callable[[float], None] = lambda seconds: None,  # noqa: ARG005 - the type's signature
         now: Callable[[], float] = time.time,
         workers: int = WORKERS,
         in_flight: int = IN_FLIGHT,
@@ -108,7 +109,12 @@ class JobController:
         self._workers, self._interval, self._max_requeues = workers, interval, max_requeues
         self._work: WorkQueue[str] = WorkQueue("job")
         self._index = JobIndex(self._work.add)
-        self._effects = JobEffects(api, self._index, in_flight=in_flight)
+        self._effects = JobEffects(
+            api,
+            self._index,
+            in_flight=in_flight,
+            pod_made=lambda job: pod_made(self._now() - job.metadata.created),
+        )
         self._memories: dict[str, _Memory] = {}
 
     # What is fed in.

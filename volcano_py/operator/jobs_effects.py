@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -33,10 +33,10 @@ _GROUP: Final = msgspec.json.Decoder(PodGroup)
 
 class JobEffects:
     """Writes to the API server, and notes in the index what it did. `in_flight`: pods being made or deleted at a time,
-    over all jobs."""
+    over all jobs. `pod_made` is told of the job whenever a pod has been made for it."""
 
-    def __init__(self, api: KubeApi, index: JobIndex, *, in_flight: int) -> None:
-        self._api, self._index = api, index
+    def __init__(self, api: KubeApi, index: JobIndex, *, in_flight: int, pod_made: Callable[[Job], None]) -> None:
+        self._api, self._index, self._pod_made = api, index, pod_made
         self._slots = asyncio.Semaphore(in_flight)
 
     async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
@@ -141,6 +141,7 @@ class JobEffects:
         namespace, name = job.metadata.namespace, body["metadata"]["name"]
         try:
             pod = _POD.decode(await self._api.post(pod_path(namespace), body))
+            self._pod_made(job)
         except ConflictError:
             # Made before a restart, or by a request that got no answer; or by somebody else.
             try:

@@ -196,6 +196,10 @@ class ClusterState:
         """Whether a node of that name exists."""
         return self._nodes.existing_row(name) is not None
 
+    def has_pod(self, uid: str) -> bool:
+        """Whether the pod counts here: one of ours that has not ended outside a PodGroup, or any that has a node."""
+        return self._pods.has(uid)
+
     def next_retry(self, after: float) -> float | None:
         """The first moment past `after` (seconds since the epoch) at which a pod whose binding failed may be tried
         again; None when there is none."""

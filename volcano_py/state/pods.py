@@ -118,6 +118,9 @@ class Pods:
         refs = [info.ref for info in self.infos if info is not None]
         return [Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)) for ref in refs]
 
+    def has(self, uid: str) -> bool:
+        return uid in self._rows
+
     def condition(self, uid: str) -> Condition | None:
         """The pod's PodScheduled condition while it is False."""
         row = self._rows.get(uid)

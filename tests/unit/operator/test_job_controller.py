@@ -37,6 +37,32 @@ async def test_a_job_that_settles_costs_nothing(cluster: JobCluster) -> None:
     assert cluster.calls == before
 
 
+async def test_how_long_each_pod_was_made_after_its_job_is_told(cluster: JobCluster) -> None:
+    cluster.admits = False
+    cluster.submit(job(task("worker", 3)))
+    await cluster.live(30)
+    assert cluster.made_after == []
+    cluster.admits = True
+    await cluster.live()
+    assert [30 <= seconds < 40 for seconds in cluster.made_after] == [True] * 3
+
+
+async def test_a_pod_that_was_there_already_was_not_made_again(cluster: JobCluster) -> None:
+    """A request that got no answer may have been carried out."""
+    answered = cluster.api.post
+
+    async def post(path: str, body: Any) -> bytes:
+        answer: bytes = await answered(path, body)
+        if path == PODS and cluster.api.count("POST", "/pods") == 1:
+            raise UnreachableError("POST", path, "the connection broke")
+        return answer
+
+    cluster.api.post = post
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    assert (cluster.phase(), len(cluster.pods()), len(cluster.made_after)) == ("Running", 2, 1)
+
+
 async def test_counts_are_written_now_and_then_and_phases_at_once(cluster: JobCluster) -> None:
     """A hundred pods that start one after the other are no hundred writes."""
     cluster.runs = lambda name: False

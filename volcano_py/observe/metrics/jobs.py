@@ -38,7 +38,10 @@ _LAST: Final = _gauge(
     "e2e_job_scheduling_last_time", "When a pod of it was last placed, in seconds since 1970.", *_JOB_LABELS
 )
 _RETRIES: Final = _gauge(
-    "job_retry_counts", "Restarts of a vcjob; job_id is namespace/name.", "job_id", kind=Kind.UNTYPED
+    "job_retry_counts",
+    "Cycles that left the PodGroup waiting; job_id is namespace/name.",
+    "job_id",
+    kind=Kind.UNTYPED,
 )
 _JOB_SHARE: Final = _gauge("job_share", "The job's dominant share; job_id is its name.", "job_ns", "job_id")
 _NAMESPACE_SHARE: Final = _gauge("namespace_share", "The namespace's dominant share.", "namespace_name", per_job=False)

@@ -1,0 +1,83 @@
+"""From the watch and from reports of cycles: when pods are seen, and how often PodGroups are tried in vain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support.sessions import node, pod, pod_group
+from tests.unit.observe.scraping import value
+from volcano_py.api.objects import Pod
+from volcano_py.api.reasons import Reason
+from volcano_py.api.report import CycleReport, PendingJob
+from volcano_py.daemon.fan_out import FanOut
+from volcano_py.daemon.job_metrics import JobMetrics
+from volcano_py.daemon.pods_seen import PodsSeen
+from volcano_py.observe.metrics import Metrics
+from volcano_py.state.cluster_state import ClusterState
+
+WAITS = pod("a", cpu="1")
+
+
+class Watch:
+    """What the informer of pods tells; each pod is seen two seconds after it was made."""
+
+    def __init__(self) -> None:
+        self.metrics = Metrics()
+        state = ClusterState()
+        now = WAITS.metadata.created + 2
+        self.sink = FanOut(PodsSeen(state, self.metrics, clock=lambda: now), state)
+        self.sink.upsert("Node", node("n1"))
+
+    def seen(self, *pods: Pod) -> None:
+        for each in pods:
+            self.sink.upsert("Pod", each)
+
+    @property
+    def counted(self) -> tuple[float, float]:
+        """How many pods, and seconds of all together."""
+        name, stage = "task_scheduling_duration_seconds", {"stage": "Watched"}
+        found = (value(self.metrics, f"{name}_count", **stage), value(self.metrics, f"{name}_sum", **stage))
+        return (found[0] or 0, found[1] or 0)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+def test_a_pod_is_counted_when_it_is_seen_for_the_first_time(watch: Watch) -> None:
+    watch.seen(WAITS, WAITS)
+    assert watch.counted == (1, 2)
+
+
+def test_what_was_there_before_anybody_watched_was_not_late(watch: Watch) -> None:
+    watch.sink.replace("Pod", [WAITS])
+    watch.seen(WAITS)
+    assert watch.counted == (0, 0)
+
+
+def test_a_namesake_is_another_pod(watch: Watch) -> None:
+    watch.seen(WAITS)
+    watch.sink.delete("Pod", WAITS)
+    watch.seen(msgspec.structs.replace(WAITS, metadata=msgspec.structs.replace(WAITS.metadata, uid="another")))
+    assert watch.counted == (2, 4)
+
+
+def test_pods_that_are_not_ours_or_placed_already_wait_for_nobody(watch: Watch) -> None:
+    watch.seen(pod("b", scheduler="default-scheduler"), pod("c", on="n1"))
+    assert watch.counted == (0, 0)
+
+
+def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only_write() -> None:
+    metrics = Metrics(per_job=True)
+    jobs = JobMetrics(metrics)
+    pending = PendingJob("ml/a", "q", "Inqueue", Reason.NODES_REFUSE, "no room", 1)
+    report = CycleReport("c", 1, started=0.0, duration=0.1, actions={"allocate": 0.1}, pending=(pending,))
+    for told in (report, replace(report, actions={}), report, replace(report, pending=())):
+        jobs.reported(told)
+    assert value(metrics, "job_retry_counts", job_id="ml/a") == 2
+    jobs.delete("PodGroup", pod_group("a", namespace="ml"))
+    assert value(metrics, "job_retry_counts", job_id="ml/a") is None
