@@ -33,7 +33,8 @@ takes some minutes. All it writes goes to a temporary directory. It ends with Ct
 """
 
 _CALM_SECONDS = 5.0
-"""Controllers and the scheduler answer within a fraction of it, also on a busy machine. The sample needs none: what is expected is known."""
+"""Controllers and the scheduler answer within a part of it, even on a busy machine. The sample needs none: what is
+expected is known."""
 
 
 @click.command(epilog=EPILOG)
