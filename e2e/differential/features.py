@@ -278,13 +278,16 @@ def _constraint(words: Words) -> dict[str, Any]:
         "maxSkew": words.one_of((1, 1, 1, 2, 3)),
         "whenUnsatisfiable": "DoNotSchedule" if words.chance(0.85) else "ScheduleAnyway",
     }
-    if words.chance(0.95):
-        # Most count all pods of the namespace, or there would hardly be any skew. (An empty selector counts none.)
-        constraint["labelSelector"] = _label_selector(words)
-        if words.chance(0.7):
+    match words.random.choices(("missing", "empty", "any", "app"), weights=(2, 2, 4, 12))[0]:
+        case "empty":  # matches the pod itself, and counts nobody
+            constraint["labelSelector"] = {}
+        case "any":
+            constraint["labelSelector"] = _label_selector(words)
+        case "app":  # all pods of the namespace, or there would hardly be any skew
             constraint["labelSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
-        if words.chance(0.15) and "matchExpressions" not in constraint["labelSelector"]:
-            constraint["matchLabelKeys"] = ["revision"]
+    selector = constraint.get("labelSelector")
+    if selector is not None and "matchExpressions" not in selector and words.chance(0.15):
+        constraint["matchLabelKeys"] = ["revision"]
     if words.chance(0.3) and constraint["whenUnsatisfiable"] == "DoNotSchedule":
         constraint["minDomains"] = words.between(1, 4)
     if words.chance(0.4):
@@ -296,10 +299,13 @@ def _constraint(words: Words) -> dict[str, Any]:
 
 def _pod_term(words: Words) -> dict[str, Any]:
     term: dict[str, Any] = {"topologyKey": words.topology_key()}
-    if words.chance(0.95):
-        term["labelSelector"] = _label_selector(words)
-        if words.chance(0.2) and "revision" not in str(term["labelSelector"]):
-            term[words.one_of(("matchLabelKeys", "mismatchLabelKeys"))] = ["revision"]
+    match words.random.choices(("missing", "empty", "any"), weights=(1, 1, 10))[0]:
+        case "empty":  # every pod of the namespaces
+            term["labelSelector"] = {}
+        case "any":
+            term["labelSelector"] = _label_selector(words)
+    if "labelSelector" in term and words.chance(0.2) and "revision" not in str(term["labelSelector"]):
+        term[words.one_of(("matchLabelKeys", "mismatchLabelKeys"))] = ["revision"]
     if words.chance(0.2):
         term["namespaces"] = words.some_of(tuple(NAMESPACES), 1, 2)
     if words.chance(0.2):
@@ -313,12 +319,13 @@ def _pod_term(words: Words) -> dict[str, Any]:
 
 
 def _label_selector(words: Words) -> dict[str, Any]:
+    """With one condition or more."""
     selector: dict[str, Any] = {}
     if words.chance(0.85):
         selector["matchLabels"] = {"app": words.one_of(APPS)}
         if words.chance(0.6):
             selector["matchLabels"][CLUSTER_LABEL] = words.cluster
-    if words.chance(0.25):
+    if not selector or words.chance(0.25):
         selector["matchExpressions"] = [
             words.one_of(
                 (

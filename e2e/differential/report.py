@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import yaml
 
+from e2e.differential.empty_selectors import FORMS, forms_of
 from e2e.differential.rounds import Comparison, Scoring
 
 _MOST_SHOWN: Final = 5
@@ -88,6 +89,8 @@ class Tally:
     gated: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     """Nodes by what kube-scheduler says of them; one node may say several things."""
+    empty_selectors: Counter[str] = field(default_factory=Counter)
+    """How often the pods asked about have each of them (empty_selectors.py)."""
     meant: Counter[str] = field(default_factory=Counter)
     disagreements: list[Comparison] = field(default_factory=list)
 
@@ -98,6 +101,7 @@ class Tally:
             self.nodes += each.nodes
             self.gated += each.theirs is None
             self.refusals.update({text: int(count) for count, text in _REFUSAL.findall(each.message)})
+            self.empty_selectors.update(forms_of(each.pod))
             self.choosy += bool(each.theirs) and len(each.theirs or ()) < each.nodes
             if not each.agree:
                 self._note(each)
@@ -119,12 +123,17 @@ class Tally:
         yield f"compared: {', '.join(self.features)}"
         yield f"not evaluated yet: {', '.join(self.missing) or 'nothing'}"
         yield f"refusals of nodes: {', '.join(f'{text} {count}' for text, count in self.refusals.most_common())}"
+        yield _empty_selectors(self.empty_selectors)
         yield from _meant(self.meant)
 
     def explanation(self) -> str:
         """The first disagreements with all that is needed to look into them."""
         shown = [_explain(each) for each in self.disagreements[:_MOST_SHOWN]]
         return "\n".join([*self.lines(), *shown])
+
+
+def _empty_selectors(counts: Counter[str]) -> str:
+    return f"selectors without conditions: {', '.join(f'{form} {counts[form]}' for form in FORMS)}"
 
 
 def _meant(counts: Counter[str]) -> Iterator[str]:
@@ -143,6 +152,8 @@ class ScoreTally:
     nodes: int = 0
     decisive: Counter[str] = field(default_factory=Counter)
     """Pods for which a score prefers some nodes to others, by score."""
+    empty_selectors: Counter[str] = field(default_factory=Counter)
+    """How often scores of pods were compared that have each of them."""
     meant: Counter[str] = field(default_factory=Counter)
     disagreements: list[Scoring] = field(default_factory=list)
 
@@ -151,6 +162,7 @@ class ScoreTally:
         for each in scorings:
             self.nodes += len(each.nodes)
             self.decisive[each.component] += each.decides
+            self.empty_selectors.update(forms_of(each.pod))
             if not each.agree:
                 self._note(each)
 
@@ -170,6 +182,7 @@ class ScoreTally:
         decisive = ", ".join(f"{name} {self.decisive[name]}" for name in self.components)
         yield f"pods for which a score prefers some nodes: {decisive}"
         yield f"not scored yet: {', '.join(self.missing) or 'nothing'}"
+        yield _empty_selectors(self.empty_selectors)
         yield from _meant(self.meant)
 
     def explanation(self) -> str:

@@ -58,7 +58,7 @@ def _owner(words: Words, namespace: str, kind: str) -> Stored:
         selector["matchExpressions"].append({"key": "revision", "operator": "DoesNotExist"})
         labels = {"app": app}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "any"}]}}
-    spec: dict[str, Any] = {"replicas": words.between(1, 3), "template": template}
+    spec: dict[str, Any] = {"replicas": words.between(0, 3), "template": template}
     spec["selector"] = labels if kind == "ReplicationController" else selector
     if kind == "StatefulSet":
         spec["serviceName"] = "any"

@@ -11,6 +11,7 @@ import pytest
 
 from e2e.differential.clusters import make_cluster
 from e2e.differential.conftest import CLUSTERS, FIRST, SEED
+from e2e.differential.empty_selectors import FORMS
 from e2e.differential.features import FEATURES
 from e2e.differential.ours import supported
 from e2e.differential.report import Tally
@@ -32,3 +33,5 @@ async def test_a_pod_fits_the_same_nodes(arena: Arena, tally: Tally) -> None:
         tally.add(len(clusters), await arena.compare(f"r{first}", clusters))
     assert not tally.disagreements, tally.explanation()
     assert tally.choosy > LEAST_CHOOSY * tally.pods
+    absent = [form for form in FORMS if not tally.empty_selectors[form]]
+    assert not absent, f"no pod was asked about that has such a selector: {absent}"
