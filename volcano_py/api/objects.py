@@ -383,7 +383,6 @@ class Service(ApiObject, frozen=True):
 
 
 class ReplicationControllerSpec(ApiObject, frozen=True):
-    replicas: int | None = None
     selector: dict[str, str] = {}
 
 

@@ -107,12 +107,23 @@ def test_an_owner_of_another_name_version_or_kind_does_not_count(owner: str) -> 
     assert among(replica_set({"matchLabels": {"app": "web"}}), pod(owner=owner)) is None
 
 
-def test_an_owner_without_replicas_or_with_a_selector_that_cannot_be_read_does_not_count() -> None:
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_an_owner_that_is_being_scaled_to_nothing_counts_as_it_did(kind: str) -> None:
+    owned = pod(owner=f"apps/v1 {kind} web-1")
+    scaled = replica_set({"matchLabels": {"app": "web"}}, kind=kind, replicas=0)
+    assert among(scaled, owned, kinds={0: kind}) == term(APP)
+
+
+def test_a_replication_controller_that_is_being_scaled_to_nothing_counts_as_it_did() -> None:
+    owner = body("ReplicationController", "web-1", spec={"selector": {"app": "web"}, "replicas": 0})
+    assert among(owner, pod(owner="v1 ReplicationController web-1")) == term(APP)
+
+
+def test_an_owner_whose_selector_is_empty_or_cannot_be_read_does_not_count() -> None:
     owned = pod(owner="apps/v1 ReplicaSet web-1")
-    assert among(replica_set({"matchLabels": {"app": "web"}}, replicas=0), owned) is None
-    assert (
-        among(replica_set({"matchExpressions": [{"key": "app", "operator": "Like", "values": ["w"]}]}), owned) is None
-    )
+    assert among(replica_set({}), owned) is None
+    unreadable = {"matchExpressions": [{"key": "app", "operator": "Like", "values": ["w"]}]}
+    assert among(replica_set(unreadable), owned) is None
 
 
 def test_a_pod_with_constraints_of_its_own_is_left_to_them() -> None:
