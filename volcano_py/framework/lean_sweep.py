@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.alike import Combinations, alike
 from volcano_py.framework.gates import Gate, best_per_group
-from volcano_py.framework.leanings import Groups, Leaning, alike, number_on_grid, on_grid
+from volcano_py.framework.leanings import Groups, Leaning, number_on_grid, on_grid
 from volcano_py.framework.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
 from volcano_py.state.ledger import Rows
@@ -58,7 +59,6 @@ class _Buckets:
 
     Attributes:
         of_node: [K] the bucket of each node.
-        lean, gate: [B] the groups that each bucket is made of.
         population: [B] nodes that have room.
     """
 
@@ -66,21 +66,28 @@ class _Buckets:
         lean = sweep.leaning.groups[sweep.rows]
         gate = np.zeros(len(lean), dtype=np.intp) if sweep.gate is None else sweep.gate.groups[sweep.rows]
         self.of_node, first = alike([lean, gate])
-        self.lean, self.gate = lean[first], gate[first]
         self.population = np.bincount(self.of_node, minlength=len(first)).astype(np.int64)
-        members = zip(self.lean.tolist(), self.gate.tolist(), strict=True)
-        self._number_of = {pair: number for number, pair in enumerate(members)}
+        self._pairs = Combinations([lean[first], gate[first]])
 
     def __len__(self) -> int:
-        return len(self.lean)
+        return len(self._pairs)
 
-    def number(self, lean: int, gate: int) -> int:
+    @property
+    def lean(self) -> NDArray[np.int64]:
+        """[B] the group of the leaning that each bucket is in."""
+        return self._pairs.columns[0]
+
+    @property
+    def gate(self) -> NDArray[np.int64]:
+        """[B] the group of the gate that each bucket is in."""
+        return self._pairs.columns[1]
+
+    def bucket(self, lean: int, gate: int) -> int:
         """The bucket of that pair, a new one if need be."""
-        number = self._number_of.setdefault((lean, gate), len(self.lean))
-        if number == len(self.lean):
-            self.lean, self.gate = np.append(self.lean, lean), np.append(self.gate, gate)
+        bucket = self._pairs.number(lean, gate)
+        if bucket == len(self.population):
             self.population = np.append(self.population, 0)
-        return number
+        return bucket
 
 
 class _Steps:
@@ -140,14 +147,14 @@ class _Steps:
             self._open = self._gate.place(gate)
         if is_full:
             return
-        number = buckets.number(group, gate)
-        if number == len(self._heaps):
+        other = buckets.bucket(group, gate)
+        if other == len(self._heaps):
             self._heaps.append([])
             self._best, self._tie = np.append(self._best, -np.inf), np.append(self._tie, 0)
         score = number_on_grid(self._ladder.score(node, self._placed[node]))
-        heapq.heappush(self._heaps[number], (-score, self._ties[node], node))
-        buckets.population[number] += 1
-        self._show_best(number)
+        heapq.heappush(self._heaps[other], (-score, self._ties[node], node))
+        buckets.population[other] += 1
+        self._show_best(other)
 
     def _show_best(self, bucket: int) -> None:
         heap = self._heaps[bucket]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.alike import Combinations, alike
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -29,8 +30,6 @@ Population = NDArray[np.int64]
 # Where leanings are added, scores are multiples of this, and sums of them exact as long as they stay below 2^32: nodes
 # that are equal then are so whichever of their scores were added first.
 _GRID: Final = 2.0**-20
-# Numbers up to so many times that of their holders are made dense by marks, larger ones by sorting.
-_FEW_TIMES: Final = 4
 
 
 class LeaningAhead(Protocol):
@@ -80,33 +79,6 @@ def together(leanings: Sequence[Leaning]) -> Leaning:
     return Leaning(groups, len(first), lambda: _Together(leanings, parts))
 
 
-def alike(columns: Sequence[NDArray[np.integer]]) -> tuple[Groups, Rows]:
-    """[N] a number for each node, the same where all columns are, and [G] the first node of each number. Columns have
-    numbers from 0."""
-    codes = columns[0].astype(np.intp)
-    for column in columns[1:]:
-        width = int(column.max(initial=0)) + 1
-        if width == 1:
-            continue
-        if int(codes.max(initial=0)) * width > _FEW_TIMES * len(codes):
-            codes, _ = dense(codes)
-        codes = codes * width + column
-    return dense(codes)
-
-
-def dense(codes: Groups) -> tuple[Groups, Rows]:
-    """Numbers [N] without gaps in their place, in the same order, and [G] the first that has each of them."""
-    highest = int(codes.max(initial=0))
-    if highest > _FEW_TIMES * len(codes):
-        _, first, groups = np.unique(codes, return_index=True, return_inverse=True)
-        return groups.astype(np.intp), first
-    first_of = np.full(highest + 1, -1, dtype=np.intp)
-    first_of[codes[::-1]] = np.arange(len(codes))[::-1]  # of several the last assignment holds, which is the first node
-    used = first_of >= 0
-    numbers = np.cumsum(used) - 1
-    return numbers[codes], first_of[used]
-
-
 def on_grid(scores: Scores) -> Scores:
     """Scores as multiples of a millionth, so that sums of them are exact."""
     rounded: Scores = np.rint(scores / _GRID) * _GRID
@@ -123,22 +95,21 @@ class Levels:
 
     def __init__(self, bases: NDArray[np.integer], levels: NDArray[np.integer]) -> None:
         """[G] of each group; no two have both alike."""
-        self.bases = bases.astype(np.intp)
-        self.levels = levels.astype(np.int64)
-        self._number_of = {
-            pair: number for number, pair in enumerate(zip(bases.tolist(), levels.tolist(), strict=True))
-        }
+        self._groups = Combinations([bases, levels])
+
+    @property
+    def bases(self) -> NDArray[np.int64]:
+        """[G] of each group."""
+        return self._groups.columns[0]
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """[G] of each group."""
+        return self._groups.columns[1]
 
     def rise(self, group: int, by: int) -> int:
         """The group with the same base whose level is higher by `by`."""
-        if not by:
-            return group
-        pair = (int(self.bases[group]), int(self.levels[group]) + by)
-        number = self._number_of.setdefault(pair, len(self.bases))
-        if number == len(self.bases):
-            self.bases = np.append(self.bases, pair[0])
-            self.levels = np.append(self.levels, pair[1])
-        return number
+        return self._groups.number(int(self.bases[group]), int(self.levels[group]) + by) if by else group
 
 
 class _Together:
@@ -146,21 +117,16 @@ class _Together:
         """`parts`: for each leaning [G] which of its groups each group is part of."""
         self._ahead = [leaning.ahead() for leaning in leanings]
         self._sizes = [leaning.size for leaning in leanings]
-        self._parts = list(parts)
-        members = zip(*(part.tolist() for part in parts), strict=True)
-        self._number_of: dict[tuple[int, ...], int] = {key: number for number, key in enumerate(members)}
+        self._groups = Combinations(parts)
 
     def scores(self, population: Population) -> Scores:
         total = np.zeros(len(population))
-        for ahead, part, size in zip(self._ahead, self._parts, self._sizes, strict=True):
+        for ahead, part, size in zip(self._ahead, self._groups.columns, self._sizes, strict=True):
             of_part = np.bincount(part, weights=population, minlength=size).astype(np.int64)
             total += on_grid(ahead.scores(of_part))[part]
         return total
 
     def place(self, group: int) -> int:
-        key = tuple(ahead.place(int(part[group])) for ahead, part in zip(self._ahead, self._parts, strict=True))
-        number = self._number_of.setdefault(key, len(self._parts[0]))
-        if number == len(self._parts[0]):
-            self._parts = [np.append(part, its) for part, its in zip(self._parts, key, strict=True)]
-            self._sizes = [max(size, its + 1) for size, its in zip(self._sizes, key, strict=True)]
-        return number
+        parts = [ahead.place(int(part[group])) for ahead, part in zip(self._ahead, self._groups.columns, strict=True)]
+        self._sizes = [max(size, part + 1) for size, part in zip(self._sizes, parts, strict=True)]
+        return self._groups.number(*parts)

@@ -1,4 +1,4 @@
-"""Arithmetic that plugins share: dominant shares, sums by group, running sums over candidates, and who is alike.
+"""Arithmetic that plugins share: dominant shares, sums by group and running sums over candidates.
 
 Sums are exact integers; only a share is a float, worked out afresh from the sums each time.
 """
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.axis import UNLIMITED
-from volcano_py.state.ledger import Rows
 
 N = TypeVar("N", np.int64, np.float64)
 
@@ -59,13 +58,6 @@ def sums_up_to(groups: NDArray[np.integer[Any]], amounts: NDArray[np.int64]) -> 
     sums = np.empty_like(running)
     sums[order] = running - np.repeat(before, sizes, axis=0)
     return sums
-
-
-def alike(one: NDArray[np.integer[Any]], other: NDArray[np.integer[Any]]) -> tuple[Rows, Rows]:
-    """The first element of each pair of numbers that occurs, and for each element which of those it is like."""
-    width = int(other.max(initial=0)) + 1
-    _, firsts, places = np.unique(one.astype(np.int64) * width + other, return_index=True, return_inverse=True)
-    return firsts, places
 
 
 def _grouped(

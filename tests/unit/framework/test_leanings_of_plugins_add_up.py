@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.placing import placed
 from tests.support.sessions import gang, node, open_session
-from volcano_py.framework.leanings import Leaning, Population, alike, dense
+from volcano_py.framework.leanings import Leaning, Population
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
@@ -92,14 +92,3 @@ def test_the_leaning_of_a_plugin_that_fails_counts_for_nothing(plugin: type[Plug
     where, _ = placed(opened, 3)
     assert where == ["n0", "n1", "n2"]
     assert opened.ssn.dispatch.failures.counts[plugin.name]
-
-
-def test_numbers_are_made_dense_in_their_order() -> None:
-    for codes in ([5, 0, 5, 2], [5_000_000, 0, 5_000_000, 2]):
-        numbers, first = dense(np.array(codes, dtype=np.intp))
-        assert (numbers.tolist(), first.tolist()) == ([2, 0, 2, 1], [1, 3, 0])
-
-
-def test_nodes_are_alike_when_all_columns_are() -> None:
-    groups, first = alike([np.array([1, 1, 0, 1]), np.array([7, 7, 7, 8])])
-    assert (groups.tolist(), first.tolist()) == ([1, 1, 0, 2], [2, 0, 3])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
@@ -23,7 +24,6 @@ from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.promises import Promises
-from volcano_py.plugins.shares import alike
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -156,7 +156,7 @@ class Capacity(Plugin):
         if point != "reclaimable":
             return None
         tasks = self._ssn.ledger.tasks
-        firsts, places = alike(self._ssn.ledger.jobs.queue[tasks.job[candidates]], tasks.task_class[candidates])
+        places, firsts = alike([self._ssn.ledger.jobs.queue[tasks.job[candidates]], tasks.task_class[candidates]])
         return self._given_up(given_up_first, task, candidates[firsts])[places]
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:

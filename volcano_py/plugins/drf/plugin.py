@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from volcano_py.api.explain import invalid_queue, queue_closed
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
+from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
@@ -21,7 +22,7 @@ from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
 from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs
 from volcano_py.plugins.drf.queue_shares import QueueShares
-from volcano_py.plugins.shares import alike, sums_up_to
+from volcano_py.plugins.shares import sums_up_to
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -139,7 +140,7 @@ class Drf(Plugin):
             return self._tree.possibly_reclaimable(task, candidates)
         if point != "preemptable":
             return None
-        firsts, places = alike(self._tasks.job[candidates], self._tasks.task_class[candidates])
+        places, firsts = alike([self._tasks.job[candidates], self._tasks.task_class[candidates]])
         return self._preemptable(task, candidates[firsts], alone)[places]
 
     def _preemptable(self, preemptor: Task, candidates: Rows, taken_by: TakenBy) -> NDArray[np.bool_]:

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.tree import FollowedTree
-from volcano_py.plugins.shares import alike
 from volcano_py.state.axis import IntVector
 from volcano_py.state.ledger import Rows
 
@@ -70,7 +70,7 @@ class Suppositions:
             return np.zeros(len(candidates), dtype=np.bool_)
         classes, jobs = self._tasks.task_class[candidates], self._tasks.job[candidates]
         # Pods of one class and job are alike, and come to the same when each is judged alone.
-        firsts, places = alike(classes, jobs)
+        places, firsts = alike([classes, jobs])
         classes, jobs = classes[firsts], jobs[firsts]
         answers = np.zeros(len(firsts), dtype=np.bool_)
         for task_class in np.unique(classes).tolist():

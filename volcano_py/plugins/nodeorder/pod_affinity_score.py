@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.leanings import Leaning, Levels, Population, alike
+from volcano_py.framework.alike import alike
+from volcano_py.framework.leanings import Leaning, Levels, Population
 from volcano_py.framework.pod_counts import Tally
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Scores

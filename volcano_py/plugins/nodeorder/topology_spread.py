@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.framework.leanings import Groups, Leaning, Levels, alike
+from volcano_py.framework.alike import alike
+from volcano_py.framework.leanings import Groups, Leaning, Levels
 from volcano_py.framework.session import Session
 from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of

@@ -6,13 +6,14 @@ constraints that must hold (predicates) and constraints that are wishes (nodeord
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.alike import alike
 from volcano_py.plugins.predicates.node_terms import Mask, affinity_mask, selector_mask
 from volcano_py.plugins.predicates.taints import refusal_of
 from volcano_py.state.node_index import ABSENT, Key, NodeIndex
@@ -122,7 +123,7 @@ def _lay_out(
         )
         for column, spread in zip(columns, spreads, strict=True)
     )
-    groups, first = _alike(part for one in domains for part in (one.codes, one.counted))
+    groups, first = alike([part for one in domains for part in (one.codes - ABSENT, one.counted)])
     return Layout(
         domains,
         groups,
@@ -144,16 +145,3 @@ def welcomed(index: NodeIndex, task_class: TaskClass, spread: Spread) -> Mask:
         tolerated = [refusal_of(taints, task_class.tolerations) is None for taints in index.taint_sets]
         mask &= np.array(tolerated, dtype=np.bool_)[index.taint_codes]
     return mask
-
-
-def _alike(columns: Iterable[NDArray[np.generic]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """[N] a number for each node, the same where all columns are, and [G] the first node of each number."""
-    groups: NDArray[np.int64] | None = None
-    for column in columns:
-        codes: NDArray[np.int64] = column.astype(np.int64) - ABSENT
-        if groups is not None:
-            codes += groups * (int(codes.max(initial=0)) + 1)
-        groups = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    assert groups is not None, "a layout of no constraint"
-    _, first = np.unique(groups, return_index=True)
-    return groups.astype(np.intp), first
