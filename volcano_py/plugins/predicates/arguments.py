@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import GoBool, ResourceNames
 from volcano_py.plugins.reserve import PerDevice, Ratio, ratios
 
-_WAITS = "Until that is evaluated, pods that need it wait, whatever is set here."
+_LARGEST: Final = 2**31 - 1
+_WAITS: Final = "Until that is evaluated, pods that need it wait, whatever is set here."
+# volumebinding's scorer is made only with the gate, which Kubernetes 1.36 has as alpha and off.
+_NOT_SCORED: Final = (
+    "nodes are not scored by their volumes, as in kube-scheduler without its feature gate StorageCapacityScoring "
+    "(alpha, off)"
+)
+_NO_VOLUME_SCORE: Final = f"Without effect: {_NOT_SCORED}."
 
 
 class PredicatesArguments(Arguments):
@@ -48,15 +55,15 @@ class PredicatesArguments(Arguments):
         "Without effect: what nodes say is always kept while they stay as they are, by what the pod asks for.",
     )
     volume_binding_weight: int = argument(
-        "volumebinding.weight", 1, "Weight of the score for nodes whose volumes fit closely. Without effect so far."
+        "volumebinding.weight", 1, f"Weight of a score by volumes. {_NO_VOLUME_SCORE}"
     )
-    volume_binding_seconds: int = argument(
+    volume_binding_seconds: Annotated[int, Field(ge=1, le=_LARGEST)] = argument(
         "volumebinding.bindTimeoutSeconds",
         600,
         "Seconds that the volumes of a pod may take to be bound; then the pod is tried again.",
     )
     volume_binding_shape: Any = argument(
-        "volumebinding.shape", None, "Points of utilization and score for volumes. Without effect so far."
+        "volumebinding.shape", None, f"Points of utilization and score for that. {_NO_VOLUME_SCORE}"
     )
     dynamic_resources_seconds: int = argument(
         "dynamicresources.filterTimeoutSeconds", 10, "Longest time for one pod's claims. Without effect so far."
@@ -86,6 +93,13 @@ class PredicatesArguments(Arguments):
     def _moved(cls, value: bool, info: ValidationInfo) -> bool:
         if value:
             advise(info, "has no effect here: sharing of GPUs belongs to the plugin deviceshare")
+        return value
+
+    @field_validator("volume_binding_weight", "volume_binding_shape")
+    @classmethod
+    def _nothing_to_weigh(cls, value: Any, info: ValidationInfo) -> Any:
+        if value:
+            advise(info, f"has no effect here: {_NOT_SCORED}")
         return value
 
     @model_validator(mode="after")
