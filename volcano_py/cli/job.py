@@ -21,10 +21,11 @@ from volcano_py.cli.cluster_access import (
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
-from volcano_py.cli.jobs.making import CannotMakeError, Wanted, job_of, jobs_of
+from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
 from volcano_py.cli.jobs.options import RESOURCES
-from volcano_py.cli.manifests import read_documents
+from volcano_py.cli.manifests import CannotMakeError, read_documents
 from volcano_py.cli.names import LABEL
+from volcano_py.cli.objects import UnfitObjectError
 from volcano_py.cli.output import output_option, print_data
 from volcano_py.cli.show import show, watch_option
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -107,7 +108,7 @@ def run(
     async def work(client: KubernetesClient) -> list[JsonObject]:
         made = []
         for each in make(namespace_of(client, namespace)):
-            made.append(await requests.create(client, each))
+            made.append(await requests.JOB.create(client, each))
             if output == "table":
                 metadata = made[-1]["metadata"]
                 click.echo(f"job {metadata['namespace']}/{metadata['name']} created")
@@ -170,7 +171,7 @@ def view(
 
     async def work(client: KubernetesClient) -> None:
         where = namespace_of(client, namespace)
-        found = await requests.read(client, where, name)
+        found = await requests.JOB.read(client, where, name)
         if watch:
             await follow(client, where, name, output)
         elif output == "table":
@@ -218,7 +219,7 @@ def delete(name: str, namespace: str | None, kubeconfig: Path | None, context: s
 
     async def work(client: KubernetesClient) -> str:
         where = namespace_of(client, namespace)
-        await requests.delete(client, where, name)
+        await requests.JOB.delete(client, where, name)
         return where
 
     where = _on_cluster(kubeconfig, context, work)
@@ -229,5 +230,5 @@ def _on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[Ku
     """As `on_cluster`; what does not fit the job, or the options, ends the verb with its text."""
     try:
         return on_cluster(kubeconfig, context, work)
-    except (requests.UnfitJobError, CannotMakeError) as error:
+    except (UnfitObjectError, CannotMakeError) as error:
         raise click.ClickException(str(error)) from error

@@ -17,6 +17,7 @@ _PHASE_STYLES: Final[Mapping[str, str]] = {
     "Open": "green",
     "Completed": "dim",
     "Succeeded": "dim",
+    "Succeed": "dim",
     "Deleted": "dim",
     "Pending": "yellow",
     "Inqueue": "yellow",
@@ -29,6 +30,7 @@ _PHASE_STYLES: Final[Mapping[str, str]] = {
     "Failed": "red",
     "Closed": "red",
     "Unknown": "red",
+    "Unreadable": "red",
 }
 
 

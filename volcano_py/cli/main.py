@@ -16,6 +16,8 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
     "queue": ("volcano_py.cli.queue", "queue", "Make, see, open and close queues; draw the tree of them."),
     "job": ("volcano_py.cli.job", "job", "Run Volcano Jobs, see, suspend, resume and delete them."),
+    "jobflow": ("volcano_py.cli.job_flow", "jobflow", "Make JobFlows, see how far they are, delete them."),
+    "jobtemplate": ("volcano_py.cli.job_template", "jobtemplate", "Make, see and delete what JobFlows make Jobs from."),
     "pod": ("volcano_py.cli.pods", "pod", "List pods, their queues and why they wait."),
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
     "config": ("volcano_py.cli.config", "config", "Check and explain a volcano-scheduler.conf."),

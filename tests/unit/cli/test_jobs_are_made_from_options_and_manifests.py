@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from volcano_py.cli.jobs.making import DEFAULT_RESOURCES, CannotMakeError, Wanted, job_of, jobs_of
+from volcano_py.cli.jobs.making import DEFAULT_RESOURCES, Wanted, job_of, jobs_of
 from volcano_py.cli.jobs.rows import HEADER, event_rows, job_row
 from volcano_py.cli.main import main
+from volcano_py.cli.manifests import CannotMakeError
 from volcano_py.cluster.manifests import read_text
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -58,13 +59,13 @@ def test_a_job_that_could_never_start_is_not_made(wanted: Wanted, message: str) 
         (
             "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}",
             (
-                "manifest, document 1 (Job a): apiVersion is batch/v1, not batch.volcano.sh/v1alpha1 with kind Job;"
-                " use `kubectl apply` for anything but Volcano's jobs"
+                "manifest, document 1 (Job a): apiVersion is batch/v1 with kind Job, not batch.volcano.sh/v1alpha1 with"
+                " kind Job; use `kubectl apply` for anything but Volcano's Jobs"
             ),
         ),
         (
             "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job}",
-            "manifest, document 1 (Job ?): metadata.name is missing: give the job a name",
+            "manifest, document 1 (Job ?): metadata.name is missing: give the Job a name",
         ),
         (
             "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a, namespace: x}}",

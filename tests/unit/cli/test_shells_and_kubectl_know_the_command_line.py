@@ -42,6 +42,8 @@ def test_verbs_and_options_are_completed() -> None:
     assert completed("") == list(VERBS)
     assert completed("queue", "c") == ["close", "create"]
     assert completed("queue", "create", "--re") == ["--reclaimable"]
+    assert completed("jobflow", "") == ["create", "delete", "describe", "get", "list"]
+    assert completed("jobtemplate", "describe", "--na") == ["--name", "--namespace"]
     assert completed("podgroup", "list", "-o", "") == ["table", "json", "yaml"]
 
 

@@ -23,7 +23,7 @@ def test_help_loads_none_of_them() -> None:
     assert loaded(told) == set()
 
 
-@pytest.mark.parametrize("verb", ["job", "pods", "pod_groups", "queue"])
+@pytest.mark.parametrize("verb", ["job", "job_flow", "job_template", "pods", "pod_groups", "queue"])
 def test_verbs_that_ask_the_cluster_do_without_the_schedulers_own(verb: str) -> None:
     assert loaded(f"import volcano_py.cli.{verb}").isdisjoint({"cryptography", "kopf", "numpy", "pydantic"})
 

@@ -25,7 +25,7 @@ def shown_jobs(
     return Shown(
         api_version=BATCH_API,
         kind=JOB_KIND,
-        path=requests.jobs_path(namespace),
+        path=requests.JOB.path(namespace),
         header=rows.HEADER,
         row=rows.job_row,
         state_column=rows.PHASE_COLUMN,
@@ -39,9 +39,9 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
     """Print what there is to know of the job.
 
     Raises:
-        UnfitJobError: it cannot be read.
+        UnfitObjectError: it cannot be read.
     """
-    events = await requests.events_of(client, found)
+    events = await requests.JOB.events_of(client, found)
     describe(console(), requests.decoded(found), events, time.time())
 
 
@@ -52,7 +52,7 @@ async def follow(client: KubernetesClient, namespace: str, name: str, output: st
 
     Raises:
         RequestError: the server refuses, or cannot be reached any more.
-        UnfitJobError: the job cannot be read.
+        UnfitObjectError: the job cannot be read.
     """
     shown = shown_jobs(namespace, keep=rows.Chosen(), params={"fieldSelector": f"metadata.name={name}"})
     if output != "table":

@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.quantity import parse_quantity
-from volcano_py.cli.names import LABEL
+from volcano_py.cli.manifests import CannotMakeError, objects_of
 from volcano_py.cluster.manifests import Document
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 
@@ -18,10 +18,6 @@ TASK: Final = "default0"
 """What the API calls a first task that has no name."""
 DEFAULT_RESOURCES: Final[Resources] = {"cpu": "1000m", "memory": "100Mi"}
 """vcctl's."""
-
-
-class CannotMakeError(ValueError):
-    """The options or the manifest make no job; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +79,4 @@ def jobs_of(documents: Sequence[Document], asked: str | None, namespace: str) ->
     Raises:
         CannotMakeError: there is none, or a document is something else or contradicts --namespace.
     """
-    if not documents:
-        raise CannotMakeError("there is no Job in what --filename names")
-    return [_job_of(document, asked, namespace) for document in documents]
-
-
-def _job_of(document: Document, asked: str | None, namespace: str) -> JsonObject:
-    body = document.body
-    if body.get("kind") != JOB_KIND or str(body.get("apiVersion", "")).partition("/")[0] != "batch.volcano.sh":
-        raise CannotMakeError(
-            f"{document.where}: apiVersion is {body.get('apiVersion', 'missing')}, not {BATCH_API} with kind Job;"
-            " use `kubectl apply` for anything but Volcano's jobs"
-        )
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        raise CannotMakeError(f"{document.where}: metadata.name is missing: give the job a name")
-    own = metadata.get("namespace")
-    if own and not LABEL.allows(own):
-        raise CannotMakeError(
-            f"{document.where}: metadata.namespace is {own!r}, which is no name of a namespace: use lower-case letters,"
-            " digits and '-'"
-        )
-    if own and asked and own != asked:
-        raise CannotMakeError(
-            f"{document.where}: metadata.namespace is {own}, --namespace says {asked}: leave out one of them"
-        )
-    return {**body, "metadata": {**metadata, "namespace": own or namespace}}
+    return objects_of(documents, JOB_KIND, BATCH_API, asked, namespace)

@@ -22,27 +22,38 @@ from volcano_py.cli.jobs.rows import (
 from volcano_py.cli.listing import Cells, Listing, phase_text
 from volcano_py.jobs.model import Job
 
+_NUMBERS: Final = ("REPLICAS", "MIN", "TIMES", "RETRIES")
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
 def describe(out: Console, job: Job, events: Sequence[JsonObject] | None, now: float) -> None:
     """Print it. `events` None: they may not be read; `now` is in seconds since the epoch."""
-    facts = _facts(job, now)
+    print_facts(out, _facts(job, now))
+    print_section(out, TASK_HEADER, task_rows(job))
+    if job.status.conditions:
+        print_section(out, CONDITION_HEADER, condition_rows(job, now))
+    print_events(out, events, now)
+
+
+def print_facts(out: Console, facts: Sequence[tuple[str, str | Text]]) -> None:
+    """A line for each name and value."""
     width = max(len(name) for name, _ in facts) + 3
     for name, value in facts:
         out.print(Text.assemble((f"{name}:".ljust(width), "bold"), value), soft_wrap=True)
-    _section(out, TASK_HEADER, task_rows(job))
-    if job.status.conditions:
-        _section(out, CONDITION_HEADER, condition_rows(job, now))
+
+
+def print_section(out: Console, header: Sequence[str], rows: Sequence[Cells]) -> None:
+    """A table after a blank line."""
+    out.print()
+    Listing(out, header, _NUMBERS).print(rows)
+
+
+def print_events(out: Console, events: Sequence[JsonObject] | None, now: float) -> None:
+    """The events of an object, or why there are none; arguments as those of `describe`."""
     if events:
-        _section(out, EVENT_HEADER, event_rows(events, now))
+        print_section(out, EVENT_HEADER, event_rows(events, now))
     else:
         out.print("\nEvents: none" if events is not None else "\nEvents: you may not list them")
-
-
-def _section(out: Console, header: Sequence[str], rows: Sequence[Cells]) -> None:
-    out.print()
-    Listing(out, header, ("REPLICAS", "MIN", "TIMES")).print(rows)
 
 
 def _facts(job: Job, now: float) -> list[tuple[str, str | Text]]:

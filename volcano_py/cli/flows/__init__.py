@@ -1,0 +1,1 @@
+"""JobFlows and JobTemplates on the command line."""

@@ -1,0 +1,269 @@
+"""The verbs of JobFlows and of JobTemplates, which are the same: create, list, get, describe, delete."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.changes import listed
+from volcano_py.cli.cluster_access import (
+    all_namespaces_option,
+    cluster_options,
+    listed_namespace,
+    namespace_of,
+    namespace_option,
+    on_cluster,
+)
+from volcano_py.cli.jobs.viewing import print_events
+from volcano_py.cli.listing import Cells, Listing
+from volcano_py.cli.manifests import CannotMakeError, objects_of, read_documents
+from volcano_py.cli.names import SUBDOMAIN
+from volcano_py.cli.objects import Kind, UnfitObjectError
+from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A kind, and how its objects are told. `describe` prints one, as of a moment in seconds since the epoch.
+
+    Attributes:
+        header: of the table; `row` are the cells of an object at a moment.
+        state_column: the cell that becomes `Deleted` in the last row of an object that is watched.
+        numbers: the columns that are aligned to the right.
+    """
+
+    kind: Kind
+    header: Sequence[str]
+    row: Callable[[JsonObject, float], Cells]
+    state_column: int
+    numbers: Sequence[str]
+    describe: Callable[[Console, JsonObject, float], None]
+
+    def shown(self, namespace: str) -> Shown:
+        """Those of a namespace ("": of all)."""
+        return Shown(
+            api_version=self.kind.api_version,
+            kind=self.kind.kind,
+            path=self.kind.path(namespace),
+            header=self.header,
+            row=self.row,
+            state_column=self.state_column,
+            numbers=self.numbers,
+        )
+
+
+def add_verbs(group: click.Group, told: Told) -> None:
+    """Give the group its verbs."""
+    for verb in (_create, _list, _get, _describe, _delete):
+        group.add_command(verb(told))
+
+
+def _files(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--filename",
+        "--file",
+        "-f",
+        "filenames",
+        multiple=True,
+        required=required,
+        type=click.Path(path_type=Path, allow_dash=True),
+        help="Manifest file or folder (repeatable); - reads standard input.",
+    )
+
+
+def _name(
+    what: Kind, *, required: bool = False, otherwise: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    text = f"Name of the {what.kind}.{otherwise}"
+    return click.option("--name", "-N", type=SUBDOMAIN, required=required, help=text)
+
+
+def _create(told: Told) -> click.Command:
+    @click.command("create", help=f"Make the {told.kind.kind}s of a manifest.")
+    @_files(required=True)
+    @namespace_option
+    @cluster_options
+    @output_option()
+    def create(
+        filenames: tuple[Path, ...], namespace: str | None, kubeconfig: Path | None, context: str | None, output: str
+    ) -> None:
+        documents = read_documents(filenames)
+
+        async def work(client: KubernetesClient) -> list[JsonObject]:
+            where = namespace_of(client, namespace)
+            made = []
+            for each in objects_of(documents, told.kind.kind, told.kind.api_version, namespace, where):
+                made.append(await told.kind.create(client, each))
+                if output == "table":
+                    click.echo(f"{_named(told.kind, made[-1])} created")
+            return made
+
+        made = _on_cluster(kubeconfig, context, work)
+        if output != "table":
+            print_data(_one_or_list(made), output)
+
+    return create
+
+
+def _list(told: Told) -> click.Command:
+    @click.command("list", help=f"List {told.kind.kind}s.")
+    @namespace_option
+    @all_namespaces_option
+    @watch_option
+    @cluster_options
+    @output_option()
+    def list_(
+        namespace: str | None,
+        all_namespaces: bool,
+        watch: bool,
+        kubeconfig: Path | None,
+        context: str | None,
+        output: str,
+    ) -> None:
+        where = listed_namespace(namespace, all_namespaces)
+
+        async def work(client: KubernetesClient) -> None:
+            await show(client, told.shown(where(client)), output, watch=watch)
+
+        _on_cluster(kubeconfig, context, work)
+
+    return list_
+
+
+def _get(told: Told) -> click.Command:
+    @click.command("get", help=f"Show one {told.kind.kind} as the list does.")
+    @_name(told.kind, required=True)
+    @namespace_option
+    @cluster_options
+    @output_option()
+    def get(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None, output: str) -> None:
+        async def work(client: KubernetesClient) -> JsonObject:
+            return await told.kind.read(client, namespace_of(client, namespace), name)
+
+        found = _on_cluster(kubeconfig, context, work)
+        if output == "table":
+            Listing(console(), told.header, told.numbers).print([told.row(found, time.time())])
+        else:
+            print_data(found, output)
+
+    return get
+
+
+def _describe(told: Told) -> click.Command:
+    @click.command("describe", help=f"Tell all there is to know of a {told.kind.kind}, or of each.")
+    @_name(told.kind, otherwise=" [default: all of the namespace]")
+    @namespace_option
+    @cluster_options
+    @output_option()
+    def describe(
+        name: str | None, namespace: str | None, kubeconfig: Path | None, context: str | None, output: str
+    ) -> None:
+        async def work(client: KubernetesClient) -> list[JsonObject]:
+            where = namespace_of(client, namespace)
+            if name is not None:
+                found = [await told.kind.read(client, where, name)]
+            else:
+                found = sorted(
+                    await listed(client, told.kind.path(where)), key=lambda each: str(each["metadata"]["name"])
+                )
+            if output == "table":
+                await _print(client, told, found)
+            return found
+
+        found = _on_cluster(kubeconfig, context, work)
+        if output != "table":
+            print_data(found[0] if name is not None else _one_or_list(found, always_list=True), output)
+
+    return describe
+
+
+async def _print(client: KubernetesClient, told: Told, found: Sequence[JsonObject]) -> None:
+    if not found:
+        click.echo(f"There is no {told.kind.kind} to show.", err=True)
+    for number, each in enumerate(found):
+        events = await told.kind.events_of(client, each)
+        if number:
+            click.echo("\n")
+        out, now = console(), time.time()
+        try:
+            told.describe(out, each, now)
+        except msgspec.ValidationError as error:
+            raise UnfitObjectError(
+                f"{_named(told.kind, each)} cannot be read: {error}; --output yaml shows it as it is"
+            ) from error
+        print_events(out, events, now)
+
+
+def _delete(told: Told) -> click.Command:
+    @click.command("delete", help=f"Delete a {told.kind.kind}, or those of a manifest.")
+    @_name(told.kind)
+    @_files(required=False)
+    @namespace_option
+    @cluster_options
+    def delete(
+        name: str | None,
+        filenames: tuple[Path, ...],
+        namespace: str | None,
+        kubeconfig: Path | None,
+        context: str | None,
+    ) -> None:
+        if (name is None) == (not filenames):
+            raise click.UsageError(f"say which {told.kind.kind} with --name, or with --filename: one of both")
+        documents = read_documents(filenames)
+
+        async def work(client: KubernetesClient) -> None:
+            where = namespace_of(client, namespace)
+            targets = [(where, name)] if name is not None else []
+            if documents:
+                targets = _targets(objects_of(documents, told.kind.kind, told.kind.api_version, namespace, where))
+            missing = []
+            for target in targets:
+                try:
+                    await told.kind.delete(client, *target)
+                    click.echo(f"{told.kind.verb} {'/'.join(target)} deleted")
+                except UnfitObjectError as error:
+                    missing.append(str(error))  # the others go all the same
+            if missing:
+                raise UnfitObjectError("\n".join(missing))
+
+        _on_cluster(kubeconfig, context, work)
+
+    return delete
+
+
+def _targets(objects: Sequence[JsonObject]) -> list[tuple[str, str]]:
+    for each in objects:
+        name = each["metadata"].get("name")
+        if not SUBDOMAIN.allows(name):
+            raise CannotMakeError(f"metadata.name is {name!r}: only an object that has a name can be deleted by it")
+    return [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in objects]
+
+
+def _named(kind: Kind, found: JsonObject) -> str:
+    return f"{kind.verb} {found['metadata']['namespace']}/{found['metadata']['name']}"
+
+
+def _one_or_list(found: Sequence[JsonObject], *, always_list: bool = False) -> JsonObject:
+    if len(found) == 1 and not always_list:
+        return found[0]
+    return {"apiVersion": "v1", "kind": "List", "items": list(found)}
+
+
+def _on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+    """As `on_cluster`; what does not fit ends the verb with its text."""
+    try:
+        return on_cluster(kubeconfig, context, work)
+    except (UnfitObjectError, CannotMakeError) as error:
+        raise click.ClickException(str(error)) from error

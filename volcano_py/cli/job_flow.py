@@ -1,0 +1,55 @@
+"""`volcano-py jobflow`: Jobs that follow one another, in the words of vcctl."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+import msgspec
+from rich.console import Console
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.cli.flows import rows
+from volcano_py.cli.flows.verbs import Told, add_verbs
+from volcano_py.cli.jobs.viewing import print_facts, print_section
+from volcano_py.cli.objects import Kind
+from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, JobFlow
+
+EPILOG: Final = """\b
+Examples:
+  volcano-py jobflow create -f weekly.yaml
+  volcano-py jobflow list --all-namespaces --watch
+  volcano-py jobflow get --name weekly
+  volcano-py jobflow describe --name weekly
+  volcano-py jobflow describe --name weekly -o yaml
+  volcano-py jobflow delete --name weekly
+"""
+
+
+@click.group(epilog=EPILOG)
+def jobflow() -> None:
+    """Make JobFlows, see how far they are, and delete them."""
+
+
+def describe(out: Console, found: JsonObject, now: float) -> None:
+    """Print what there is to know of a flow.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
+    flow = msgspec.convert(found, JobFlow)
+    print_facts(out, rows.flow_facts(flow, now))
+    print_section(out, rows.STEP_HEADER, rows.step_rows(flow, now))
+
+
+add_verbs(
+    jobflow,
+    Told(
+        kind=Kind("jobflow", FLOW_API, FLOW_KIND),
+        header=rows.FLOW_HEADER,
+        row=rows.flow_row,
+        state_column=rows.FLOW_STATE_COLUMN,
+        numbers=rows.FLOW_NUMBERS,
+        describe=describe,
+    ),
+)
