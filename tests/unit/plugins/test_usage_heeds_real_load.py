@@ -147,6 +147,13 @@ def test_on_a_node_at_risk_more_is_expected_of_a_pod() -> None:
     )
 
 
+def test_an_absurd_risk_factor_makes_a_node_full_and_never_empty() -> None:
+    loads = {"a": load(0.6, 0.6), "b": load(0.6, 0.6)}
+    opened = opened_with(loads, estimator={"risk_factor": 1e300})
+    opened.place("job", {"job-0": "a", "job-1": "a", "job-2": "a"})
+    assert scores(opened, Usage, "job-3") == pytest.approx({"a": 0, "b": 500 * 0.4, "c": 0})
+
+
 def test_a_node_cannot_be_fuller_than_full() -> None:
     large = gang("large", cpu="10", memory="10Gi", running_on=["a"], phase="Pending")
     opened = opened_with({"a": load(0.5, 0.0)}, large)

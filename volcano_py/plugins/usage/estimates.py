@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.quantity import LARGEST
 from volcano_py.plugins.usage.arguments import UsageArguments
 from volcano_py.state.axis import CPU, MEMORY, IntVector
 
@@ -22,7 +23,7 @@ Parts = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Of one kind of pod: `plain` [2] before, `highest` [2] whatever the risk (infinite without a limit)."""
+    """Of one kind of pod: `plain` [2] before, `highest` [2] whatever the risk."""
 
     plain: NDArray[np.float64]
     highest: NDArray[np.float64]
@@ -52,7 +53,7 @@ class Estimator:
         return found
 
     def _make(self, request: NDArray[np.float64], limits: NDArray[np.int64]) -> Estimate:
-        highest = np.where(limits > 0, limits, np.inf)
+        highest = np.where(limits > 0, limits, float(LARGEST))  # what no pod can ask for, so that sums stay exact
         burst = np.where(limits > 0, np.maximum(limits - request, 0), 0.0)
         asked = request * self._given.request_ratio + burst * self._given.burst_ratio
         plain = np.where(request > 0, asked, self._best_effort)
