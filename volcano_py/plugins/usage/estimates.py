@@ -30,7 +30,7 @@ class Estimate:
 
     def on(self, risky: NDArray[np.bool_], factor: float) -> Amounts:
         """[K, 2] on nodes that are loaded beyond the threshold, or not."""
-        scaled = np.minimum(self.plain * np.where(risky, factor, 1.0)[:, None], self.highest)
+        scaled = np.minimum(self.plain * np.where(risky, min(factor, LARGEST), 1.0)[:, None], self.highest)
         amounts: Amounts = np.rint(scaled).astype(np.int64)
         return amounts
 
