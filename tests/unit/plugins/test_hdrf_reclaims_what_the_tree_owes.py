@@ -92,6 +92,35 @@ def test_sides_are_compared_where_the_paths_part() -> None:
     assert session.victims("reclaimable", "dev-3", session.running("prod")) == []
 
 
+@pytest.mark.parametrize("asked", ["poor first", "rich first"])
+def test_of_jobs_that_ask_for_as_much_each_is_judged_by_what_it_holds(asked: str) -> None:
+    """Both count as two CPUs, the least of them: without a pod of `rich` still, without one of `poor` as one."""
+    session = loose(rich=5, poor=2)
+    order = ["poor", "rich"] if asked == "poor first" else ["rich", "poor"]
+    assert session.victims("reclaimable", "want-0", session.running(*order)) == [f"rich-{n}" for n in range(5)]
+
+
+def test_a_queue_that_has_less_gives_nothing_though_it_counted_for_more_without_a_pod() -> None:
+    """Without its pod `poor` is no measure for `rich` any more, and five CPUs are more than the three asked for."""
+    session = loose(rich=5, poor=1)
+    assert session.victims("reclaimable", "want-0", session.running("rich", "poor")) == []
+
+
+def loose(**held: int) -> Opened:
+    """Nothing is used up. Jobs of q1 hold so many CPUs of ten that each asks for; q2 asks for three."""
+    return open_session(
+        node("n1", cpu="100"),
+        placed_queue("q1", "root/q1", "1/1"),
+        placed_queue("q2", "root/q2", "1/1"),
+        *[
+            gang(name, pods=10, min_member=1, queue="q1", cpu="1", running_on=["n1"] * count)
+            for name, count in held.items()
+        ],
+        gang("want", queue="q2", cpu="3"),
+        tiers=TIERS,
+    )
+
+
 def test_a_victim_could_not_take_it_back() -> None:
     session = open_session(
         node("n1", cpu="10"),
