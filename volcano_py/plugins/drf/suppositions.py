@@ -24,7 +24,6 @@ MOST_JUDGED: Final = 16
 
 Mask = NDArray[np.bool_]
 
-
 _Kind = tuple[Path, bytes, bytes]
 """What a verdict about a job depends on: its node, what it holds, and what it asks for in all."""
 
@@ -47,8 +46,8 @@ class Suppositions:
         self._requests = ssn.ledger.classes.request
         self._jobs = jobs
         self._real = tree
+        self._leaf_of = tree.leaves.leaf_of
         self._trees: dict[bytes, FollowedTree] = {}
-        self._leaf_of = {row: leaf for leaf, row in enumerate(tree.leaves.rows.tolist())}
         self._kinds: dict[int, _Kind] = {}
         self._verdicts: dict[tuple[_Kind, int, int], dict[_Kind, bool]] = {}
 
@@ -110,7 +109,8 @@ class Suppositions:
         judged = 0
         for kind, job_row in unknown.items():
             parting = _parting(own, kind[0])
-            # Nobody has more without a pod than with it, so most need no closer look.
+            # Who has no more than the reclaimer as it is gives nothing, and most need no closer look. A side may count
+            # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
             if parting is None or tree.nodes[parting[1]].ratio <= tree.nodes[parting[0]].ratio:
                 known[kind] = False
             elif most_judged is None or judged < most_judged:

@@ -75,9 +75,9 @@ class Leaves:
     parents: Sequence[Path]
 
     @cached_property
-    def path_of(self) -> Mapping[int, Path]:
-        """Job row → path of the node it is below."""
-        return dict(zip(self.rows.tolist(), self.parents, strict=True))
+    def leaf_of(self) -> Mapping[int, int]:
+        """Job row → leaf."""
+        return {row: leaf for leaf, row in enumerate(self.rows.tolist())}
 
 
 def rounded(value: float) -> float:
@@ -95,7 +95,7 @@ class Tree:
         self.leaves = leaves
         self._totals = [float(amount) for amount in jobs.total.tolist()]
         self._requests: list[list[int]] = leaves.requests.tolist()
-        self._leaf_of = {row: leaf for leaf, row in enumerate(leaves.rows.tolist())}
+        self._leaf_of = leaves.leaf_of
         counts = _children_counts(layout, leaves)
         self.nodes: dict[Path, Node] = {}
         placed: dict[Path, int] = {}
@@ -212,7 +212,7 @@ class FollowedTree(Tree):
 
     def note(self, job_row: int) -> None:
         """The job holds something else than before."""
-        if job_row in self.leaves.path_of:
+        if job_row in self._leaf_of:
             self._moved[job_row] = None
 
     def follow(self) -> None:
