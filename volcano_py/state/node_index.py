@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.objects import Taint
+from volcano_py.api.quantity import LARGEST
 from volcano_py.state.infos import NodeInfo
 
 ABSENT = -1
@@ -146,9 +147,10 @@ class NodeIndex:
         return column
 
     def image_sizes(self, image: str) -> NDArray[np.int64]:
-        """[N] bytes of the image on each node, 0 where it is absent."""
+        """[N] bytes of the image on each node, 0 where it is absent; absurd sizes are cut off, so that sums fit."""
 
         def read() -> NDArray[np.int64]:
-            return np.array([node.images.get(image, 0) for node in self.nodes], dtype=np.int64)
+            sizes = np.array([node.images.get(image, 0) for node in self.nodes], dtype=np.int64)
+            return np.clip(sizes, 0, LARGEST)
 
         return self.kept.keep(("image", image), read)

@@ -65,6 +65,11 @@ def test_several_images_are_summed_against_a_threshold_each() -> None:
     assert image_scores(with_images("n", tool=500, data=300), images=both) == {"n": expected(800, images=2)}
 
 
+def test_absurd_sizes_count_as_the_largest_or_as_nothing() -> None:
+    nodes = [with_images("huge", tool=2**63 // MIB - 1), with_images("none"), with_images("less", tool=-(2**40))]
+    assert image_scores(*nodes, images=("registry.example/tool:latest",) * 20) == {"huge": 100, "none": 0, "less": 0}
+
+
 def test_an_image_counts_for_each_container_that_has_it_init_containers_too() -> None:
     there, absent = "registry.example/tool", "registry.example/other"
     assert image_scores(with_images("n", tool=300), images=(there, there)) == {"n": expected(600, images=2)}
