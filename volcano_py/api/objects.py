@@ -6,9 +6,12 @@ Field names follow the API (camelCase on the wire). Objects are frozen. Optional
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What an API server can hold in a field that is a number."""
 
 ResourceList = dict[str, str | int | float]
 """Resource name → quantity as the API has it (text, or a number in hand-written manifests)."""
@@ -88,7 +91,7 @@ class NodeSelector(ApiObject, frozen=True):
 
 
 class PreferredSchedulingTerm(ApiObject, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -109,7 +112,7 @@ class PodAffinityTerm(ApiObject, frozen=True):
 
 
 class WeightedPodAffinityTerm(ApiObject, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -129,11 +132,11 @@ class Affinity(ApiObject, frozen=True):
 
 
 class TopologySpreadConstraint(ApiObject, frozen=True):
-    max_skew: int = 1
+    max_skew: Integer = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Integer | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: list[str] = []
@@ -145,8 +148,8 @@ class ResourceRequirements(ApiObject, frozen=True):
 
 
 class ContainerPort(ApiObject, frozen=True):
-    host_port: int = 0
-    container_port: int = 0
+    host_port: Integer = 0
+    container_port: Integer = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
@@ -188,11 +191,11 @@ class PodSpec(ApiObject, frozen=True):
     resource_claims: list[dict[str, Any]] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     scheduling_gates: list[SchedulingGate] = []
-    priority: int | None = None
+    priority: Integer | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
     host_network: bool = False
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Integer | None = None
 
 
 class Condition(ApiObject, frozen=True):
@@ -205,7 +208,7 @@ class Condition(ApiObject, frozen=True):
 
 
 class Terminated(ApiObject, frozen=True):
-    exit_code: int = 0
+    exit_code: Integer = 0
 
 
 class ContainerState(ApiObject, frozen=True):
@@ -218,7 +221,7 @@ class ContainerStatus(ApiObject, frozen=True):
     name: str = ""
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
-    restart_count: int = 0
+    restart_count: Integer = 0
     state: ContainerState = ContainerState()
 
 
@@ -246,7 +249,7 @@ class NodeSpec(ApiObject, frozen=True):
 
 class ContainerImage(ApiObject, frozen=True):
     names: list[str] = []
-    size_bytes: int = 0
+    size_bytes: Integer = 0
 
 
 class NodeStatus(ApiObject, frozen=True):
@@ -262,8 +265,8 @@ class Node(ApiObject, frozen=True):
 
 
 class PodGroupSpec(ApiObject, frozen=True):
-    min_member: int = 0
-    min_task_member: dict[str, int] = {}
+    min_member: Integer = 0
+    min_task_member: dict[str, Integer] = {}
     queue: str = ""
     priority_class_name: str = ""
     min_resources: ResourceList | None = None
@@ -274,9 +277,9 @@ class PodGroupSpec(ApiObject, frozen=True):
 class PodGroupStatus(ApiObject, frozen=True):
     phase: str = ""
     conditions: list[Condition] = []
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    running: Integer = 0
+    succeeded: Integer = 0
+    failed: Integer = 0
 
 
 class PodGroup(ApiObject, frozen=True):
@@ -290,13 +293,13 @@ class QueueGuarantee(ApiObject, frozen=True):
 
 
 class QueueSpec(ApiObject, frozen=True):
-    weight: int = 1
+    weight: Integer = 1
     capability: ResourceList = {}
     deserved: ResourceList = {}
     guarantee: QueueGuarantee = QueueGuarantee()
     reclaimable: bool | None = None
     parent: str = ""
-    priority: int = 0
+    priority: Integer = 0
     type: str = ""
     affinity: dict[str, Any] | None = None
     dequeue_strategy: str = "traverse"
@@ -304,11 +307,11 @@ class QueueSpec(ApiObject, frozen=True):
 
 class QueueStatus(ApiObject, frozen=True):
     state: str = ""
-    unknown: int = 0
-    pending: int = 0
-    running: int = 0
-    inqueue: int = 0
-    completed: int = 0
+    unknown: Integer = 0
+    pending: Integer = 0
+    running: Integer = 0
+    inqueue: Integer = 0
+    completed: Integer = 0
     allocated: ResourceList = {}
 
 
@@ -324,7 +327,7 @@ class Namespace(ApiObject, frozen=True):
 
 class PriorityClass(ApiObject, frozen=True):
     metadata: ObjectMeta
-    value: int = 0
+    value: Integer = 0
     global_default: bool = False
     preemption_policy: str = ""
 
@@ -356,12 +359,12 @@ class NodeMetrics(ApiObject, frozen=True):
 
 class PodDisruptionBudgetSpec(ApiObject, frozen=True):
     selector: LabelSelector | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Integer | str | None = None
+    max_unavailable: Integer | str | None = None
 
 
 class PodDisruptionBudgetStatus(ApiObject, frozen=True):
-    disruptions_allowed: int = 0
+    disruptions_allowed: Integer = 0
     disrupted_pods: dict[str, Any] = {}
 
 
@@ -392,7 +395,7 @@ class ReplicationController(ApiObject, frozen=True):
 
 
 class WorkloadSpec(ApiObject, frozen=True):
-    replicas: int | None = None
+    replicas: Integer | None = None
     selector: LabelSelector | None = None
 
 

@@ -235,11 +235,14 @@ def _with_host_ports(pod: Pod) -> Pod:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A copy without null fields, which the API server drops as well."""
+    """A copy without null fields, which the API server drops as well. Whole numbers beyond 64 bits become text: as such
+    quantities are stored, and nothing else takes them."""
     if isinstance(value, dict):
         return {str(key): _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
     return value
 
 

@@ -136,3 +136,33 @@ def test_what_an_api_server_would_refuse_is_refused(text: str, said: str) -> Non
     with pytest.raises(ManifestError) as error:
         read(text)
     assert said in str(error.value)
+
+
+ENORMOUS = 10**30
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, ENORMOUS])
+@pytest.mark.parametrize(
+    ("manifest", "field"),
+    [
+        pytest.param("kind: Pod\nmetadata: {name: a}\nspec: {priority: NUMBER}", "spec.priority", id="priority"),
+        pytest.param(
+            "kind: Pod\nmetadata: {name: a}\nspec: {topologySpreadConstraints: [{maxSkew: NUMBER}]}",
+            "maxSkew",
+            id="a constraint",
+        ),
+        pytest.param("kind: PodGroup\nmetadata: {name: a}\nspec: {minMember: NUMBER}", "spec.minMember", id="a gang"),
+        pytest.param(
+            "kind: Node\nmetadata: {name: a}\nstatus: {images: [{sizeBytes: NUMBER}]}", "sizeBytes", id="an image"
+        ),
+    ],
+)
+def test_a_number_that_no_field_can_hold_is_refused_by_its_path(manifest: str, field: str, number: int) -> None:
+    with pytest.raises(ManifestError, match=rf"(?s)^manifest, document 1.* a\).*{field}"):
+        read(manifest.replace("NUMBER", str(number)))
+
+
+def test_an_enormous_quantity_is_one_whether_it_is_in_quotes_or_not() -> None:
+    text = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, resources: {requests: {cpu: NUMBER}}}]}"
+    bare, in_quotes = (one(text.replace("NUMBER", number)) for number in (str(ENORMOUS), f'"{ENORMOUS}"'))
+    assert bare == in_quotes
