@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,19 @@ class _Tally:
         self.emit(effects)
 
 
+@dataclass(slots=True)
+class _Times:
+    """What the parts of a cycle took, in seconds."""
+
+    started: float = field(default_factory=time.perf_counter)
+    open: float = 0.0
+    actions: Mapping[str, float] = field(default_factory=dict)
+    plugins_close: Mapping[str, float] = field(default_factory=dict)
+
+    def so_far(self) -> float:
+        return time.perf_counter() - self.started
+
+
 class Scheduler:
     """Runs cycles. Keeps nothing between them but what may be kept while nodes stay as they are, and plugins' memories.
 
@@ -77,8 +90,7 @@ class Scheduler:
         """
         self._cycles += 1
         cycle, seed = f"{snapshot.now:.3f}-{self._cycles}", (self._seed or 0) + self._cycles
-        started = time.perf_counter()
-        tally = _Tally(self._emit)
+        tally, times = _Tally(self._emit), _Times()
 
         # 1. Open: a private copy of the cluster, new plugins from their arguments.
         index = self._index(snapshot)
@@ -91,13 +103,14 @@ class Scheduler:
             tie_rank=index.name_rank if self._seed is None else _shuffled(len(index.nodes), seed),
             memories=self._memories,
         )
-        opened = time.perf_counter()
+        times.open = times.so_far()
 
         # 2. Decide: the configured actions in their order.
-        action_seconds = self._run_actions(ssn) if decide else {}
+        if decide:
+            times.actions = self._run_actions(ssn)
 
         # 3. Close: plugins first, then statuses.
-        close_seconds = ssn.dispatch.life("on_session_close", ssn)
+        times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
         closing = Closing(ssn, cycle, decided=decide)
         tally(closing.effects())
         if decide:
@@ -105,16 +118,21 @@ class Scheduler:
             self._strikes_at = ssn.moments.strikes_at
 
         # 4. Report.
+        report = self._report(ssn, cycle, seed, tally, times)
+        ssn.dissolve()
+        return report
+
+    def _report(self, ssn: Session, cycle: str, seed: int, tally: _Tally, times: _Times) -> CycleReport:
         tasks = ssn.ledger.tasks
-        report = CycleReport(
+        return CycleReport(
             cycle=cycle,
             number=self._cycles,
-            started=snapshot.now,
-            duration=time.perf_counter() - started,
-            open_duration=opened - started,
-            actions=action_seconds,
+            started=ssn.snapshot.now,
+            duration=times.so_far(),
+            open_duration=times.open,
+            actions=times.actions,
             plugins_open=ssn.open_seconds,
-            plugins_close=close_seconds,
+            plugins_close=times.plugins_close,
             predicate_seconds=tuple(ssn.placer.stages.predicate),
             scoring_seconds=tuple(ssn.placer.stages.scoring),
             nodes=int(ssn.ledger.nodes.present.sum()),
@@ -134,8 +152,6 @@ class Scheduler:
             look_again_at=self._look_again_at,
             strikes_at=self._strikes_at,
         )
-        ssn.dissolve()
-        return report
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:
         if self._node_index is None or self._node_index.version != snapshot.nodes_version:
