@@ -20,6 +20,19 @@ _HEALTHY_CONDITIONS = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
 
+_NODE_INFO: Mapping[str, str] = {
+    "architecture": "amd64",
+    "operatingSystem": "linux",
+    "kubeletVersion": f"v{KUBERNETES_VERSION}",
+    "containerRuntimeVersion": "simulated",
+    "kernelVersion": "simulated",
+    "osImage": "simulated",
+    "bootID": "",
+    "kubeProxyVersion": "",
+    "machineID": "",
+    "systemUUID": "",
+}
+
 
 async def create_nodes(
     client: APIClient,
@@ -78,28 +91,22 @@ def simulated_node(
             "allocatable": resources,
             "capacity": resources,
             "addresses": [{"type": "Hostname", "address": name}],
-            "conditions": [
-                {
-                    "type": kind,
-                    "status": status,
-                    "reason": reason,
-                    "message": message,
-                    "lastHeartbeatTime": now,
-                    "lastTransitionTime": now,
-                }
-                for kind, status, reason, message in _HEALTHY_CONDITIONS
-            ],
-            "nodeInfo": {
-                "architecture": "amd64",
-                "operatingSystem": "linux",
-                "kubeletVersion": f"v{KUBERNETES_VERSION}",
-                "containerRuntimeVersion": "simulated",
-                "kernelVersion": "simulated",
-                "osImage": "simulated",
-                "bootID": "",
-                "kubeProxyVersion": "",
-                "machineID": "",
-                "systemUUID": "",
-            },
+            "conditions": _healthy(now),
+            "nodeInfo": dict(_NODE_INFO),
         },
     }
+
+
+def _healthy(now: str) -> list[dict[str, str]]:
+    """The conditions of a kubelet that has nothing to complain about."""
+    return [
+        {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        for kind, status, reason, message in _HEALTHY_CONDITIONS
+    ]
