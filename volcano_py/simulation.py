@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue, Workload
+from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
 from volcano_py.api.report import CycleReport
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config.model import SchedulerConfiguration

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.neighbours import HOST, ZONE, prefers, term
 from tests.support.sessions import Opened, gang, node, open_session, pod
-from volcano_py.api.objects import LabelSelector, ObjectMeta, Service, ServiceSpec, Taint, TopologySpreadConstraint
+from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, TopologySpreadConstraint
+from volcano_py.api.workloads import Service, ServiceSpec
 from volcano_py.plugins.binpack import Binpack
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates

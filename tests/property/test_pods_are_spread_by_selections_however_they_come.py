@@ -8,16 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.api.objects import (
-    ApiObject,
-    LabelSelector,
-    ObjectMeta,
-    Pod,
-    Service,
-    ServiceSpec,
-    Workload,
-    WorkloadSpec,
-)
+from volcano_py.api.objects import ApiObject, LabelSelector, ObjectMeta, Pod
+from volcano_py.api.workloads import Service, ServiceSpec, Workload, WorkloadSpec
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.pod_terms import PodTerm
 

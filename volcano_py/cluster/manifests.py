@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from volcano_py.api import objects, volumes
+from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.jobs.model import Job
@@ -33,8 +33,8 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "PodGroup": objects.PodGroup,
     "Queue": objects.Queue,
     "ResourceQuota": objects.ResourceQuota,
-    "Service": objects.Service,
-    "ReplicationController": objects.ReplicationController,
+    "Service": workloads.Service,
+    "ReplicationController": workloads.ReplicationController,
     "PriorityClass": objects.PriorityClass,
     "PodDisruptionBudget": objects.PodDisruptionBudget,
     "PersistentVolumeClaim": volumes.PersistentVolumeClaim,
@@ -148,7 +148,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
     }
     for index, document in enumerate(documents):
         kind = _kind(document.body)
-        wanted = objects.Workload if kind in _OWNERS else KINDS.get(kind)
+        wanted = workloads.Workload if kind in _OWNERS else KINDS.get(kind)
         if wanted is None:
             continue
         obj = _stored(document, kind, wanted, index)

@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.names import GROUP_NAME
-from volcano_py.api.objects import ApiObject, Namespace, Pod, PodGroup, Workload
+from volcano_py.api.objects import ApiObject, Namespace, Pod, PodGroup
+from volcano_py.api.workloads import Workload
 from volcano_py.operator.generated_group import (
     NAME_PREFIX,
     SCALED_OWNERS,

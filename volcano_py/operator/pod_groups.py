@@ -15,7 +15,8 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.api.objects import ApiObject, Pod, PodGroup, Workload
+from volcano_py.api.objects import ApiObject, Pod, PodGroup
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.errors import (
     ApiError,
     ConflictError,

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, ReplicationController, Service, Workload
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod
+from volcano_py.api.workloads import ReplicationController, Service, Workload
 from volcano_py.state.change import Change
 from volcano_py.state.label_syntax import faults_of_selector
 from volcano_py.state.pod_terms import Requirement, Requirements, meets, requirements_of

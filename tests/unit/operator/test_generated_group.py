@@ -8,16 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.objects import (
-    ObjectMeta,
-    OwnerReference,
-    Pod,
-    PodGroup,
-    PodGroupSpec,
-    Workload,
-    WorkloadSpec,
-    WorkloadStatus,
-)
+from volcano_py.api.objects import ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec
+from volcano_py.api.workloads import Workload, WorkloadSpec, WorkloadStatus
 from volcano_py.operator.generated_group import (
     GroupPlan,
     GroupRules,

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup, Workload
+from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.operator.pod_groups import PodGroupController

@@ -19,17 +19,9 @@ from volcano_py.api.effects import (
     QueueAllocated,
 )
 from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
-from volcano_py.api.objects import (
-    ApiObject,
-    Namespace,
-    ObjectMeta,
-    OwnerReference,
-    Pod,
-    PodGroup,
-    Queue,
-    Workload,
-)
+from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, OwnerReference, Pod, PodGroup, Queue
 from volcano_py.api.reasons import Reason
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.scheduler import builtin_registry

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, Workload
+from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, ManifestError, read_text, stored
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.objects import ApiObject, Node, Pod, ReplicationController, Service, Workload
+from volcano_py.api.objects import ApiObject, Node, Pod
+from volcano_py.api.workloads import ReplicationController, Service, Workload
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.pod_terms import PodTerm, Requirement
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from volcano_py.api import objects, volumes
+from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import JSON
@@ -65,16 +65,16 @@ PRIORITY_CLASS: Final = Kind(
 POD_DISRUPTION_BUDGET: Final = Kind(
     "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", objects.PodDisruptionBudget
 )
-SERVICE: Final = Kind("Service", "/api/v1/services", objects.Service)
+SERVICE: Final = Kind("Service", "/api/v1/services", workloads.Service)
 REPLICATION_CONTROLLER: Final = Kind(
-    "ReplicationController", "/api/v1/replicationcontrollers", objects.ReplicationController
+    "ReplicationController", "/api/v1/replicationcontrollers", workloads.ReplicationController
 )
 # The podgroup controller follows the replicas of these two as well …
-REPLICA_SET: Final = Kind("ReplicaSet", "/apis/apps/v1/replicasets", objects.Workload)
-STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", objects.Workload)
+REPLICA_SET: Final = Kind("ReplicaSet", "/apis/apps/v1/replicasets", workloads.Workload)
+STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", workloads.Workload)
 # … and reads the annotations of these.
-DAEMON_SET: Final = Kind("DaemonSet", "/apis/apps/v1/daemonsets", objects.Workload, metadata_only=True)
-JOB: Final = Kind("Job", "/apis/batch/v1/jobs", objects.Workload, metadata_only=True)
+DAEMON_SET: Final = Kind("DaemonSet", "/apis/apps/v1/daemonsets", workloads.Workload, metadata_only=True)
+JOB: Final = Kind("Job", "/apis/batch/v1/jobs", workloads.Workload, metadata_only=True)
 PERSISTENT_VOLUME_CLAIM: Final = Kind(
     "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", volumes.PersistentVolumeClaim
 )
