@@ -55,6 +55,14 @@ def test_a_volume_that_several_pods_use_counts_once_a_node() -> None:
     assert len(willing(opened, Predicates, "p")) == 3
 
 
+def test_a_volume_that_several_pods_use_is_one_more_where_it_is_not_attached_yet() -> None:
+    both = [using(pod("old-shared", on="n2"), "shared"), using(pod("old-b", on="n2"), "b")]
+    old = [*(using(pod(f"old-{name}", on="n1"), name) for name in ("a", "c")), *both]
+    claims = [attached(name) for name in ("shared", "a", "b", "c")]
+    opened = session(mine("shared"), old, claims, limited())
+    assert answers(opened, Predicates, "p") == {"n1": TOO_MANY, "n2": "", "n3": ""}
+
+
 def test_volumes_that_are_to_be_made_count_as_their_drivers() -> None:
     old = [using(pod(f"old-{name}", on="n1"), name) for name in ("a", "b")]
     opened = session(mine("data"), old, attached("a"), attached("b"), claim("data", of=MADE), limited())

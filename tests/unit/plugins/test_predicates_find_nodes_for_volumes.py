@@ -143,6 +143,13 @@ def test_zones_of_a_volume_are_heeded_on_nodes_that_have_zones(labels: dict[str,
     assert len(willing(session(mine("data"), bound, at=at, VolumeZone=False), Predicates, "p")) == 4
 
 
+def test_of_the_two_names_of_a_zone_the_one_that_the_volume_has_counts_first() -> None:
+    old = "failure-domain.beta.kubernetes.io/zone"
+    bound = (claim("data", bound_to="pv"), volume("pv", labels={old: "b"}, claim="data"))
+    at = [node("moved", labels={old: "a", ZONE: "b"}), node("there", labels={old: "b", ZONE: "c"})]
+    assert willing(session(mine("data"), bound, at=at), Predicates, "p") == ["there"]
+
+
 # -- volumes that exist -----------------------------------------------------------------------------------------------
 
 
@@ -399,4 +406,11 @@ def test_of_two_pods_with_a_claim_for_one_only_one_is_placed() -> None:
     opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE, modes=["ReadWriteOncePod"]))
     assert len(willing(opened, Predicates, "q")) == 3
     opened.place("g", {"p": "n1"})
+    assert willing(opened, Predicates, "q") == []
+
+
+def test_a_claim_for_one_pod_at_a_time_is_in_use_once_its_place_is_promised() -> None:
+    opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE, modes=["ReadWriteOncePod"]))
+    assert len(willing(opened, Predicates, "q")) == 3
+    opened.pipeline("g", {"p": "n1"})
     assert willing(opened, Predicates, "q") == []

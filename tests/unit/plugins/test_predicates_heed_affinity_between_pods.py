@@ -286,6 +286,13 @@ def test_keeping_apart_by_node_is_each_nodes_own_affair() -> None:
     assert [reach(session, name) for name in ("host", "zone", "near")] == [Reach.ROW, Reach.DOMAIN, Reach.DOMAIN]
 
 
+def test_a_gang_that_keeps_apart_by_one_of_its_terms_is_kept_apart() -> None:
+    both = apart(term(HOST, app="db"), term(HOST, app="web"))
+    session = opened(gang("new", pods=3, affinity=both, labels={"app": "web"}))
+    chosen = session.ssn.placer.choose(class_of(session, "new-0"), 3).nodes
+    assert [session.ssn.snapshot.nodes[row].name for row in chosen.tolist()] == ["a1", "a2", "b1"]
+
+
 def test_switched_off_nobody_looks_at_anybody() -> None:
     guard = runs("db", "a1", affinity=apart(term(HOST)))
     session = opened(guard, waiting(affinity=apart(term(HOST, app="db"))), **{"predicate.PodAffinityEnable": False})

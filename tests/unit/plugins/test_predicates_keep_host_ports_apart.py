@@ -125,6 +125,14 @@ def test_identical_pods_go_to_different_nodes_and_the_one_too_many_is_told_why()
     assert error.refusal.message == f"0/2 nodes are unavailable: 2 {TAKEN}."
 
 
+def test_a_gang_with_a_host_port_is_placed_in_one_go_and_each_on_a_node_of_its_own() -> None:
+    opened = session(*(ported(f"p{number}", port(8080)) for number in range(3)))
+    assert opened.ssn.placer.choose(class_of(opened, "p0"), 3).nodes.tolist() == [
+        opened.node_row("n1"),
+        opened.node_row("n2"),
+    ]
+
+
 def test_only_pods_with_host_ports_are_looked_at_again_after_each_placement() -> None:
     opened = session(ported("with", port(8080)), ported("without"))
     reach = opened.plugin(Predicates).predicate_reach

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.node_answers import batch_scores, class_of
 from tests.support.sessions import Opened, gang, node, open_session, pod
-from volcano_py.api.objects import LabelSelector, Taint, TopologySpreadConstraint
+from volcano_py.api.objects import LabelSelector, Taint, Toleration, TopologySpreadConstraint
 from volcano_py.framework.views import FITS
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
@@ -120,6 +120,36 @@ def test_several_constraints_hold_at_once_and_the_first_no_is_told() -> None:
     assert [name for name, text in answers.items() if not text] == ["a2", "a3"]
 
 
+def test_pods_on_a_node_that_lacks_the_key_of_another_constraint_do_not_count() -> None:
+    keyless = node("a9", labels={ZONE: "a"})
+    assert told(opened([*THREE, keyless], "a9", spread(), spread(HOSTNAME)))["a1"] == ""
+    assert told(opened([*THREE, keyless], "a9", spread()))["a1"] == CROWDED
+
+
+def test_a_gang_may_crowd_nodes_that_do_not_count() -> None:
+    """With node affinity switched off a pod gets to nodes that its constraint leaves out all the same."""
+    nodes = [at("a1", "a", labels={"disk": "ssd"}), at("a2", "a", cpu="64"), at("b1", "b", labels={"disk": "ssd"})]
+    off = {"predicate.NodeAffinityEnable": False}
+    session = opened(nodes, "", spread(), pods=4, node_selector={"disk": "ssd"}, arguments=off)
+    chosen = session.ssn.placer.choose(class_of(session, "new-0"), 4).nodes
+    assert [session.ssn.snapshot.nodes[row].name for row in chosen.tolist()] == ["a2"] * 4
+
+
+def test_what_a_pod_tolerates_decides_which_zones_count_for_it_and_not_for_the_next() -> None:
+    taint = Taint(key="gpu", effect="NoSchedule")
+    honest = spread(node_taints_policy="Honor")
+    session = open_session(
+        at("a1", "a"),
+        at("b1", "b", taints=[taint]),
+        pod("there", labels=APP, on="a1"),
+        gang("plain", cpu="1", labels=APP, spread=[honest]),
+        gang("tolerant", cpu="1", labels=APP, spread=[honest], tolerations=[Toleration(key="gpu", operator="Exists")]),
+        tiers=[[Predicates]],
+    )
+    assert told(session, "plain-0")["a1"] == ""
+    assert told(session, "tolerant-0")["a1"] == CROWDED, "zone b is one for it, and is empty"
+
+
 def test_pods_that_terminate_do_not_count() -> None:
     leaving = pod("leaving", labels=APP, on="a1", deleting=True)
     assert told(opened([*THREE, leaving], "", spread()))["a1"] == ""
@@ -152,6 +182,18 @@ def test_what_is_bound_now_keeps_to_the_rule_also_if_a_promise_comes_to_nothing(
     assert told(session, "new-1") == {"a1": CROWDED, "b1": ""}, "without new-0, zone b is empty"
     task_class = class_of(session, "new-1")
     assert [session.ssn.placer.may_take(task_class, session.node_row(name)) for name in ("a1", "b1")] == [True, True]
+
+
+def test_without_a_promise_pods_that_terminate_count_as_little_as_with_it() -> None:
+    session = open_session(
+        at("a1", "a"),
+        at("b1", "b"),
+        pod("leaving", labels=APP, on="a1", deleting=True),
+        gang("new", pods=2, cpu="1", labels=APP, spread=[spread()]),
+        tiers=[[Predicates]],
+    )
+    session.pipeline("new", {"new-0": "b1"})
+    assert told(session, "new-1") == {"a1": "", "b1": CROWDED}
 
 
 def test_a_pod_that_is_evicted_counts_no_more() -> None:
