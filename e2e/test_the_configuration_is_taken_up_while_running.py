@@ -58,7 +58,7 @@ async def test_a_broken_edit_keeps_the_last_good_configuration_and_says_so(
     async def told() -> set[str]:
         """The events that have been, by name and count; one of an earlier run says the same."""
         events = [each for each in await installed.events("volcano-system") if each.reason == "InvalidConfiguration"]
-        expected = ("alocate", "gnag", "enableJobOrder", ":2:", ":6:")
+        expected = ("alocate", "gnag", "enableJobOrder", "line 2,", "line 6,")
         found = [each for each in events if all(word in each.message for word in expected)]
         return {f"{each.name} {each.raw.get('count')} {each.raw.get('series')}" for each in found}
 

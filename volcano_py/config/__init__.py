@@ -15,7 +15,7 @@ from volcano_py.config.parse import ParseResult, parse_configuration
 from volcano_py.config.problems import Code, Problem, Severity
 from volcano_py.config.reading import read_arguments
 from volcano_py.config.reload import Outcome, OutcomeKind, Reloader
-from volcano_py.config.rendering import format_problems
+from volcano_py.config.rendering import format_problems, in_short
 from volcano_py.config.values import AtLeast, Duration, GoBool, PositiveDuration, ResourceNames
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "default_configuration_text",
     "describe",
     "format_problems",
+    "in_short",
     "instead",
     "parse_configuration",
     "read_arguments",

@@ -26,6 +26,24 @@ def format_problems(problems: Iterable[Problem], text: str, *, source: str = "vo
     return "\n".join((*paragraphs, summary(listed)))
 
 
+def in_short(problems: Iterable[Problem], *, room: int) -> str:
+    """The problems on one line of at most `room` characters, errors first, none cut in two where one fits.
+
+    For Events, of which tables show the first line only and the API server keeps 1,024 characters.
+    """
+    listed = sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)
+    lines = [" ".join(str(problem).split()) for problem in listed]
+    for shown in range(len(lines), 0, -1):
+        text = "; ".join(lines[:shown]) + _rest(len(lines) - shown)
+        if len(text) <= room:
+            return text
+    return lines[0][: room - 1] + "…" if lines else ""
+
+
+def _rest(count: int) -> str:
+    return f"; {count} more in the log and by volcano-py config check" if count else ""
+
+
 def summary(problems: Iterable[Problem]) -> str:
     """`2 errors, 1 warning`."""
     severities = [problem.severity for problem in problems]

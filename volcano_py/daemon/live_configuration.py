@@ -20,6 +20,7 @@ from volcano_py.config import (
     SchedulerConfiguration,
     default_configuration_text,
     format_problems,
+    in_short,
 )
 
 log = structlog.get_logger(__name__)
@@ -171,5 +172,6 @@ class LiveConfiguration:
         log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=told)
         target = about or self._map
         if target is not None:
-            note = f"{kept}:\n{told}"[:_LONGEST_NOTE]
+            note = f"{kept}: "
+            note += in_short(outcome.problems, room=_LONGEST_NOTE - len(note))
             self._tell(Event(target, "Warning", "InvalidConfiguration", note))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from volcano_py.config import Code, ParseResult, Problem, Severity, format_problems
+from volcano_py.config import Code, ParseResult, Problem, Severity, format_problems, in_short
 
 Parse = Callable[..., ParseResult]
 
@@ -83,3 +83,29 @@ def test_credentials_are_not_shown() -> None:
 def test_a_problem_reads_as_a_sentence_by_itself() -> None:
     assert str(problem_at(3, 4)) == "line 3, column 4: error: a.b: is wrong"
     assert str(problem_at(0, 0)) == "error: a.b: is wrong"
+
+
+def test_in_short_all_stand_on_one_line_errors_first() -> None:
+    problems = [problem_at(2, 3, Severity.WARNING), problem_at(5, 7)]
+    assert in_short(problems, room=1000) == (
+        "line 5, column 7: error: a.b: is wrong; line 2, column 3: warning: a.b: is wrong"
+    )
+    assert in_short([], room=10) == ""
+
+
+def test_in_short_what_there_is_no_room_for_is_counted() -> None:
+    problems = [problem_at(line, 1) for line in range(1, 10)]
+    shown = in_short(problems, room=150)
+    assert shown == (
+        "line 1, column 1: error: a.b: is wrong; line 2, column 1: error: a.b: is wrong"
+        "; 7 more in the log and by volcano-py config check"
+    )
+    whole = in_short(problems, room=1000)
+    assert in_short(problems, room=len(whole)) == whole
+    assert in_short(problems, room=len(whole) - 1).endswith("more in the log and by volcano-py config check")
+    assert in_short(problems, room=20) == "line 1, column 1: e…"
+
+
+def test_in_short_a_message_of_several_lines_stands_on_one() -> None:
+    problem = Problem(Severity.ERROR, "", 0, 0, "one\n  two", Code.UNAVAILABLE)
+    assert in_short([problem], room=100) == "error: one two"
