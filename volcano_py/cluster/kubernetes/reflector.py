@@ -11,7 +11,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import msgspec
 import structlog
@@ -20,12 +20,8 @@ from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
-from volcano_py.cluster.kubernetes.errors import (
-    GoneError,
-    NotFoundError,
-    RequestError,
-    UnreachableError,
-)
+from volcano_py.cluster.kubernetes.decoding import Decoder
+from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
 from volcano_py.cluster.kubernetes.kinds import Kind
 from volcano_py.cluster.kubernetes.unreadable import Identity, RawEvent, identify, stream_error
 from volcano_py.cluster.kubernetes.versions import Versions, version_of
@@ -99,10 +95,7 @@ class Reflector:
         self._listed_at = 0.0
         self._heard = clock.monotonic()
         self._lists = self._watches = self._events = self._failures = 0
-        self._decode_object: Callable[[Any], Any] = msgspec.json.Decoder(kind.type).decode
-        event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", kind.type)], frozen=True, gc=False)
-        self._decode_event: Callable[[bytes], Any] = msgspec.json.Decoder(event_type).decode
-        self._names_kind = "kind" in kind.type.__struct_fields__
+        self._decoder = Decoder(kind)
 
     def stats(self) -> ReflectorStats:
         """The numbers now."""
@@ -214,7 +207,7 @@ class Reflector:
                 version = page.metadata.resource_version
                 for item in page.items or ():
                     try:
-                        objects.append(self._named(self._decode_object(item)))
+                        objects.append(self._decoder.item(item))
                     except msgspec.MsgspecError as error:
                         identity = identify(item)
                         bad[identity.key] = identity.uid
@@ -306,16 +299,16 @@ class Reflector:
     def _take(self, line: bytes) -> None:
         """Digest one line of a watch."""
         try:
-            event = self._decode_event(line)
+            change, obj = self._decoder.event(line)
         except msgspec.MsgspecError as error:
             self._take_unusual(line, error)
             return
-        if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+        if change not in ("ADDED", "MODIFIED", "DELETED"):
             self._take_unusual(line, None)
             return
         self._events += 1
         self._all_is_well()
-        self._apply(event.type, event.object)
+        self._apply(change, obj)
 
     def _apply(self, change: str, obj: ApiObject) -> None:
         meta = _meta(obj)
@@ -330,7 +323,7 @@ class Reflector:
             self._unreadable.pop(key, None)
             self._replace_namesake(meta)
             self._versions.note(key, uid, meta.resource_version)
-            self._give(self._sink.upsert, self._named(obj))
+            self._give(self._sink.upsert, obj)
         self._advance(meta.resource_version)
 
     def _replace_namesake(self, meta: ObjectMeta) -> None:
@@ -359,7 +352,7 @@ class Reflector:
                 uid=identity.uid,
                 resource_version=identity.resource_version,
             )
-            self._apply("DELETED", self.kind.type(**{"metadata": gone}))
+            self._apply("DELETED", self._decoder.bare(gone))
             return
         elif error is not None:
             self._events += 1
@@ -388,15 +381,9 @@ class Reflector:
         log.warning("an object cannot be read", kind=self.kind.name, object=identity.key, error=str(error))
         self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
 
-    def _named(self, obj: Any) -> ApiObject:
-        """Items of lists do not say their kind, and bare metadata says another."""
-        if self._names_kind and obj.kind != self.kind.name:
-            obj = msgspec.structs.replace(obj, kind=self.kind.name)
-        return cast(ApiObject, obj)
-
     def _tombstone(self, key: str, uid: str) -> ApiObject:
         namespace, _, name = key.rpartition("/")
-        return self.kind.type(**{"metadata": ObjectMeta(namespace=namespace, name=name, uid=uid)})
+        return self._decoder.bare(ObjectMeta(namespace=namespace, name=name, uid=uid))
 
 
 def _meta(obj: ApiObject) -> ObjectMeta:
