@@ -32,7 +32,11 @@ def dump(url: str, output_file: Path | None) -> None:
         with urllib.request.urlopen(address, timeout=60) as answer:
             body = answer.read()
     except (urllib.error.URLError, TimeoutError) as error:
-        raise click.ClickException(f"{address}: {error}; is the daemon running there?") from error
+        found = getattr(error, "reason", error)
+        raise click.ClickException(
+            f"{address}: {getattr(found, 'strerror', None) or found}; is the daemon running there? --url names its "
+            "--listen-address, which volcano-py up shows beside Metrics"
+        ) from error
     if output_file is None:
         sys.stdout.buffer.write(body)
     else:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +18,7 @@ from volcano_py.cli.live.display import display, readable, say
 from volcano_py.cli.live.follower import DRAWING_SECONDS, Follower
 from volcano_py.cli.live.mirror import WATCHED, Mirror
 from volcano_py.cli.live.overview import Overview
-from volcano_py.cli.live.screen import Head
+from volcano_py.cli.looking_around import how_to_look_around
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.local.controlplane import ControlPlane
@@ -190,25 +187,6 @@ async def during(work: Coroutine[Any, Any, _T], *others: Coroutine[Any, Any, obj
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     return result
-
-
-def how_to_look_around(plane: ControlPlane, scheduler: SchedulerProcess, kubernetes: str) -> Head:
-    """What a user needs for a second terminal."""
-    kubectl = plane.binary("kubectl")
-    on_path = shutil.which("kubectl")
-    needed = [f"  export KUBECONFIG={shlex.quote(str(plane.kubeconfig))}"]
-    if on_path is None or Path(on_path) != kubectl:
-        why = "there is none on PATH" if on_path is None else f"{on_path} is of another version"
-        needed.append(f"  alias kubectl={shlex.quote(str(kubectl))}  # {why}")
-    lines = [
-        f"volcano-py {version('volcano-py')} schedules for Kubernetes {kubernetes}. Ctrl-C ends it. Look around with:",
-        "",
-        *needed,
-        "  kubectl get queues,podgroups,pods --all-namespaces --output wide",
-        "",
-        f"Metrics: {scheduler.url}/metrics   Logs: {plane.layout.logs}",
-    ]
-    return Head(tuple(lines), tuple(needed))
 
 
 def end_of_log(scheduler: SchedulerProcess) -> str:

@@ -30,7 +30,7 @@ class WorkDir:
             remove_abandoned(Path(tempfile.gettempdir()))
             path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         elif path.exists() and any(path.iterdir()):
-            raise LocalError(f"work directory {path} is not empty; it would be removed at the end. Name another one.")
+            raise LocalError(f"work directory {path} is not empty: name one that is, or one that does not exist yet.")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path.resolve()
         self._keep = keep
