@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.support.neighbours import HOST, ZONE, prefers, term
+from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session, pod
 from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, TopologySpreadConstraint
 from volcano_py.api.workloads import Service, ServiceSpec
@@ -84,19 +84,9 @@ def constraint(key: str, skew: int, action: str, everybody: bool) -> TopologySpr
 
 
 def where(case: Case, at_a_time: int) -> list[str]:
-    """The nodes that the gang takes, in order, with nothing left of what was planned ahead."""
+    """The nodes that the gang takes, in order."""
     opened = case.opened()
-    job, waiting = opened.job("g"), opened.ssn.tasks_of(opened.job("g"))
-    statement, task_class = opened.ssn.statement(), opened.ssn.task_class(int(waiting[0]))
-    taken: list[str] = []
-    while len(waiting):
-        nodes = opened.ssn.placer.choose(task_class, min(at_a_time, len(waiting))).nodes
-        if not len(nodes):
-            break
-        statement.allocate(job, task_class, waiting[: len(nodes)], nodes)
-        waiting = waiting[len(nodes) :]
-        taken.extend(opened.ssn.snapshot.nodes[row].name for row in nodes.tolist())
-        opened.ssn.placer.touch(np.array([0]))
+    taken, _ = placed(opened, at_a_time, afresh=True)
     assert not opened.ssn.dispatch.failures.counts
     return taken
 

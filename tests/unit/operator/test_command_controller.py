@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.controllers import Controlled
 from volcano_py.cluster.kubernetes.errors import UnreachableError
 from volcano_py.operator.commands import Command, CommandController
 from volcano_py.operator.queue_state import QueueAction
@@ -16,7 +17,7 @@ COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/ns/commands"
 Requests = list[tuple[str, QueueAction, str, str]]
 
 
-class Bus:
+class Bus(Controlled[CommandController]):
     """The API, and a controller that is told of the Commands in it."""
 
     def __init__(self, api: Any) -> None:
@@ -33,13 +34,6 @@ class Bus:
         command = msgspec.convert(self.api.put(f"{COMMANDS}/{name}", body), Command)
         self.controller.upsert(command)
         return command
-
-    async def settle(self) -> None:
-        task = asyncio.create_task(self.controller.run())
-        await asyncio.sleep(0)
-        await self.controller.idle()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.controllers import Controlled
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup
 from volcano_py.api.workloads import Workload
@@ -23,7 +22,7 @@ PODS = "/api/v1/namespaces/ns/pods"
 REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
 
 
-class Cluster:
+class Cluster(Controlled[PodGroupController]):
     """The API, and a controller that is told of what is in it."""
 
     def __init__(self, api: Any, events: list[Event], *, leads: bool = True, **rules: Any) -> None:
@@ -77,20 +76,6 @@ class Cluster:
         """The group that the pod names."""
         name: str = self.api.objects[f"{PODS}/{pod}"]["metadata"].get("annotations", {}).get(GROUP_NAME, "")
         return name
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[PodGroupController]:
-        task = asyncio.create_task(self.controller.run())
-        await asyncio.sleep(0)
-        try:
-            yield self.controller
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def settle(self) -> None:
-        async with self.running() as controller:
-            await controller.idle()
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.controllers import Controlled
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import ObjectMeta, PodGroup, PodGroupSpec, PodGroupStatus, Queue
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
@@ -20,7 +19,7 @@ QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 OPEN, CLOSE = QueueAction.OPEN, QueueAction.CLOSE
 
 
-class Cluster:
+class Cluster(Controlled[QueueController]):
     """The API with root and default in it, and a controller that is told of what is there."""
 
     def __init__(self, api: Any, events: list[Event], **options: Any) -> None:
@@ -67,20 +66,6 @@ class Cluster:
 
     def told(self) -> list[tuple[str, str, str]]:
         return [(event.type, event.reason, event.message) for event in self.events]
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[QueueController]:
-        task = asyncio.create_task(self.controller.run())
-        await asyncio.sleep(0)
-        try:
-            yield self.controller
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def settle(self) -> None:
-        async with self.running() as controller:
-            await controller.idle()
 
 
 @pytest.fixture

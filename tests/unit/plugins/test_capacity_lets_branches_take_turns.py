@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.support.book_keeping import Step, do_and_undo, held, steps
 from tests.support.queue_trees import allocate, cpus, jobs, next_queue, opened, queue, told
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
-from volcano_py.framework.statement import Statement
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.state.queue_tree import lay
-from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
 
 
 def shares(session: Opened, *queues: str) -> dict[str, float]:
@@ -121,7 +119,6 @@ def test_a_queue_without_work_leaves_its_part_to_its_siblings_and_they_to_their_
 
 QUEUES = {"a": "", "a1": "a", "a2": "a", "b": ""}
 JOBS = {"one": "a1", "two": "a2", "three": "b"}
-HOLDING = ALLOCATED_STATUSES | (np.arange(len(ALLOCATED_STATUSES)) == TaskStatus.PIPELINED)
 
 
 def busy() -> Opened:
@@ -138,14 +135,6 @@ def busy() -> Opened:
         tiers=[[(Capacity, {"enableHierarchy": True})]],
         actions=[Allocate],
     )
-
-
-def held(session: Opened, job: str) -> np.ndarray:
-    """[R] what a job's tasks hold or are promised, counted one by one."""
-    ledger, rows = session.ssn.ledger, session.ssn.tasks_of(session.job(job))
-    rows = rows[HOLDING[ledger.tasks.status[rows]]]
-    total: np.ndarray = ledger.classes.request[ledger.tasks.task_class[rows]].sum(axis=0)
-    return total
 
 
 def books(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
@@ -173,42 +162,11 @@ def expected(session: Opened) -> dict[str, tuple[list[int], list[int], float]]:
     return found
 
 
-def act(session: Opened, statement: Statement, what: str, job: str) -> None:
-    rows = session.ssn.tasks_of(session.job(job))
-    wanted = TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING
-    waiting = rows[session.ssn.ledger.tasks.status[rows] == wanted]
-    if not len(waiting):
-        return
-    (name,) = session.names(waiting[:1])
-    if what == "evict":
-        session.evict(name, statement=statement)
-    elif what == "place":
-        session.place(job, {name: "n1"}, statement)
-    else:
-        session.pipeline(job, {name: "n2"}, statement)
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["place", "pipeline", "evict", "rollback", "commit"]), st.sampled_from(sorted(JOBS))),
-    max_size=20,
-)
-
-
-@given(STEPS)
-def test_sums_of_all_queues_follow_the_tasks_and_a_discard_restores_them(steps: list[tuple[str, str]]) -> None:
+@given(steps(JOBS, most=20))
+def test_sums_of_all_queues_follow_the_tasks_and_a_discard_restores_them(steps: list[Step]) -> None:
     session = busy()
-    statement, before = session.ssn.statement(), books(session)
-    for what, job in steps:
-        if what == "rollback":
-            statement.rollback(len(statement) // 2)
-        elif what == "commit":
-            statement.commit()
-            before = books(session)
-        else:
-            act(session, statement, what, job)
+    for _ in do_and_undo(session, steps, books):
         assert books(session) == expected(session)
-    statement.discard()
-    assert books(session) == before
 
 
 def test_sums_told_at_the_end_are_those_of_the_tree() -> None:

@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.support.book_keeping import Step, do_and_undo, held, steps
 from tests.support.sessions import Opened, gang, node, open_session, queue
-from volcano_py.framework.statement import Statement
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.shares import dominant_share
-from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
 
 JOBS = ("a", "b", "c")
-HOLDING = ALLOCATED_STATUSES | (np.arange(len(ALLOCATED_STATUSES)) == TaskStatus.PIPELINED)
 
 
 def opened() -> Opened:
@@ -33,14 +30,6 @@ def opened() -> Opened:
         job("c", "q2", cpu="700m", memory="1Gi"),
         tiers=[[Drf, Proportion]],
     )
-
-
-def held(session: Opened, job: str) -> np.ndarray:
-    """[R] what a job's tasks hold or are promised, counted one by one."""
-    ledger, rows = session.ssn.ledger, session.ssn.tasks_of(session.job(job))
-    rows = rows[HOLDING[ledger.tasks.status[rows]]]
-    total: np.ndarray = ledger.classes.request[ledger.tasks.task_class[rows]].sum(axis=0)
-    return total
 
 
 def books(session: Opened) -> dict[str, Any]:
@@ -65,38 +54,8 @@ def expected(session: Opened) -> dict[str, Any]:
     return shares
 
 
-def act(session: Opened, statement: Statement, what: str, job: str) -> None:
-    rows = session.ssn.tasks_of(session.job(job))
-    wanted = TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING
-    found = rows[session.ssn.ledger.tasks.status[rows] == wanted]
-    if not len(found):
-        return
-    (name,) = session.names(found[:1])
-    if what == "evict":
-        session.evict(name, statement=statement)
-    elif what == "place":
-        session.place(job, {name: "n1"}, statement)
-    else:
-        session.pipeline(job, {name: "n2"}, statement)
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["place", "pipeline", "evict", "rollback", "commit"]), st.sampled_from(JOBS)), max_size=25
-)
-
-
-@given(STEPS)
-def test_sums_follow_the_tasks_and_a_discard_restores_them(steps: list[tuple[str, str]]) -> None:
+@given(steps(JOBS, most=25))
+def test_sums_follow_the_tasks_and_a_discard_restores_them(steps: list[Step]) -> None:
     session = opened()
-    statement, before = session.ssn.statement(), books(session)
-    for what, job in steps:
-        if what == "rollback":
-            statement.rollback(len(statement) // 2)
-        elif what == "commit":
-            statement.commit()
-            before = books(session)
-        else:
-            act(session, statement, what, job)
+    for _ in do_and_undo(session, steps, books):
         assert books(session) == expected(session)
-    statement.discard()
-    assert books(session) == before

@@ -8,12 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.book_keeping import LOOK, Step, do_and_undo, steps
 from tests.support.hierarchy import placed_queue
 from tests.support.sessions import Opened, gang, node, open_session, queue
-from volcano_py.framework.statement import Statement
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.drf.siblings import Siblings
-from volcano_py.state.status import TaskStatus
 
 GPU = "nvidia.com/gpu"
 JOBS = ("cpu", "gpu", "both", "plain", "second")
@@ -54,44 +53,13 @@ def afresh(session: Opened) -> dict[tuple[str, ...], Any]:
     return {path: node.key for path, node in tree.nodes.items() if path not in {("default/",), ("root/",)}}
 
 
-def act(session: Opened, statement: Statement, what: str, job: str) -> None:
-    tasks, rows = session.ssn.ledger.tasks, session.ssn.tasks_of(session.job(job))
-    wanted = TaskStatus.RUNNING if what == "evict" else TaskStatus.PENDING
-    found = rows[tasks.status[rows] == wanted]
-    if not len(found):
-        return
-    names = session.names(found)
-    if what == "evict":
-        session.evict(names[0], statement=statement)
-    elif what == "place all":
-        session.place(job, dict.fromkeys(names, "n1"), statement)
-    else:
-        session.pipeline(job, {names[0]: "n1"}, statement)
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["place all", "promise", "evict", "rollback", "commit", "look"]), st.sampled_from(JOBS)),
-    max_size=20,
-)
-
-
-@given(STEPS)
-def test_ranks_are_those_of_a_tree_worked_out_afresh_and_a_discard_restores_them(steps: list[tuple[str, str]]) -> None:
+@given(steps(JOBS, most=20, whole=True))
+def test_ranks_are_those_of_a_tree_worked_out_afresh_and_a_discard_restores_them(steps: list[Step]) -> None:
+    """Between two looks the tree is not brought up to date."""
     session = opened()
-    statement, before = session.ssn.statement(), ranks(session)
-    for what, job in steps:
-        if what == "rollback":
-            statement.rollback(len(statement) // 2)
-        elif what == "commit":
-            statement.commit()
-            before = ranks(session)
-        elif what == "look":
+    for what in do_and_undo(session, steps, ranks):
+        if what == LOOK:
             assert ranks(session) == afresh(session)
-        else:
-            act(session, statement, what, job)
-    assert ranks(session) == afresh(session)
-    statement.discard()
-    assert ranks(session) == before
 
 
 def test_the_epoch_grows_when_a_resource_is_exhausted_or_ceases_to_be() -> None:

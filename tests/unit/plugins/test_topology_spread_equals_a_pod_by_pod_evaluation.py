@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import spreading
 from tests.support.node_answers import batch_scores, class_of
+from tests.support.placing import placed
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from tests.support.spreading import Newcomer, Place
 from volcano_py.api.objects import LabelSelector, SelectorRequirement, Taint, Toleration, TopologySpreadConstraint
@@ -192,22 +192,8 @@ def test_a_gang_is_spread_as_if_its_pods_came_one_by_one(
 
 @given(new=newcomers, around=places(), pods=st.integers(1, 8))
 def test_looking_ahead_goes_where_single_steps_go(new: Newcomer, around: list[Place], pods: int) -> None:
-    def where(at_a_time: int) -> list[str]:
-        opened = cluster(new, around, pods=pods)
-        job, waiting = opened.job("new"), opened.ssn.tasks_of(opened.job("new"))
-        statement, task_class = opened.ssn.statement(), class_of(opened, "new-0")
-        taken: list[str] = []
-        while len(waiting):
-            nodes = opened.ssn.placer.choose(task_class, min(at_a_time, len(waiting))).nodes
-            if not len(nodes):
-                break
-            statement.allocate(job, task_class, waiting[: len(nodes)], nodes)
-            waiting = waiting[len(nodes) :]
-            taken.extend(opened.ssn.snapshot.nodes[row].name for row in nodes.tolist())
-            opened.ssn.placer.touch(np.array([0]))  # so that no plan is followed
-        return taken
-
-    assert where(pods) == where(1)
+    one_by_one, _ = placed(cluster(new, around, pods=pods), 1, gang="new", afresh=True)
+    assert placed(cluster(new, around, pods=pods), pods, gang="new", afresh=True)[0] == one_by_one
 
 
 def test_the_oracle_itself_spreads_evenly() -> None:
