@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+import orjson
+
 from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
 from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.queue_world import QueueWorld
@@ -163,6 +165,7 @@ def _differ(before: Any, after: Any) -> bool:
 
 
 def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
+    field, before, after = _innermost(field, before, after)
     return Violation(
         field=field,
         value=_shown(after),
@@ -171,8 +174,21 @@ def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
     )
 
 
+def _innermost(field: str, before: Any, after: Any) -> tuple[str, Any, Any]:
+    """The first field below this one that differs, as deep as both have the same shape."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in sorted(before.keys() | after.keys()):
+            if _differ(before.get(name), after.get(name)):
+                return _innermost(f"{field}.{name}", before.get(name), after.get(name))
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (was, now) in enumerate(zip(before, after, strict=True)):
+            if _differ(was, now):
+                return _innermost(f"{field}[{index}]", was, now)
+    return field, before, after
+
+
 def _shown(value: Any) -> str:
     if value in (None, ""):
         return NOT_SET
-    text = str(value)
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -17,6 +17,7 @@ from volcano_py.jobs.model import Job, JobMeta, JobSpec
 from volcano_py.jobs.schedule import ScheduleError, parse_schedule
 
 _SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_ANY_SCHEDULE: Final = "@daily"
 
 
 class _Template(ApiObject, frozen=True):
@@ -80,12 +81,12 @@ def judge_job_flow(spec: Mapping[str, Any], before: Mapping[str, Any] | None) ->
 
 def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
     spec = msgspec.convert(raw, _CronSpec)
-    try:
-        parse_schedule(spec.schedule, spec.time_zone, _SOME_TIME)
-    except ScheduleError as error:
-        value = spec.schedule or NOT_SET
-        fix = "correct it, for instance to '*/10 * * * *' or @daily"
-        yield Violation(field="spec.schedule", value=value, rule=f"cannot be used: {error}", fix=fix)
+    # Each on its own: of two mistakes both are told.
+    for schedule, zone in ((_ANY_SCHEDULE, spec.time_zone), (spec.schedule, None)):
+        try:
+            parse_schedule(schedule, zone, _SOME_TIME)
+        except ScheduleError as error:
+            yield Violation(field=error.field, value=error.value or NOT_SET, rule=error.rule, fix=error.fix)
     yield from _job(spec.job_template.spec, "spec.jobTemplate.spec", world, customs)
 
 

@@ -34,7 +34,7 @@ from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself
 from volcano_py.jobs.plugins.plugin import JobPlugin
-from volcano_py.jobs.pods import claim_of, may_start, pod_of
+from volcano_py.jobs.pods import claim_of, may_start, pod_of, waits_for_itself
 from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.status import TARGET, counted, is_target, recorded, stepped, target_of
 
@@ -280,7 +280,7 @@ def _making(world: World, members: Members) -> tuple[list[Action], str, str]:
     bodies, broken = _missing_pods(world, members)
     if bodies:
         actions.append(CreatePods(tuple(bodies)))
-    return actions, "", broken
+    return actions, waits_for_itself(job, members), broken
 
 
 def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:

@@ -97,6 +97,26 @@ def claim_name(job: Job, number: int) -> str:
     return f"{job.metadata.name}-pvc-{digest}"
 
 
+def waits_for_itself(job: Job, members: Members) -> str:
+    """Why the job can never start, as a gang of pods some of which are made only when others run; "" if it can."""
+    phases, spec = members.phases, job.spec
+    held = [task for task in spec.tasks if members.missing(task) and not may_start(job, task, members)]
+    if not held or phases["Running"] or phases["Succeeded"] or phases["Failed"]:
+        return ""
+    first = sum(task.replicas for task in spec.tasks if task not in held)
+    minimums = sum(task.minimum for task in spec.tasks)
+    every_role = spec.min_available >= minimums and any(task.minimum for task in held)
+    if first >= spec.min_available and not every_role:
+        return ""
+    names = ", ".join(task.name for task in held)
+    most = min(first, minimums - 1) if every_role else first
+    waits = "task %s waits" if len(held) == 1 else "tasks %s wait"
+    return (
+        f"{waits % names} for others (dependsOn), and a gang of {spec.min_available} pods waits for them in turn; set"
+        f" spec.minAvailable to {most} at most"
+    )
+
+
 def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
     """The PersistentVolumeClaim for a volume that brings its own."""
     return {

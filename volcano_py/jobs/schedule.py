@@ -22,6 +22,7 @@ SHORTEST: Final = timedelta(minutes=1)
 """The name of a job is made from the minute it is due, so that there is one in a minute at most."""
 
 _LONGEST_TEXT: Final = 512  # characters; the CRD's bound
+_LONGEST_SHOWN: Final = 64  # characters of a value in a message
 _SECOND: Final = timedelta(seconds=1)
 # As the cron library that Kubernetes uses has them.
 _DESCRIPTORS: Final = {
@@ -45,6 +46,11 @@ _LOCAL_ZONES: Final = frozenset({"local", "localtime"})
 
 class ScheduleError(ValueError):
     """The schedule or its time zone cannot be used; the text names the field, what was found and the fix."""
+
+    def __init__(self, value: str, rule: str, fix: str, *, field: str = "spec.schedule") -> None:
+        """`rule`: what is wrong with the value, a phrase that goes on after it."""
+        self.field, self.value, self.rule, self.fix = field, value[:_LONGEST_SHOWN], rule, fix
+        super().__init__(f"{field} is {self.value!r}, which {rule}; {fix}")
 
 
 class Schedule(ABC):
@@ -81,14 +87,14 @@ def parse_schedule(text: str, time_zone: str | None, anchor: datetime) -> Schedu
     zone = _zone(time_zone)
     text = text.strip()
     if len(text) > _LONGEST_TEXT:
-        raise ScheduleError(f"spec.schedule has {len(text)} characters; at most {_LONGEST_TEXT} are read")
+        raise ScheduleError(text, f"has {len(text)} characters", f"at most {_LONGEST_TEXT} are read")
     if "TZ=" in text.upper():
-        raise ScheduleError(f"spec.schedule is {text!r}; write the time zone into spec.timeZone instead")
+        raise ScheduleError(text, "names a time zone", "write it into spec.timeZone instead")
     if text.startswith(_EVERY):
         return _Interval(_interval(text), anchor.astimezone(UTC).replace(microsecond=0))
     if text.startswith("@") and text not in _DESCRIPTORS:
         known = ", ".join(_DESCRIPTORS)
-        raise ScheduleError(f"spec.schedule is {text!r}; known are {known} and @every with a duration such as 90m")
+        raise ScheduleError(text, "is not known", f"use one of {known}, or @every with a duration such as 90m")
     return _Cron(text, _fields(_DESCRIPTORS.get(text, text)), zone, anchor)
 
 
@@ -102,8 +108,10 @@ def _zone(name: str | None) -> ZoneInfo:
     # Directories of the database are an OSError, and so are names that no file can have.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ScheduleError(
-            f"spec.timeZone is {name[:64]!r}, which is no known time zone; use a name of the IANA database such as "
-            "Europe/Berlin or Etc/UTC"
+            name,
+            "is no known time zone",
+            "use a name of the IANA database such as Europe/Berlin or Etc/UTC",
+            field="spec.timeZone",
         ) from error
 
 
@@ -111,9 +119,9 @@ def _interval(text: str) -> timedelta:
     try:
         length = parse_duration(text.removeprefix(_EVERY).strip())
     except ValueError as error:
-        raise ScheduleError(f"spec.schedule is {text!r}: {error}") from error
+        raise ScheduleError(text, f"is no interval: {error}", "give a duration such as @every 90m") from error
     if length < SHORTEST:
-        raise ScheduleError(f"spec.schedule is {text!r}; the shortest interval is 1m")
+        raise ScheduleError(text, "is too short an interval", "the shortest is 1m")
     return timedelta(seconds=length // _SECOND)
 
 
@@ -121,7 +129,7 @@ def _fields(text: str) -> str:
     """The expression as cronsim is to read it."""
     fields = text.split()
     if len(fields) != _FIELDS:
-        raise ScheduleError(f"spec.schedule is {text!r}, which has {len(fields)} fields; {_FIX}")
+        raise ScheduleError(text, f"has {len(fields)} fields", _FIX)
     fields = [field.replace("?", "*") for field in fields]
     for place, whole in _DAY_FIELDS.items():
         fields[place] = ",".join(_as_range(term, whole) for term in fields[place].split(","))
@@ -140,7 +148,7 @@ class _Cron(Schedule):
         try:
             CronSim(expression, some_time)
         except CronSimError as error:
-            raise ScheduleError(f"spec.schedule is {text!r}: {str(error).lower()}; {_FIX}") from error
+            raise ScheduleError(text, f"cannot be read: {str(error).lower()}", _FIX) from error
 
     def next(self, after: datetime) -> datetime | None:
         for moment in self._walk(after):

@@ -376,8 +376,22 @@ def test_nothing_else_of_a_job_can_change(after: dict[str, Any], expected: str) 
 
 def test_a_long_value_is_cut_in_the_answer() -> None:
     (only,) = updated(spec(), spec(task(template={"spec": {"containers": [{"image": "x" * 1000}]}})))
-    assert only.startswith("spec.tasks[0].template: ")
+    assert only.startswith("spec.tasks[0].template.spec.containers[0].image: xxx")
     assert len(only) < 400
+
+
+def test_a_change_is_told_by_the_field_that_differs() -> None:
+    """What a template is full of does not hide it; objects are written as in a manifest."""
+
+    def pod(**fields: Any) -> dict[str, Any]:
+        return spec(task(template={"spec": {"containers": [{"name": "main", "image": "a", **fields}], "volumes": []}}))
+
+    (image,) = updated(pod(), pod(image="b"))
+    assert image.startswith("spec.tasks[0].template.spec.containers[0].image: b differs from a, and cannot change; ")
+    (added,) = updated(pod(), pod(env=[{"name": "X", "value": "1"}]))
+    assert added.startswith(
+        'spec.tasks[0].template.spec.containers[0].env: [{"name":"X","value":"1"}] differs from nothing, and cannot'
+    )
 
 
 def test_what_was_wrong_with_a_job_before_does_not_lock_it() -> None:
@@ -412,9 +426,19 @@ def test_the_job_in_a_template_is_judged_as_any_job() -> None:
 
 def test_a_schedule_must_be_understood() -> None:
     (only,) = judge_cron_job(cron("now and then"), None, WORLD, CUSTOMS)
-    assert str(only).startswith("spec.schedule: now and then cannot be used: ")
+    assert str(only) == (
+        "spec.schedule: now and then has 3 fields; give five fields (minute, hour, day of month, month, day of week)"
+        " such as '*/10 * * * *', or @daily"
+    )
+
+
+def test_a_time_zone_is_told_apart_from_the_schedule() -> None:
+    zone = "spec.timeZone: Moon/Base is no known time zone; use a name of the IANA database such as Europe/Berlin"
     (only,) = judge_cron_job(cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
-    assert "Moon/Base" in only.rule
+    assert str(only) == f"{zone} or Etc/UTC"
+    first, second = judge_cron_job(cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    assert (first.field, second.field) == ("spec.timeZone", "spec.schedule")
+    assert second.rule == "cannot be read: bad minute"
 
 
 def test_a_cron_job_that_was_wrong_before_can_be_suspended() -> None:

@@ -225,6 +225,16 @@ async def test_a_job_is_described_with_its_tasks_and_events(api: FakeApi, run: R
     assert asked.query == {"fieldSelector": "involvedObject.kind=Job,involvedObject.uid=uid-train"}
 
 
+@pytest.mark.parametrize(("phase", "told"), [("Pending", "none yet"), ("Aborted", "none"), ("Failed", "none")])
+async def test_a_job_without_pods_may_have_some_later_or_not(api: FakeApi, run: Run, phase: str, told: str) -> None:
+    found = job("train", phase)
+    found["status"] |= {"pending": 0, "running": 0}
+    api.on("GET", f"{JOBS}/train", Reply(body=found))
+    api.on("GET", EVENTS, Reply(body={"items": []}))
+    (line,) = [each for each in (await run("view", "--name", "train")).stdout.splitlines() if each.startswith("Pods:")]
+    assert line.split(maxsplit=1)[1] == f"{told}; 4 wanted, 2 needed"
+
+
 async def test_a_job_is_described_again_when_it_has_changed(api: FakeApi, run: Run) -> None:
     """The server ends it by refusing the next watch."""
     api.on("GET", f"{JOBS}/train", Reply(body=job("train", "Pending")))

@@ -166,6 +166,41 @@ def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[st
 # -- following -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("minimum", "of_worker", "told"),
+    [
+        pytest.param(3, 2, "a gang of 3 pods waits for them in turn; set spec.minAvailable to 1 at most", id="of all"),
+        pytest.param(1, 2, "", id="of those that start first"),
+        pytest.param(
+            2, 0, "a gang of 2 pods waits for them in turn; set spec.minAvailable to 1 at most", id="too large"
+        ),
+    ],
+)
+def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of_worker: int, told: str) -> None:
+    """Nothing else would say why it never starts."""
+    depends = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
+    of = job(task("master", 1), task("worker", 2, **depends), phase="Pending", minAvailable=minimum)
+    of = settled(of, {"master-0": "Pending"})
+    waiting = plan(world(of, {"master-0": "Pending"})).waiting
+    assert waiting == (f"task worker waits for others (dependsOn), and {told}" if told else "")
+    assert plan(world(of, {"master-0": "Running"})).waiting == ""
+
+
+def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
+    """The minimum of each role counts when the job's is no lower than their sum."""
+    depends = {"dependsOn": {"name": ["master"]}, "minAvailable": 1}
+    there = {f"master-{index}": "Pending" for index in range(4)}
+    for minimum, told in ((2, True), (1, False)):
+        tasks = task("master", 4, minAvailable=1), task("worker", 2, **depends)
+        of = job(*tasks, phase="Pending", minAvailable=minimum)
+        assert plan(world(settled(of, there), there)).waiting == (
+            "task worker waits for others (dependsOn), and a gang of 2 pods waits for them in turn; set"
+            " spec.minAvailable to 1 at most"
+            if told
+            else ""
+        )
+
+
 def test_a_job_that_is_as_it_should_be_asks_for_nothing() -> None:
     of = settled(job(task(replicas=2)), RUNNING)
     assert plan(world(of, RUNNING)) == Plan()

@@ -20,8 +20,9 @@ from volcano_py.cli.jobs.rows import (
     task_rows,
 )
 from volcano_py.cli.listing import Cells, Listing, phase_text
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import Job, JobPhase
 
+_BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
 _NUMBERS: Final = ("REPLICAS", "MIN", "TIMES", "RETRIES")
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
@@ -73,9 +74,10 @@ def _facts(job: Job, now: float) -> list[tuple[str, str | Text]]:
     if status.state.reason:
         phase.append(f" ({status.state.reason})")
     counts = ", ".join(f"{getattr(status, name)} {name}" for name in _COUNTS if getattr(status, name))
+    none = "none yet" if status.phase in _BEFORE_PODS else "none"
     more = {
         "Message": status.state.message,
-        "Pods": f"{counts or 'none yet'}; {job.replicas} wanted, {spec.min_available or status.min_available} needed",
+        "Pods": f"{counts or none}; {job.replicas} wanted, {spec.min_available or status.min_available} needed",
         "Retries": f"{status.retry_count} of {spec.max_retry}",
         "Ran for": status.running_duration,
     }
