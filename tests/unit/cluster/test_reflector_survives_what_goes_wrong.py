@@ -6,6 +6,8 @@ import json
 import random
 from dataclasses import replace
 
+from structlog.testing import capture_logs
+
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, Reply, eventually, page, pod, refusal
 from volcano_py.api.objects import Pod
@@ -89,10 +91,30 @@ async def test_a_silent_watch_is_opened_anew_where_it_was(
     await clock.advance(119)
     assert not api.watch_is_open, "a bookmark counts as a sign of life"
 
-    await clock.advance(1)
-
-    assert (await api.watch()).resource_version == "15"
+    with capture_logs() as logs:
+        await clock.advance(1)
+        assert (await api.watch()).resource_version == "15"
     assert len(api.sent("GET", PODS)) == 1
+    assert [entry["event"] for entry in logs] == ["a watch has stalled, opening it anew"]
+    assert subject.stats().failures == 1
+
+
+async def test_a_watch_of_which_nothing_was_ever_heard_is_opened_anew_without_a_word(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """The server sends no bookmarks of a kind of which nothing has happened since it started."""
+    api.on("GET", PODS, page(10))
+    subject = Reflector(client, POD, sink, stall_after=120, clock=clock)
+    background(subject.run())
+    await api.watch()
+
+    with capture_logs() as logs:
+        await clock.advance(120)
+        assert (await api.watch()).resource_version == "10"
+
+    assert logs == []
+    assert subject.stats().failures == 0
+    assert subject.stats().watches == 2
 
 
 async def test_attempts_grow_apart_and_begin_anew_after_a_success(

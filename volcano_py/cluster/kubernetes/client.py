@@ -88,7 +88,9 @@ class WatchStream:
     def __init__(self, response: aiohttp.ClientResponse, path: str, clock: Clock) -> None:
         self._response, self._path, self._clock = response, path, clock
         self.last_data = clock.monotonic()
-        """When the server last sent anything, by the monotonic clock."""
+        """When the server last sent anything, by the monotonic clock; at first, when it opened the watch."""
+        self.heard = False
+        """Whether it has sent anything."""
 
     def abort(self) -> None:
         """Break the connection: whoever iterates gets an UnreachableError."""
@@ -99,7 +101,7 @@ class WatchStream:
         unfinished: list[bytes] = []
         try:
             async for chunk in self._response.content.iter_any():
-                self.last_data = self._clock.monotonic()
+                self.last_data, self.heard = self._clock.monotonic(), True
                 *lines, rest = chunk.split(b"\n")
                 if lines and unfinished:
                     lines[0] = b"".join((*unfinished, lines[0]))

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 # watches of many clients spread over the API servers behind one address.
 WATCH_LASTS = 300.0
 # Seconds without any byte. The server sends a bookmark about once a minute, so that twice that means trouble; and to
-# be wrong costs one request.
+# be wrong costs one request. Of a kind of which nothing has happened since it started it sends none at all.
 STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
@@ -287,7 +287,7 @@ class Reflector:
             if wait <= 0:
                 break
             await self._clock.sleep(wait)
-        if not self._resync_is_due():
+        if stream.heard and not self._resync_is_due():
             log.warning("a watch has stalled, opening it anew", kind=self.kind.name, silent=self._stall_after)
             self._failures += 1
         stream.abort()
