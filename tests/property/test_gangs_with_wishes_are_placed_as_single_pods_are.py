@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.neighbours import HOST, ZONE, prefers, term
 from tests.support.placing import placed
-from tests.support.sessions import Opened, gang, node, open_session, pod
+from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, TopologySpreadConstraint
 from volcano_py.api.workloads import Service, ServiceSpec
 from volcano_py.plugins.binpack import Binpack
@@ -37,7 +37,7 @@ class Case:
 
     def opened(self) -> Opened:
         services = [
-            Service(metadata=ObjectMeta(name="web", namespace="default", uid="web"), spec=ServiceSpec(selector=APP))
+            Service(metadata=ObjectMeta(name="web", namespace=NAMESPACE, uid="web"), spec=ServiceSpec(selector=APP))
         ]
         waiting = gang("g", pods=self.pods, cpu="1", labels=APP, **self.fields)
         return open_session(

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.node_answers import batch_scores, class_of
-from tests.support.sessions import Opened, gang, node, open_session, pod
-from volcano_py.api.objects import LabelSelector, Taint, Toleration, TopologySpreadConstraint
+from tests.support.placing import placed
+from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
+from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, Toleration, TopologySpreadConstraint
+from volcano_py.api.workloads import Service, ServiceSpec
 from volcano_py.framework.views import FITS
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
@@ -266,6 +268,54 @@ def test_its_weight_is_that_of_the_arguments() -> None:
     found = batch_scores(weighted, NodeOrder, "new-0", ())
     assert found is not None
     assert (found["a1"], found["b1"]) == (0, 700)
+
+
+RACK = "rack"
+BY_ROOM_FIRST = {"podtopologyspread.weight": 1, "leastrequested.weight": 100, "balancedresource.weight": 0}
+
+
+def in_one_go(nodes: Sequence[Any], pods: int, *constraints: TopologySpreadConstraint, **fields: Any) -> list[str]:
+    """Where a gang goes that rather has room than is spread."""
+    off = {"predicate.NodeAffinityEnable": False}
+    session = open_session(
+        *nodes,
+        gang("g", pods=pods, cpu="1", memory="1Gi", labels=APP, spread=constraints, **fields),
+        tiers=[[(Predicates, {"arguments": off}), (NodeOrder, {"arguments": BY_ROOM_FIRST})]],
+    )
+    names, _ = placed(session, pods)
+    return names
+
+
+def test_pods_on_nodes_that_do_not_count_leave_wishes_where_they_were() -> None:
+    """Two go to the roomy node, whose zone is no more crowded by that; the third has the choice of two alike."""
+    even: dict[str, Any] = {"cpu": "8", "memory": "8Gi"}
+    roomy: dict[str, Any] = {"cpu": "64", "memory": "64Gi", "pods": "2"}
+    alike = [
+        at("a1", "a", labels={RACK: "r", "disk": "ssd"}, **even),
+        at("b1", "b", labels={RACK: "r", "disk": "ssd"}, **even),
+    ]
+    without_rack = at("a9", "a", labels={"disk": "ssd"}, **roomy)
+    assert in_one_go([*alike, without_rack], 3, wish(), wish(RACK)) == ["a9", "a9", "a1"]
+    not_selected = at("a9", "a", labels={RACK: "r"}, **roomy)
+    selected = {"node_selector": {"disk": "ssd"}}
+    assert in_one_go([*alike, not_selected], 3, wish(), **selected) == ["a9", "a9", "a1"]
+    assert in_one_go([*alike, not_selected], 3, wish()) == ["a9", "a9", "b1"], "where it counts"
+
+
+def test_by_default_pods_count_on_nodes_without_host_name_too() -> None:
+    zone = "topology.kubernetes.io/zone"
+    service = Service(metadata=ObjectMeta(name="web", namespace=NAMESPACE, uid="web"), spec=ServiceSpec(selector=APP))
+    session = open_session(
+        node("a1", labels={HOSTNAME: "a1", zone: "a"}),
+        node("a9", labels={zone: "a"}),
+        node("b1", labels={HOSTNAME: "b1", zone: "b"}),
+        service,
+        *(pod(f"p{number}", labels=APP, on="a9") for number in range(3)),
+        gang("new", cpu="1", labels=APP),
+        tiers=[[Predicates, NodeOrder]],
+    )
+    found = points(session, "a1", "b1")
+    assert found["a1"] < found["b1"] == 100
 
 
 def test_pods_without_wishes_are_not_scored() -> None:
