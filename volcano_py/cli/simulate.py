@@ -63,8 +63,9 @@ def simulate(
 ) -> None:
     """Run the very same scheduler over manifests in memory, with virtual time and no network.
 
-    Reads Node, Namespace, Pod, PodGroup, Queue, ResourceQuota, PriorityClass, PodDisruptionBudget and the owners of
-    pods from multi-document YAML; other kinds are passed over.
+    Reads nodes, namespaces, pods and their owners, PodGroups, queues, Volcano Jobs, ResourceQuotas, PriorityClasses,
+    PodDisruptionBudgets, services, volumes with their claims, classes and drivers, and NodeMetrics from multi-document
+    YAML; other kinds are passed over.
     """
     if cycles is not None and until_stable:
         raise click.UsageError("--cycles and --until-stable exclude each other")

@@ -111,6 +111,16 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
     return documents
 
 
+def _fault(error: yaml.YAMLError) -> str:
+    """Place and fault on one line; the parser spreads them over several, with a name of its own for the text."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    mark = error.problem_mark or error.context_mark
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    started = f" ({error.context})" if error.context else ""
+    return f"{place}{error.problem or 'cannot be read'}{started}"
+
+
 def read_text(text: str, source: str = "manifest") -> list[Document]:
     """All documents of one text; `List` documents are opened.
 
@@ -120,7 +130,7 @@ def read_text(text: str, source: str = "manifest") -> list[Document]:
     try:
         bodies = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except yaml.YAMLError as error:
-        raise ManifestError(f"{source}: not YAML: {error}") from error
+        raise ManifestError(f"{source}: not YAML: {_fault(error)}") from error
     documents: list[Document] = []
     for number, body in enumerate(bodies, start=1):
         if body is None:
