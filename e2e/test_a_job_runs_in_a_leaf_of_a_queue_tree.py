@@ -16,14 +16,8 @@ from volcano_py.api.quantity import parse_quantity
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
 tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: capacity
-    enableHierarchy: true
-  - name: nodeorder
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 """
 
 

@@ -16,12 +16,8 @@ from e2e.harness.objects import gang
 USAGE = """
 actions: "enqueue, allocate, backfill"
 tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: usage
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: usage}]
 metrics:
   type: prometheus
   address: ADDRESS
