@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.support.placing import placed
 from tests.support.sessions import gang, node, open_session
+from volcano_py.framework.job import Job
 from volcano_py.framework.leanings import Leaning, Population
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
+from volcano_py.state.axis import CPU
 from volcano_py.state.task_class import TaskClass
 
 
@@ -86,9 +90,119 @@ def test_the_scores_of_two_plugins_add_up() -> None:
     assert choices == 1
 
 
+class Thirds(Zones):
+    """A leaning, and scores of nodes that are no whole numbers: what is free of a node's cpu."""
+
+    name = "thirds"
+    price = 0.0
+
+    def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
+        cpu = view.allocatable[:, CPU]
+        free: Scores = (cpu - view.used[:, CPU] - task_class.request[CPU]) / cpu * 1000
+        return free
+
+
+@pytest.mark.parametrize("cpus", [(6, 3), (9, 3), (12, 3), (9, 6), (7, 14), (11, 22)])
+def test_nodes_that_come_out_equal_are_equal_however_they_were_reached(cpus: tuple[int, ...]) -> None:
+    nodes = [node(f"n{number}", cpu=str(cpu)) for number, cpu in enumerate(cpus)]
+    pods = sum(cpus)
+    where = [
+        placed(open_session(*nodes, gang("g", pods=pods, cpu="1"), tiers=[[Thirds]]), at_a_time, afresh=True)[0]
+        for at_a_time in (1, pods)
+    ]
+    assert where[0] == where[1]
+    assert len(where[0]) == pods
+
+
 @pytest.mark.parametrize("plugin", [Failing, Senseless, FailingLater])
 def test_the_leaning_of_a_plugin_that_fails_counts_for_nothing(plugin: type[Plugin]) -> None:
     opened = open_session(*NODES, gang("g", pods=3, cpu="1"), tiers=[[plugin]])
     where, _ = placed(opened, 3)
     assert where == ["n0", "n1", "n2"]
     assert opened.ssn.dispatch.failures.counts[plugin.name]
+
+
+class Halves(Zones):
+    """The first three nodes and the last three."""
+
+    name = "halves"
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._groups = np.array([int(name[1:]) // 3 for name in ssn.nodes.names], dtype=np.intp)
+
+
+class Forgetful(Zones):
+    """Knows no more groups than there were."""
+
+    name = "forgetful"
+
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+        class _Ahead(Counting):
+            def scores(self, population: Population) -> Scores:
+                return np.zeros(1)
+
+        return Leaning(self._groups, 2, lambda: _Ahead(2, 1.0))
+
+
+class Endless(Zones):
+    """Has no number for what a group is worth."""
+
+    name = "endless"
+
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+        return Leaning(self._groups, 2, lambda: Counting(2, np.nan))
+
+
+class Astray(Zones):
+    """Puts nodes into a group that there is not."""
+
+    name = "astray"
+
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+        class _Ahead(Counting):
+            def place(self, group: int) -> int:
+                return 7
+
+        return Leaning(self._groups, 2, lambda: _Ahead(2, 1.0))
+
+
+class Unready(Zones):
+    """Fails before it looks ahead."""
+
+    name = "unready"
+
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+        def fail() -> Counting:
+            raise RuntimeError
+
+        return Leaning(self._groups, 2, fail)
+
+
+class Closed(Zones):
+    """Is not asked any more, as it has failed where it keeps its books."""
+
+    name = "closed"
+
+    def job_enqueued(self, job: Job) -> None:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("failing", [Failing, Senseless, FailingLater, Forgetful, Endless, Astray, Unready])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("at_a_time", [1, 4])
+def test_who_fails_is_named_and_keeps_nobody_from_what_they_wish(
+    failing: type[Plugin], is_first: bool, at_a_time: int
+) -> None:
+    tier: list[Any] = [failing, Halves] if is_first else [Halves, failing]
+    opened = open_session(*NODES, gang("g", pods=4, cpu="1"), tiers=[tier])
+    where, _ = placed(opened, at_a_time)
+    assert [int(name[1:]) // 3 for name in where] == [0, 1, 0, 1]
+    if failing not in (FailingLater, Astray) or at_a_time > 1:
+        assert set(opened.ssn.dispatch.failures.counts) == {failing.name}
+
+
+def test_a_plugin_that_is_closed_keeps_nobody_from_what_they_wish() -> None:
+    opened = open_session(*NODES, gang("g", pods=4, cpu="1"), tiers=[[Closed, Halves]])
+    opened.ssn.job_enqueued(opened.job("g"))
+    assert opened.ssn.dispatch.failures.closed == {"closed"}
+    assert placed(opened, 4)[0] == ["n0", "n3", "n1", "n4"]

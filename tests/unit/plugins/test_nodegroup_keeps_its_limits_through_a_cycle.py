@@ -65,6 +65,19 @@ def test_the_group_is_full_wherever_in_it_the_pods_are() -> None:
     assert willing(opened, NodeGroup, "job-3") == ["a1", "a2", "b1"]
 
 
+def test_places_that_are_promised_count_also_when_nobody_asked_before() -> None:
+    opened = opened_with()
+    opened.pipeline("job", {"job-0": "a1", "job-1": "a2", "job-2": "a2"})
+    assert willing(opened, NodeGroup, "job-3") == ["b1"]
+
+
+def test_who_asks_for_nothing_that_is_limited_is_let_in_however_full_the_group_is() -> None:
+    full = gang("full", running_on=["a1"], queue="q", cpu="5")
+    opened = opened_with(full, gang("other", queue="q", cpu="0"))
+    assert willing(opened, NodeGroup, "job-0") == ["b1"]
+    assert willing(opened, NodeGroup, "other-0") == ["a1", "a2", "b1"]
+
+
 def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
     opened = opened_with(rules=ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["b"]}))
     assert answers(opened, NodeGroup, "job-0")["a1"] == "node(s) were in no node group of queue q"

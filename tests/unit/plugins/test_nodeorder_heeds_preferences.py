@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.node_answers import batch_scores
-from tests.support.sessions import Opened, node, open_session, pod, pod_group
+from tests.support.placing import placed
+from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
 from volcano_py.api.objects import (
     Affinity,
+    LabelSelector,
     Node,
     NodeAffinity,
     NodeSelectorTerm,
@@ -16,6 +18,7 @@ from volcano_py.api.objects import (
     SelectorRequirement,
     Taint,
     Toleration,
+    TopologySpreadConstraint,
 )
 from volcano_py.plugins.nodeorder import NodeOrder
 
@@ -111,6 +114,24 @@ def test_both_are_weighted_and_added() -> None:
     off = session(*nodes, affinity=wishes, nodeaffinity=0, tainttoleration=0)
     assert batch_scores(off, NodeOrder, "p") is None
     assert batch_scores(session(*nodes, affinity=wishes, tainttoleration=0), NodeOrder, "p") == {"a": 200, "b": 0}
+
+
+def test_a_gang_sees_the_scale_move_when_the_worst_of_its_nodes_is_full() -> None:
+    """Beside a node with two taints one taint is half as bad; once that node is full it is as bad as can be."""
+    wish = TopologySpreadConstraint(
+        topology_key="zone",
+        when_unsatisfiable="ScheduleAnyway",
+        label_selector=LabelSelector(match_labels={"app": "web"}),
+    )
+    opened = open_session(
+        node("worst", cpu="64", memory="64Gi", pods="1", labels={"zone": "a"}, taints=[soft("old"), soft("slow")]),
+        node("bad", cpu="10", memory="10Gi", labels={"zone": "b"}, taints=[soft("old")]),
+        node("clean", cpu="6", memory="6Gi", labels={"zone": "c"}),
+        gang("g", pods=2, cpu="1", memory="1Gi", labels={"app": "web"}, spread=[wish]),
+        tiers=[[(NodeOrder, {"arguments": {"leastrequested.weight": 30, "balancedresource.weight": 0}})]],
+    )
+    # least requested 98, 90 and 83, times 30; taints 0, 50 and 100, times 3, and then 0 and 100
+    assert placed(opened, 2)[0] == ["worst", "clean"]
 
 
 labelled = st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.integers(0, 3)), min_size=1, max_size=6)

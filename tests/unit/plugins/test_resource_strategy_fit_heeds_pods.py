@@ -168,6 +168,21 @@ def test_a_pod_on_its_way_is_not_told_again_in_the_next_cycle() -> None:
     assert [IGNORED_ANNOTATION in reasons for reasons in told] == [True, False]
 
 
+def test_a_pod_on_its_way_is_not_told_again_with_the_next_of_its_kind() -> None:
+    annotations = {TYPE: "MostAllocated"}
+    pods = [pod(f"p{number}", group="g", cpu="4", annotations=annotations) for number in range(2)]
+    opened = open_session(
+        node("n1", cpu="16"),
+        pod_group("g"),
+        pods,
+        tiers=[[ResourceStrategyFit]],
+        prepare=lambda state: state.assume_bound(pods[0].metadata.uid, "n1"),
+    )
+    scores(opened, ResourceStrategyFit, "p1")
+    opened.place("g", {"p1": "n1"}).commit()
+    assert [event.about.name for event in close(opened)] == ["p1"]
+
+
 def test_a_plugin_that_is_off_reads_no_annotations() -> None:
     opened = session({TYPE: "MostAllocated"}, weight=0)
     assert of(opened) == {"n1": 0, "n2": 0}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod_group
-from volcano_py.api.objects import ObjectMeta, ResourceQuotaSpec, ResourceQuotaStatus
+from volcano_py.api.objects import ObjectMeta, PodStatus, ResourceQuotaSpec, ResourceQuotaStatus
 from volcano_py.api.objects import ResourceQuota as Quota
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.votes import Vote
@@ -111,6 +112,24 @@ def test_pods_that_exist_are_in_used_and_nowhere_else() -> None:
         asking("job", cpu="1"),
     )
     assert "4 cpu used + 4 promised + 1 asked > 8" in told(opened, "job")
+
+
+def test_a_pod_that_has_finished_is_made_up_for_by_another() -> None:
+    half = gang("half", pods=2, min_member=2, cpu="2", min_resources={"cpu": "4"}, group_phase="Pending")
+    group, first, second = half
+    done = msgspec.structs.replace(first, status=PodStatus(phase="Failed"))
+    with_both = opened_with(quota(cpu="4", pods="2", used={"cpu": "4", "pods": "2"}), group, first, second)
+    assert told(with_both, "half") == ""
+    with_one = opened_with(quota(cpu="4", used={"cpu": "4"}), group, done, second)
+    assert "4 cpu used + 2 asked > 4" in told(with_one, "half")
+    assert "2 pods used + 1 asked > 2" in told(
+        opened_with(quota(pods="2", used={"pods": "2"}), group, done, second), "half"
+    )
+
+
+def test_fewer_pods_than_the_minimum_are_never_asked_for() -> None:
+    assert "0 pods used + 4 asked > 3" in told(opened_with(quota(pods="3"), asking("job", members=4, pods="1")), "job")
+    assert "0 pods used + 6 asked > 5" in told(opened_with(quota(pods="5"), asking("job", members=4, pods="6")), "job")
 
 
 def test_limits_of_pods_that_exist_are_taken_to_be_their_part() -> None:

@@ -197,6 +197,16 @@ def test_and_by_what_it_has_of_it() -> None:
     }
 
 
+def test_a_promised_place_counts_like_one_that_is_taken() -> None:
+    taken, promised = opened_with(*trio(), affinity="p,w"), opened_with(*trio(), affinity="p,w")
+    taken.place("train", {"p-0": "n2"})
+    promised.pipeline("train", {"p-0": "n2"})
+    found = batch_scores(promised, TaskTopology, "w-0")
+    assert found is not None
+    # what is promised is not in use yet, so n2 could take both of the others beside it
+    assert {name: round(score, 6) for name, score in found.items()} == {"n1": 66.666667, "n2": 100, "n3": 33.333333}
+
+
 def test_pods_to_keep_apart_from_take_from_the_score() -> None:
     pods = [pod(f"p-{index}", group="train", role="p", cpu="1") for index in range(2)]
     opened = opened_with(*pods, anti_affinity="p")

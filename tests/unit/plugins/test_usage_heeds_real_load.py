@@ -177,6 +177,13 @@ def test_placing_taking_back_and_evicting_leave_no_trace() -> None:
     assert scores(opened, Usage, "job-0") == before
 
 
+def test_a_pod_that_is_placed_elsewhere_is_expected_to_use_what_it_would_there() -> None:
+    opened = opened_with({"a": load(0.6, 0.6), "b": load(0.5, 0.5)})
+    opened.place("job", {"job-0": "a"}).discard()
+    opened.place("job", {"job-0": "b"})
+    assert scores(opened, Usage, "job-1") == pytest.approx({"a": 500 * 0.4, "b": 500 * (0.5 - 0.07), "c": 0})
+
+
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.floats(0, 0.79), st.sampled_from([0.0, 0.5, 1.0]))
 def test_supposing_pods_scores_as_placing_them_does(where: list[str], cpu: float, burst: float) -> None:
     """A sweep looks ahead by supposing; its outcome must be that of placing one by one."""
