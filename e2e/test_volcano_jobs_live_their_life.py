@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -200,6 +201,48 @@ async def test_a_job_is_aborted_and_resumed_by_commands(
 
     await jobs.wait("pausing", "Running", retryCount=1, version=1)
     await jobs.namespace.wait_phases(Running=2)
+
+
+async def test_an_edited_job_is_restarted_once_its_timeout_is_over(
+    jobs: Jobs, simulated_nodes: SimulatedNodes, daemon: Daemon
+) -> None:
+    pool = await simulated_nodes(1, cpu="4")
+    policies = [{"event": "JobUpdated", "action": "RestartJob", "timeout": "3s"}]
+    await jobs.namespace.apply(job("train", task("worker", 2, selector=pool.selector), policies=policies))
+    before = await jobs.wait("train", "Running", running=2)
+
+    patch = {"spec": {"minAvailable": 1}}
+    edited = await jobs.cluster.client.merge_patch(f"{jobs.path}/train", patch)
+
+    status = await jobs.wait("train", "Running", running=2, version=1)
+    assert status["controlledResources"]["generation"] == str(edited["metadata"]["generation"])
+    ran = datetime.fromisoformat(before["state"]["lastTransitionTime"])
+    restarted = next(each for each in status["conditions"] if each["status"] == "Restarting")["lastTransitionTime"]
+    assert datetime.fromisoformat(restarted) - ran >= timedelta(seconds=2), "times are whole seconds"
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "message"),
+    [
+        ("Job", "FlyJob", "a Job knows no such action; ask for AbortJob"),
+        ("Job", "OpenQueue", "a Job knows no such action"),
+        ("Queue", "AbortJob", "a queue knows no such action; ask for OpenQueue or CloseQueue"),
+        ("Pod", "AbortJob", "only Jobs and Queues take Commands"),
+    ],
+)
+async def test_a_command_that_would_mean_nothing_is_refused(jobs: Jobs, kind: str, action: str, message: str) -> None:
+    api = {"Job": "batch.volcano.sh/v1alpha1", "Queue": "scheduling.volcano.sh/v1beta1", "Pod": "v1"}[kind]
+    body = {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"name": "odd"},
+        "action": action,
+        "target": {"apiVersion": api, "kind": kind, "name": "train", "uid": "some"},
+    }
+    path = f"/apis/bus.volcano.sh/v1alpha1/namespaces/{jobs.namespace.name}/commands"
+    with pytest.raises(APIError, match=message) as refusal:
+        await jobs.cluster.client.create(path, body)
+    assert refusal.value.status == 422
 
 
 async def test_a_job_that_has_ended_is_deleted_when_its_time_is_over(

@@ -192,7 +192,7 @@ def _step(world: World, members: Members, verdicts: Sequence[Verdict], edit: Edi
         step = asked_for(job, verdict.action)
         if step is not None and (not step.targeted or target_of(job, verdict)):
             return _asked_step(world, members, verdict, verdicts, step, edit)
-    if job.status.phase is JobPhase.RESTARTING and (_targets(job, members, verdicts) or _outdated(job, members)):
+    if job.status.phase is JobPhase.RESTARTING and (_targets(job, members, verdicts) or members.outdated):
         return None  # first they are deleted
     step = by_itself(job, members)
     if step is None:
@@ -234,13 +234,6 @@ def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Me
     return [member for member in members.all_current if member.name in begun or (more and is_target(more, job, member))]
 
 
-def _outdated(job: Job, members: Members) -> Sequence[Member]:
-    """Pods of an earlier version; in phases that keep what has finished, those that have not."""
-    if job.status.phase in WITHOUT_GROUP:
-        return [member for member in members.outdated if not member.done]
-    return members.outdated
-
-
 # -- what the phase asks for -----------------------------------------------------------------------------------------
 
 
@@ -250,7 +243,7 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
     if phase in WITHOUT_GROUP:
         actions = _deletion(members.alive, f"the job is {phase}")
         return actions + (_group_deletion(group) if group is not None else [])
-    actions = _deletion(_outdated(job, members), "the job is restarted")
+    actions = _deletion(members.outdated, "the job is restarted")
     if phase is JobPhase.RESTARTING:
         actions += _deletion(_targets(job, members, verdicts), "a part of the job is restarted")
     actions += _deletion(members.surplus, "the task has fewer replicas")

@@ -178,7 +178,7 @@ def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[st
 )
 def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of_worker: int, told: str) -> None:
     """Nothing else would say why it never starts."""
-    depends = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
+    depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
     of = job(task("master", 1), task("worker", 2, **depends), phase="Pending", minAvailable=minimum)
     of = settled(of, {"master-0": "Pending"})
     waiting = plan(world(of, {"master-0": "Pending"})).waiting
@@ -188,7 +188,7 @@ def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of
 
 def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
     """The minimum of each role counts when the job's is no lower than their sum."""
-    depends = {"dependsOn": {"name": ["master"]}, "minAvailable": 1}
+    depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": 1}
     there = {f"master-{index}": "Pending" for index in range(4)}
     for minimum, told in ((2, True), (1, False)):
         tasks = task("master", 4, minAvailable=1), task("worker", 2, **depends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tests.unit.manifests.schemas import Find, Node, nodes, schema
 from volcano_py.api.objects import ApiObject
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
+from volcano_py.operator.queue_state import QueueAction
 
 # Taken as they are: pod templates and claims have the API server's own schema.
 AS_THEY_ARE = {"spec.tasks[].template", "spec.volumes[].volumeClaim"}
@@ -67,6 +69,16 @@ def test_phases_events_and_actions_are_those_the_controller_knows(named: Find) -
         assert enum(root, f"{policies}.events[]") == enum(root, f"{policies}.event")
         assert enum(root, f"{policies}.action") == {*JobAction, "", "EnqueueJob"}
     assert set(JobPhase) > FINISHED
+
+
+def test_commands_ask_for_actions_that_the_controllers_know(named: Find) -> None:
+    """A Command is gone once it is read: one that means nothing has to be refused at the door."""
+    rules = {
+        kind: set(re.findall(r"'(\w+)'", rule["rule"].partition("self.action in")[2]))
+        for rule in of(named, "commands.bus.volcano.sh")["x-kubernetes-validations"]
+        for kind in re.findall(r"self.target.kind != '(\w+)'", rule["rule"])
+    }
+    assert rules == {"Job": {*JobAction, "EnqueueJob"}, "Queue": {*QueueAction, "SyncQueue"}}
 
 
 def test_names_and_columns(named: Find) -> None:
