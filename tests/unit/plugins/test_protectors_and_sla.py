@@ -84,6 +84,7 @@ def scheduled(seconds_ago: float, *, label: str = "", annotation: str = "") -> P
     ("running", "is_victim"),
     [
         (scheduled(30, label="1m"), False),
+        (scheduled(60, label="1m"), True),
         (scheduled(61, label="1m"), True),
         (scheduled(30, annotation="1m"), False),
         (scheduled(30, label="10s", annotation="1m"), True),

@@ -265,6 +265,12 @@ def test_nobody_has_to_go_again_before_the_period_is_over() -> None:
     assert ssn.moments.goes_on_at == ssn.now + 300
 
 
+def test_once_all_have_gone_the_clock_wakes_nobody() -> None:
+    opened = opened_with(gang("batch", cpu="1", running_on=["out"], annotations=BATCH), period="5m")
+    Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
+    assert (len(opened.evictions), opened.ssn.moments.goes_on_at) == (1, 0)
+
+
 def test_who_goes_is_told_why() -> None:
     opened = opened_with(gang("batch", cpu="1", running_on=["out"], annotations=BATCH))
     named = opened.plugin(Tdm).victim_tasks(opened.running("batch"))

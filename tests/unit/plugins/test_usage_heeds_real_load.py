@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, scores, willing
-from tests.support.sessions import NOW, Opened, gang, node, open_session
-from volcano_py.api.objects import Container, NodeMetrics, ObjectMeta, PodSpec, ResourceRequirements
+from tests.support.sessions import NOW, Opened, gang, node, open_session, pod
+from volcano_py.api.objects import Condition, Container, NodeMetrics, ObjectMeta, PodSpec, ResourceRequirements
 from volcano_py.config.parse import parse_configuration
 from volcano_py.config.reading import read_arguments
 from volcano_py.framework.views import NodeView
@@ -137,6 +139,27 @@ def test_pods_placed_since_the_measurement_are_added_and_others_are_not() -> Non
     old = gang("old", pods=1, cpu="5", memory="10Gi", running_on=["c"])
     opened = opened_with({name: load() for name in "abc"}, pods, old)
     assert scores(opened, Usage, "job-0") == pytest.approx({"a": 500 * 0.93, "b": 500 * 0.93, "c": 500})
+
+
+def scheduled(seconds_after_the_measurement: float, on: str, **fields: Any) -> Any:
+    made = pod("new", on=on, cpu="1", memory="10Gi", **fields)
+    moment = NOW + timedelta(seconds=seconds_after_the_measurement - 100)
+    told = Condition(type="PodScheduled", status="True", last_transition_time=moment)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[told]))
+
+
+@pytest.mark.parametrize(
+    ("new", "counts"),
+    [
+        pytest.param(scheduled(1, "a"), True, id="afterwards"),
+        pytest.param(scheduled(0, "a"), False, id="at that very moment"),
+        pytest.param(scheduled(-1, "a", phase="Pending"), False, id="before, though it does not run yet"),
+        pytest.param(scheduled(1, "a", deleting=True), False, id="about to go"),
+    ],
+)
+def test_what_was_scheduled_after_a_measurement_is_not_in_it(new: Any, counts: bool) -> None:
+    opened = opened_with({"a": load(0.2, 0.2, age=100)}, new)
+    assert scores(opened, Usage, "job-0")["a"] == pytest.approx(500 * (0.8 - (0.07 if counts else 0)))
 
 
 def test_on_a_node_at_risk_more_is_expected_of_a_pod() -> None:
