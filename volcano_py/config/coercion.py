@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +14,9 @@ from volcano_py.config.scalars import to_bool, to_float, to_integer
 
 # In place of a value: leave the key out.
 DROP: Final = object()
+
+# Written as an integer, and refused as one all the same: it is too large.
+_WHOLE: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
 
 # Beyond this a float no longer tells neighbouring integers apart.
 _MAX_EXACT_FLOAT: Final = 2**53
@@ -76,6 +80,8 @@ def complaint(node: Node | None, fault: Any = None) -> str:
     context = fault.get("ctx", {})
     if kind == "value_error":
         message = str(context.get("error", fault["msg"]))
+    elif kind.startswith("int_") and isinstance(node, ScalarNode) and _WHOLE.fullmatch(node.text.strip()):
+        message = "must be an integer of at most 64 bits"
     elif kind in _WANTED:
         message = f"must be {_WANTED[kind]}"
     else:

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from volcano_py.api.go_values import format_duration, parse_bool, parse_duration, split_names
 from volcano_py.config.arguments import instead
+from volcano_py.config.problems import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,15 @@ def _to_positive_duration(value: object) -> object:
 def _to_names(value: object) -> object:
     if isinstance(value, str):
         return split_names(value)
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return split_names(",".join(value))
-    return value
+    what = "must be names separated by commas, or a list of them"
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("names_type", what)
+    for item in value:
+        if not isinstance(item, str):
+            raise PydanticCustomError(
+                "names_type", "{what}; {item} in it is none", {"what": what, "item": quoted(str(item))}
+            )
+    return split_names(",".join(value))
 
 
 _DURATION_TEXT = PlainSerializer(format_duration, return_type=str, when_used="json")
