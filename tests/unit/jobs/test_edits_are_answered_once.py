@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import NOW, group, job, pods, task
+from tests.support.job_objects import NOW, failed, group, job, pods, task
 from volcano_py.jobs.actions import WriteStatus
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.plan import Plan, World, plan
@@ -86,6 +86,19 @@ def test_a_restart_meanwhile_answers_the_edit() -> None:
     assert status is not None
     running = msgspec.structs.replace(status, state=waiting.status.state, version=0)
     assert decided(asked(msgspec.structs.replace(waiting, status=running), 700)) is None
+
+
+def test_the_decision_to_restart_a_part_leaves_the_edit_waiting() -> None:
+    policies = [{"event": "JobUpdated", "action": "RestartJob", "timeout": "10m"}]
+    policies.append({"event": "PodFailed", "action": "RestartPod"})
+    waiting = seen(edited(seen(job(task("worker", 2), policies=policies, maxRetry=9))))
+    there = pods(waiting, RUNNING)
+    there[0] = failed(there[0], 1)
+    status = decided(plan(World(job=waiting, pods=there, group=group(waiting), now=NOW + 20)))
+    assert status is not None
+    assert status.state.reason == "RestartPod"
+    assert status.controlled_resources["generation"] == waiting.status.controlled_resources["generation"]
+    assert " since " in status.controlled_resources["generation"]
 
 
 def test_a_restart_of_a_part_does_not_answer_it() -> None:

@@ -144,6 +144,15 @@ def test_a_timeout_delays_the_action() -> None:
     assert len(judged(of, there, now=NOW + 95).verdicts) == 1
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_several_timeouts_the_next_one_counts(first: int) -> None:
+    of = with_policies({"event": "PodFailed", "action": "RestartJob", "timeout": "60s"})
+    there = pods(of, RUNNING)
+    there[first] = failed(there[first], 1, seconds=5)
+    there[1 - first] = failed(there[1 - first], 1, seconds=30)
+    assert judged(of, there, now=NOW + 31).look_again_at == NOW + 65
+
+
 def test_a_pod_may_wait_as_long_as_the_policy_says() -> None:
     of = with_policies({"event": "PodPending", "action": "AbortJob", "timeout": "10m"})
     waiting = pods(of, {"worker-0": "Running", "worker-1": "Pending"})

@@ -201,6 +201,14 @@ def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
         )
 
 
+def test_nothing_is_made_for_a_group_that_is_being_deleted() -> None:
+    """Its pods would belong to a group that is about to be gone."""
+    of = job(task(replicas=2))
+    made = plan(world(of, group=group(of, "Inqueue", deletionTimestamp=moment())))
+    assert {"CreatePods", "UpdateGroup", "CreateGroup"}.isdisjoint(kinds(made))
+    assert made.waiting == "the PodGroup is being deleted; another one is made when it is gone"
+
+
 def test_a_job_that_is_as_it_should_be_asks_for_nothing() -> None:
     of = settled(job(task(replicas=2)), RUNNING)
     assert plan(world(of, RUNNING)) == Plan()
