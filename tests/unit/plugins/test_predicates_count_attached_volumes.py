@@ -58,7 +58,7 @@ def test_a_volume_that_several_pods_use_counts_once_a_node() -> None:
 def test_a_volume_that_several_pods_use_is_one_more_where_it_is_not_attached_yet() -> None:
     both = [using(pod("old-shared", on="n2"), "shared"), using(pod("old-b", on="n2"), "b")]
     old = [*(using(pod(f"old-{name}", on="n1"), name) for name in ("a", "c")), *both]
-    claims = [attached(name) for name in ("shared", "a", "b", "c")]
+    claims = [each for name in ("shared", "a", "b", "c") for each in attached(name)]
     opened = session(mine("shared"), old, claims, limited())
     assert answers(opened, Predicates, "p") == {"n1": TOO_MANY, "n2": "", "n3": ""}
 

@@ -414,3 +414,12 @@ def test_a_claim_for_one_pod_at_a_time_is_in_use_once_its_place_is_promised() ->
     assert len(willing(opened, Predicates, "q")) == 3
     opened.pipeline("g", {"p": "n1"})
     assert willing(opened, Predicates, "q") == []
+
+
+def test_the_placer_hears_on_every_node_that_a_claim_for_one_is_in_use() -> None:
+    opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE, modes=["ReadWriteOncePod"]))
+    task_class = class_of(opened, "q")
+    assert task_class.row == class_of(opened, "p").row
+    assert len(opened.ssn.placer.choose(task_class, 2).nodes) == 1
+    opened.place("g", {"p": "n1"})
+    assert len(opened.ssn.placer.choose(task_class, 1).nodes) == 0

@@ -16,6 +16,7 @@ from volcano_py.plugins.resource_strategy_fit.override import OverrideError, rea
 from volcano_py.plugins.resource_strategy_fit.plugin import IGNORED_ANNOTATION
 from volcano_py.plugins.resource_strategy_fit.settings import Scoring, Strategy
 from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.state.cluster_state import ClusterState
 
 GPU = "nvidia.com/gpu"
 TYPE, WEIGHT = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"
@@ -171,12 +172,12 @@ def test_a_pod_on_its_way_is_not_told_again_in_the_next_cycle() -> None:
 def test_a_pod_on_its_way_is_not_told_again_with_the_next_of_its_kind() -> None:
     annotations = {TYPE: "MostAllocated"}
     pods = [pod(f"p{number}", group="g", cpu="4", annotations=annotations) for number in range(2)]
+
+    def bind_the_first(state: ClusterState) -> None:
+        assert state.assume_bound(pods[0].metadata.uid, "n1")
+
     opened = open_session(
-        node("n1", cpu="16"),
-        pod_group("g"),
-        pods,
-        tiers=[[ResourceStrategyFit]],
-        prepare=lambda state: state.assume_bound(pods[0].metadata.uid, "n1"),
+        node("n1", cpu="16"), pod_group("g"), pods, tiers=[[ResourceStrategyFit]], prepare=bind_the_first
     )
     scores(opened, ResourceStrategyFit, "p1")
     opened.place("g", {"p1": "n1"}).commit()
