@@ -256,6 +256,18 @@ def test_a_cluster_that_does_not_settle_is_an_error(file: Path, monkeypatch: pyt
     assert "the cluster had not settled after 1 cycles" in result.stderr
 
 
+@pytest.mark.parametrize("output", ["json", "yaml", "table"])
+def test_what_is_remarked_on_the_way_does_not_stand_among_the_outcome(output: str) -> None:
+    """A program reads standard output: a node or queue with an odd amount must not be in its way."""
+    odd = NODE + "---\nkind: Queue\nmetadata: {name: light}\nspec: {weight: 0}\n"
+    result = simulate("-f", "-", "-o", output, stdin=odd)
+    assert result.exit_code == 0
+    assert "spec.weight: 0 is below 1" in result.stderr
+    assert "spec.weight" not in result.stdout
+    if output == "json":
+        assert "light" in json.loads(result.stdout)["queues"]
+
+
 # -- what is wrong with the input --------------------------------------------------------------------------------
 
 

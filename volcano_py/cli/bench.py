@@ -15,7 +15,7 @@ from volcano_py.bench.figures import Run
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
-from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.output import console, log_aside, output_option, print_data
 from volcano_py.config import parse_configuration
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.local.errors import LocalError
@@ -88,6 +88,7 @@ def bench(
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
     if load not in (DECIDE_LOADS if mode == "decide" else LOADS):
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
+    log_aside()
     if mode == "decide":
         comparison = Comparison((), tuple(_decide(workload, DECIDE_LOADS[load], scheduler_conf, runs)))
     else:

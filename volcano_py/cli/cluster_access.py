@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from volcano_py.cli.names import LABEL
+from volcano_py.cli.output import log_aside
 
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -68,6 +69,7 @@ def on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[Kub
         async with await KubernetesClient.connect(kubeconfig, context) as client:
             return await work(client)
 
+    log_aside()
     try:
         return asyncio.run(connected())
     except KeyboardInterrupt as interrupt:

@@ -35,3 +35,11 @@ def print_data(data: Any, output: str) -> None:
         click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
     else:
         click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def log_aside() -> None:
+    """What is logged goes to standard error from now on: standard output is for what was asked for."""
+    import structlog
+
+    # Looked up for each logger, as standard error may be another one by then.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))

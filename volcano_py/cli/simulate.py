@@ -9,7 +9,7 @@ from rich.table import Table
 
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.manifests import read_documents
-from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, stored
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.scheduler import builtin_registry
@@ -69,6 +69,7 @@ def simulate(
     """
     if cycles is not None and until_stable:
         raise click.UsageError("--cycles and --until-stable exclude each other")
+    log_aside()
     registry = builtin_registry().with_installed()
     configuration = load_configuration(scheduler_conf, registry)
     rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
