@@ -17,7 +17,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.kinds import KINDS, POD
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.framework.leanings import leaning_of
+from volcano_py.framework.leaning_guard import leaning_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.local.client import APIClient, APIError

@@ -68,10 +68,14 @@ class Call:
                 self._check(answer, args[-1])
             return answer
         except Exception as error:
-            self._failures.note(self._name, self.point, error)
-            if self.point in _KEEPS_BOOKS:
-                self._closed.add(self._name)
+            self.failed(error)
             return CLOSED[self.point](self._name, *args)
+
+    def failed(self, error: Exception) -> None:
+        """The plugin's answer, or what is done with it, is of no use."""
+        self._failures.note(self._name, self.point, error)
+        if self.point in _KEEPS_BOOKS:
+            self._closed.add(self._name)
 
     def ask(self, question: str, *args: Any, otherwise: T) -> T:
         """Another question to the plugin, about its answers at this point; `otherwise` when it fails."""

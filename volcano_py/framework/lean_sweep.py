@@ -129,7 +129,7 @@ class _Steps:
         if not willing.any():
             return None
         population = np.bincount(lean, weights=willing, minlength=self._groups).astype(np.int64)
-        leaning = on_grid(self._ahead.scores(population))
+        leaning = self._ahead.scores(population)
         totals = np.where(willing > 0, self._best + leaning[lean], -np.inf)
         equals = np.flatnonzero(totals == totals.max())
         return int(equals[0] if len(equals) == 1 else equals[self._tie[equals].argmin()])

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.alike import Combinations, alike
-from volcano_py.framework.views import NodeView, Scores
+from volcano_py.framework.views import Scores
 from volcano_py.state.ledger import Rows
-from volcano_py.state.task_class import TaskClass
-
-if TYPE_CHECKING:
-    from volcano_py.framework.dispatch import Call
 
 Groups = NDArray[np.intp]
 Population = NDArray[np.int64]
@@ -61,13 +57,7 @@ class Leaning:
         """[K] scores of the nodes `rows`, which are all that may take a task."""
         groups = self.groups[rows]
         population = np.bincount(groups, minlength=self.size).astype(np.int64)
-        return on_grid(self.ahead().scores(population))[groups]
-
-
-def leaning_of(calls: Sequence[Call], task_class: TaskClass, view: NodeView) -> Leaning | None:
-    """The leanings of all plugins for the class together; None when it has none. `view` has all nodes."""
-    found = [leaning for call in calls if (leaning := call(task_class, view)) is not None]
-    return together(found) if found else None
+        return self.ahead().scores(population)[groups]
 
 
 def together(leanings: Sequence[Leaning]) -> Leaning:

@@ -20,7 +20,8 @@ from volcano_py.framework.fit import explain_misfit
 from volcano_py.framework.gates import Gate, Gates, best_per_group, replay_gated
 from volcano_py.framework.job import FitError
 from volcano_py.framework.lean_sweep import LeanSweep
-from volcano_py.framework.leanings import Leaning, leaning_of, on_grid
+from volcano_py.framework.leaning_guard import leaning_of
+from volcano_py.framework.leanings import Leaning, on_grid
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.sweep import Ladder, best_first, replay
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
@@ -136,7 +137,7 @@ class Placer:
         if batch is not None:
             scores = scores + batch
         if (leaning := self._leaning(task_class)) is not None:
-            scores = self._leant(scores, leaning, rows)
+            scores = on_grid(scores) + leaning.over(rows)
         return rows[np.lexsort((self._tie_rank[rows], -scores))]
 
     def misfit(self, task_class: TaskClass) -> FitError:
@@ -315,7 +316,7 @@ class Placer:
                 swept = self._sweep_leaning(state, rows, room, count, scores, batch, leaning)
                 if swept is not None:
                     return swept
-            scores, count = self._leant(scores, leaning, rows), 1
+            scores, count = on_grid(scores) + leaning.over(rows), 1
         for call in self._best:
             position = call(state.task_class, NodeView(self._nodes, rows), scores)
             if position is not None:
@@ -352,12 +353,6 @@ class Placer:
     def _leaning(self, task_class: TaskClass) -> Leaning | None:
         return leaning_of(self._leanings, task_class, NodeView(self._nodes, self._all_rows))
 
-    def _leant(self, scores: Scores, leaning: Leaning, rows: Rows) -> Scores:
-        """[K] the scores with those of the leaning over these nodes; without when it fails."""
-        nothing: Scores = np.zeros(len(rows))
-        call = self._leanings[0]
-        return on_grid(scores) + self._ssn.dispatch.guard(call.plugin, call.point, lambda: leaning.over(rows), nothing)
-
     def _sweep_leaning(
         self,
         state: ClassState,
@@ -368,10 +363,10 @@ class Placer:
         fixed: Scores | None,
         leaning: Leaning,
     ) -> Rows | None:
-        """The nodes of up to `count` tasks; None when the leaning fails."""
-        gate = None
-        if state.gates is not None and state.gates.sole is not None:
-            gate, rows = state.gates.sole[1], np.flatnonzero(state.room)
+        """The nodes of up to `count` tasks; None when the class's one gate fails while it looks ahead."""
+        sole = None if state.gates is None else state.gates.sole
+        if sole is not None:
+            rows = np.flatnonzero(state.room)
             room, scores = state.room[rows], state.scores[rows]
         most, supposing = int(min(room.max(), count)), partial(self._supposing, state.task_class)
         sweep = LeanSweep(
@@ -381,10 +376,12 @@ class Placer:
             room=room,
             fixed=fixed,
             leaning=leaning,
-            gate=gate,
+            gate=None if sole is None else sole[1],
             ladder=lambda nodes, its_fixed: Ladder(supposing, nodes, its_fixed, most),
         )
-        call, nothing = self._leanings[0], None
+        if sole is None:
+            return sweep.nodes(count)
+        call, nothing = sole[0], None
         return self._ssn.dispatch.guard(call.plugin, call.point, lambda: sweep.nodes(count), nothing)
 
     def _supposing(self, task_class: TaskClass, rows: Rows, placed: Counts) -> Scores:
