@@ -37,9 +37,13 @@ _PHASE_STYLES: Final[Mapping[str, str]] = {
 class Listing:
     """A table that can go on, row by row, with the columns where they are."""
 
-    def __init__(self, console: Console, header: Sequence[str], numbers: Iterable[str] = ()) -> None:
-        """`numbers`: the columns that are aligned to the right."""
+    def __init__(
+        self, console: Console, header: Sequence[str], numbers: Iterable[str] = (), *, spare: Sequence[str] = ()
+    ) -> None:
+        """`numbers`: the columns that are aligned to the right. `spare`: those that are left out, one after the other,
+        on a terminal where a line would be too long with them."""
         self._console, self._header, self._numbers = console, tuple(header), frozenset(numbers)
+        self._spare, self._left_out = spare, frozenset[str]()
         self._widths = [len(name) for name in header]
         self._begun = False
 
@@ -49,15 +53,26 @@ class Listing:
         for row in cells:
             self._widths = [max(width, cell.cell_len) for width, cell in zip(self._widths, row, strict=True)]
         if not self._begun:
+            self._left_out = self._too_many(indent)
             self._print([Text(name, "bold") for name in self._header], indent)
         self._begun = True
         for row in cells:
             self._print(row, indent)
 
+    def _too_many(self, indent: int) -> frozenset[str]:
+        """The spare columns that have to go. The first rows decide it: columns that come and go cannot be read."""
+        widths = dict(zip(self._header, self._widths, strict=True))
+        for name in self._spare if self._console.is_terminal else ():
+            if indent + sum(widths.values()) + len(_GAP) * (len(widths) - 1) <= self._console.width:
+                break
+            del widths[name]
+        return frozenset(self._header) - widths.keys()
+
     def _print(self, cells: Sequence[Text], indent: int) -> None:
         """A line without blanks at its end, which on a narrow terminal would be lines of their own."""
         line = Text(" " * indent)
-        for number, (name, cell, width) in enumerate(zip(self._header, cells, self._widths, strict=True)):
+        shown = [each for each in zip(self._header, cells, self._widths, strict=True) if each[0] not in self._left_out]
+        for number, (name, cell, width) in enumerate(shown):
             blanks = " " * (width - cell.cell_len)
             line.append(_GAP if number else "")
             line.append(Text(blanks).append(cell) if name in self._numbers else cell.copy().append(blanks))

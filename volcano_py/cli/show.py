@@ -40,6 +40,7 @@ class Shown:
         row: the cells of an object at a moment (seconds since the epoch).
         state_column: the cell that becomes `Deleted` in the last row of an object.
         numbers: the columns that are aligned to the right.
+        spare: those that are left out on a narrow terminal, the first one first.
         keep: which objects of the list are shown.
         prepare: called with objects before `keep` and `row` are.
     """
@@ -51,6 +52,7 @@ class Shown:
     row: Callable[[JsonObject, float], Cells]
     state_column: int
     numbers: Sequence[str] = ()
+    spare: Sequence[str] = ()
     params: Mapping[str, str | int] = field(default_factory=dict)
     keep: Callable[[JsonObject], bool] = _every
     prepare: Callable[[Sequence[JsonObject]], Awaitable[None]] = _nothing
@@ -85,7 +87,7 @@ class _Rows:
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
-        self._listing = Listing(console(), shown.header, shown.numbers)
+        self._listing = Listing(console(), shown.header, shown.numbers, spare=shown.spare)
         self._said: dict[tuple[str, str], Cells] = {}
         self._begun = False
 

@@ -132,13 +132,15 @@ async def test_flows_are_listed_in_columns(user: UserOfCluster, api: FakeApi) ->
     broken["spec"]["flows"] = "none"
     new = flow("new")
     del new["status"]
-    api.on("GET", f"{API}/jobflows", page(7, broken, flow(), flow("nightly", "Succeed", "web"), new))
+    failed = flow("nightly", "Failed", "web")
+    failed["status"] |= {"failedJobs": ["nightly-a"], "terminatedJobs": ["nightly-b"]}
+    api.on("GET", f"{API}/jobflows", page(7, broken, flow(), failed, new))
     assert lines(await user.prints("jobflow", "list", "--all-namespaces")) == [
-        "NAMESPACE  NAME     PHASE       JOBS  PENDING  RUNNING  COMPLETED  FAILED  TERMINATED  AGE",
-        "default    new      -              3        0        0          0       0           0  -",
-        "default    weekly   Running        3        0        1          1       0           0  -",
-        "default    zombie   Unreadable     -        -        -          -       -           -  -",
-        "web        nightly  Succeed        3        0        1          1       0           0  -",
+        "NAMESPACE  NAME     PHASE       JOBS  PENDING  RUNNING  COMPLETED  FAILED  AGE",
+        "default    new      -              3        0        0          0       0  -",
+        "default    weekly   Running        3        0        1          1       0  -",
+        "default    zombie   Unreadable     -        -        -          -       -  -",
+        "web        nightly  Failed         3        0        1          1       2  -",
     ]
 
 

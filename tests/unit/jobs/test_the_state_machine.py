@@ -120,6 +120,14 @@ def test_a_task_below_its_own_minimum_fails_a_job_that_asks_for_all_minimums() -
     assert step_of({**states, "a-1": "Succeeded"}, tasks=tasks) == "Completed"
 
 
+def test_a_task_without_its_minimum_fails_a_job_whatever_others_have_done() -> None:
+    """Enough pods in all, and none of the second task."""
+    tasks = [task("a", 3, minAvailable=1), task("b", 1)]
+    states = {"a-0": "Succeeded", "a-1": "Succeeded", "a-2": "Succeeded", "b-0": "Failed"}
+    assert step_of(states, tasks=tasks, minAvailable=2) == "Failed", "as many as the tasks' minimums together"
+    assert step_of(states, tasks=tasks, minAvailable=1) == "Completed", "fewer: no task is asked for its own"
+
+
 def test_a_job_without_replicas_runs_on() -> None:
     assert step_of({}, tasks=[task("a", 0)]) is None
 

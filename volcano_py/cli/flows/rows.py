@@ -17,7 +17,7 @@ from volcano_py.jobs.model import JobSpec
 
 Facts = Sequence[tuple[str, str | Text]]
 
-FLOW_NUMBERS: Final = ("JOBS", "PENDING", "RUNNING", "COMPLETED", "FAILED", "TERMINATED")
+FLOW_NUMBERS: Final = ("JOBS", "PENDING", "RUNNING", "COMPLETED", "FAILED")
 FLOW_HEADER: Final = ("NAMESPACE", "NAME", "PHASE", *FLOW_NUMBERS, "AGE")
 FLOW_STATE_COLUMN: Final = FLOW_HEADER.index("PHASE")
 STEP_HEADER: Final = ("STEP", "AFTER", "JOB", "PHASE", "RETRIES", "SINCE")
@@ -41,8 +41,7 @@ def flow_row(found: JsonObject, now: float) -> Cells:
         status.pending_jobs,
         status.running_jobs,
         status.completed_jobs,
-        status.failed_jobs,
-        status.terminated_jobs,
+        (*status.failed_jobs, *status.terminated_jobs),
     )
     return (
         cell(flow.metadata.namespace),

@@ -30,6 +30,7 @@ def shown_jobs(
         row=rows.job_row,
         state_column=rows.PHASE_COLUMN,
         numbers=rows.NUMBERS,
+        spare=rows.SPARE,
         params=params or {},
         keep=keep,
     )

@@ -16,6 +16,8 @@ from volcano_py.jobs.model import Job
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
 HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE")
+SPARE: Final = ("UNKNOWN", "RETRIES", "MIN", "PENDING", "NAMESPACE", "SUCCEEDED", "QUEUE", "REPLICAS")
+"""What a narrow terminal does without, the first one first."""
 PHASE_COLUMN: Final = HEADER.index("PHASE")
 TASK_HEADER: Final = ("TASK", "REPLICAS", "MIN", "PODS")
 CONDITION_HEADER: Final = ("WAS", "SINCE")
