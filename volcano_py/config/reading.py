@@ -103,10 +103,12 @@ class _Draft(Generic[M]):
         if earlier is not None:
             at = earlier.where
             message = f"gives the same argument as {at.path} at line {at.position.line}"
-            if earlier.rank == site.rank:
-                self.problems.error(Code.DUPLICATE_KEY, site.where, f"{message}; remove one")
+            is_alike = plain(earlier.node) == plain(site.node)
+            if earlier.rank == site.rank:  # the same key, flat and nested
+                report = self.problems.lenient if is_alike else self.problems.error
+                report(Code.REPEATED if is_alike else Code.DUPLICATE_KEY, site.where, f"{message}; remove one")
                 return
-            if plain(earlier.node) != plain(site.node):
+            if not is_alike:
                 # nobody can tell which of two spellings its author believes in
                 other = at.path.removeprefix(f"{self.where.path}.")
                 message = f"contradicts {other} at line {at.position.line}; remove one"

@@ -182,6 +182,17 @@ def test_an_argument_given_flat_and_nested_is_a_duplicate(parse_plugin: Parse) -
     )
 
 
+def test_an_argument_given_flat_and_nested_alike_is_repeated(parse_plugin: Parse) -> None:
+    result = parse_plugin("binpack", "binpack.weight: 2\nbinpack:\n  weight: 2\n  cpu: 3")
+    assert result.config is not None
+    assert list(result.config.plugins())[-1].arguments.model_dump()["weight"] == 2
+    [problem] = [problem for problem in result.problems if problem.code is Code.REPEATED]
+    assert (problem.path, problem.line) == ("tiers[1].plugins[0].arguments.binpack.weight", 11)
+    assert problem.message == (
+        "gives the same argument as tiers[1].plugins[0].arguments.binpack.weight at line 9; remove one"
+    )
+
+
 def test_an_argument_in_two_spellings_is_repeated(parse_plugin: Parse) -> None:
     result = parse_plugin("resource-strategy-fit", "sra.weight: 7\nsra.retention.weight: 7")
     assert result.config is not None

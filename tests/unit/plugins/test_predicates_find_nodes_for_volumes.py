@@ -417,7 +417,8 @@ def test_a_claim_for_one_pod_at_a_time_is_in_use_once_its_place_is_promised() ->
 
 
 def test_the_placer_hears_on_every_node_that_a_claim_for_one_is_in_use() -> None:
-    opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE, modes=["ReadWriteOncePod"]))
+    there = (claim("data", bound_to="pv", modes=["ReadWriteOncePod"]), volume("pv", claim="data"))
+    opened = session(mine("data"), mine("data", name="q"), there)
     task_class = class_of(opened, "q")
     assert task_class.row == class_of(opened, "p").row
     assert len(opened.ssn.placer.choose(task_class, 2).nodes) == 1

@@ -187,6 +187,14 @@ def test_one_file_may_say_the_same_in_several_spellings() -> None:
     assert all("gives the same argument as" in remark for remark in remarks)
 
 
+def test_flat_and_nested_may_stand_side_by_side_as_long_as_they_say_the_same() -> None:
+    arguments, remarks = with_remarks({**RETENTION["flat"], **RETENTION["nested"]})
+    assert arguments.retention() == Retention(2, {T4: 1, A10: 3})
+    assert len(remarks) == 5
+    problem = refused({**RETENTION["nested"], "sra.policy": "proportional"})
+    assert (problem.path, "gives the same argument as" in problem.message) == ("sra.policy", True)
+
+
 @pytest.mark.parametrize(
     ("more", "path", "told"),
     [
