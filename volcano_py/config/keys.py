@@ -61,6 +61,18 @@ class KeyTable:
             return True
         return any(_continues(family, start) for family in self.families)
 
+    def siblings(self, key: str) -> Iterator[str]:
+        """Keys of families that differ from this one in their last part."""
+        stem, dot, _ = key.rpartition(".")
+        for family in self.families:
+            if (
+                dot
+                and family.suffix.startswith(".")
+                and len(stem) > len(family.prefix)
+                and stem.startswith(family.prefix)
+            ):
+                yield stem + family.suffix
+
     def known(self) -> Iterator[str]:
         yield from self.exact
         yield from (f"{family.prefix}<name>{family.suffix}" for family in self.families)

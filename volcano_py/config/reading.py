@@ -86,17 +86,17 @@ class _Draft(Generic[M]):
                 self.values[key] = plain(entry.value)
                 self.sites[key, None] = _Site(at_value, entry.value, 0)
             elif table.leads_on(key):
-                self._refuse_group(key, at_value, entry.value)
+                self._refuse_group(key, at_value, entry.value, table)
             else:
                 message = f"no such key, ignored{self.problems.suggestion(key, table.known())}"
                 self.problems.lenient(Code.UNKNOWN_KEY, where, message)
 
-    def _refuse_group(self, key: str, where: Where, value: Node) -> None:
+    def _refuse_group(self, key: str, where: Where, value: Node, table: KeyTable) -> None:
         if isinstance(value, ScalarNode) and value.value is None:
             self.problems.lenient(Code.EMPTY_VALUE, where, "has no value, ignored; give it one or remove the line")
             return
         message = f"must be a mapping (it groups arguments such as {key}.…), found {complaint(value)}"
-        self.problems.error(Code.WRONG_TYPE, where, message)
+        self.problems.error(Code.WRONG_TYPE, where, f"{message}{self.problems.suggestion(key, table.siblings(key))}")
 
     def _put(self, target: Target, site: _Site) -> None:
         earlier = self.sites.get((target.field, target.name))

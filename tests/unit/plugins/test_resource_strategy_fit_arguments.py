@@ -187,6 +187,14 @@ def test_one_file_may_say_the_same_in_several_spellings() -> None:
     assert all("gives the same argument as" in remark for remark in remarks)
 
 
+def test_a_misspelt_part_of_a_resource_is_told_with_the_right_one() -> None:
+    problem = refused({"resources": {"cpu": {"tpye": "MostAllocated"}}})
+    assert problem.path == "resources.cpu.tpye"
+    assert problem.message.endswith('found "MostAllocated" (did you mean "resources.cpu.type"?)')
+    other = refused({"sra.proportional.nvidia.com/gpu.gpus": 8})
+    assert "did you mean" not in other.message
+
+
 def test_flat_and_nested_may_stand_side_by_side_as_long_as_they_say_the_same() -> None:
     arguments, remarks = with_remarks({**RETENTION["flat"], **RETENTION["nested"]})
     assert arguments.retention() == Retention(2, {T4: 1, A10: 3})
