@@ -55,7 +55,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.INVALID_POD: explain.invalid_field(
         "spec.containers[0].resources.requests.cpu", "-1", "a request must not be negative"
     ),
-    Reason.INVALID_POD_GROUP: explain.invalid_field("spec.minMember", -1, "it must not be negative"),
+    Reason.INVALID_POD_GROUP: explain.invalid_field("spec.minMember", -1, "write 0 or more"),
     Reason.UNSUPPORTED: explain.unsupported(["resource claims"]),
     Reason.POD_GROUP_NOT_FOUND: explain.pod_group_not_found("ml", "train"),
     Reason.QUEUE_NOT_FOUND: explain.queue_not_found("team-x"),

@@ -215,7 +215,12 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
 
 
 def read_amounts(
-    amounts: ResourceList, path: str, rounding: Rounding, most: int = LARGEST
+    amounts: ResourceList,
+    path: str,
+    rounding: Rounding,
+    most: int = LARGEST,
+    *,
+    of_negative: str = "it counts as absent",
 ) -> tuple[dict[str, int], list[str]]:
     """A resource list as whole units, capped at `most`; what cannot be read is left out and told as `path.name: …`."""
     parsed, problems = {}, []
@@ -226,7 +231,7 @@ def read_amounts(
             problems.append(f"{path}.{name}: {error}")
             continue
         if value < 0:
-            problems.append(f"{path}.{name}: {text} is negative; it counts as absent")
+            problems.append(f"{path}.{name}: {text} is negative; {of_negative}")
             continue
         parsed[name] = value
     units, _ = whole_units(parsed, rounding, most)

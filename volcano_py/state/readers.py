@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
+from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
@@ -17,6 +19,8 @@ from volcano_py.state.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesErr
 from volcano_py.state.hierarchy import read_hierarchy
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.task_class import Refusal
+
+_NOT_NEGATIVE: Final = "write 0 or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,29 @@ def read_node(node: Node) -> NodeReading:
 
 def read_job(group: PodGroup, default_queue: str) -> JobReading:
     """A PodGroup; one whose amounts cannot be read, or that needs what is not evaluated yet, gets a problem."""
-    problem: Refusal | None = None
+    unusable = [*_negative_minimums(group)]
     units: dict[str, int] | None = None
     if group.spec.min_resources is not None:
         amounts = _quota_names(group.spec.min_resources)
-        units, unreadable = read_amounts(amounts, "spec.minResources", Rounding.UP, LARGEST_SUM)
-        if unreadable:
-            problem = Refusal(Reason.INVALID_POD_GROUP, unreadable[0])
+        units, unreadable = read_amounts(
+            amounts, "spec.minResources", Rounding.UP, LARGEST_SUM, of_negative=_NOT_NEGATIVE
+        )
+        unusable += unreadable
+    problem = Refusal(Reason.INVALID_POD_GROUP, unusable[0]) if unusable else None
     if group.spec.sub_group_policy:
         problem = Refusal(Reason.UNSUPPORTED, "spec.subGroupPolicy is not evaluated by this scheduler yet")
     elif (group.spec.network_topology or {}).get("mode", "hard") == "hard" and group.spec.network_topology:
         problem = Refusal(Reason.UNSUPPORTED, "spec.networkTopology (hard) is not evaluated by this scheduler yet")
     return JobReading(job_info(group, default_queue, problem), units)
+
+
+def _negative_minimums(group: PodGroup) -> Iterator[str]:
+    """Under another CRD than ours, and in manifests, they can stand there."""
+    if group.spec.min_member < 0:
+        yield invalid_field("spec.minMember", group.spec.min_member, _NOT_NEGATIVE)
+    for task, least in group.spec.min_task_member.items():
+        if least < 0:
+            yield invalid_field(f"spec.minTaskMember.{task}", least, _NOT_NEGATIVE)
 
 
 def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:

@@ -121,10 +121,6 @@ def test_a_group_that_names_no_queue_belongs_to_the_default_queue() -> None:
     assert info_of(pod_group("g", queue=""), default_queue="batch").queue == "batch"
 
 
-def test_a_minimum_below_zero_counts_as_none() -> None:
-    assert info_of(pod_group("g", min_member=-2)).min_member == 0
-
-
 def test_minimum_resources_may_speak_as_a_quota_does() -> None:
     group = pod_group("g", min_resources={"requests.cpu": "2", "limits.cpu": "9", "memory": "1Gi", "count/pods": "3"})
     watched = Watched(group)
@@ -151,6 +147,24 @@ def test_the_minimum_of_a_large_gang_is_not_capped_as_a_single_pod_is() -> None:
             Reason.INVALID_POD_GROUP,
             "spec.minResources.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)",
             id="unreadable",
+        ),
+        pytest.param(
+            {"min_resources": {"cpu": "-4"}},
+            Reason.INVALID_POD_GROUP,
+            "spec.minResources.cpu: -4 is negative; write 0 or more",
+            id="a negative amount",
+        ),
+        pytest.param(
+            {"min_member": -1},
+            Reason.INVALID_POD_GROUP,
+            "spec.minMember is -1: write 0 or more",
+            id="a negative minimum",
+        ),
+        pytest.param(
+            {"min_task_member": {"ps": 1, "worker": -1}},
+            Reason.INVALID_POD_GROUP,
+            "spec.minTaskMember.worker is -1: write 0 or more",
+            id="a negative minimum of a task",
         ),
         pytest.param(
             {"sub_group_policy": [{"name": "a"}]},
