@@ -46,6 +46,12 @@ class ObjectMeta(ApiObject, frozen=True):
         """`namespace/name`, or the name alone for cluster-scoped objects."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @classmethod
+    def known_by(cls, key: str, uid: str) -> ObjectMeta:
+        """That of an object of which no more is known than its key and UID."""
+        namespace, _, name = key.rpartition("/")
+        return cls(namespace=namespace, name=name, uid=uid)
+
     @property
     def created(self) -> float:
         """Creation time in seconds since the epoch, 0 when unknown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, ValuesView
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.state.change import Change, meta_of
@@ -40,7 +40,7 @@ class Readings(Generic[T, R]):
         return self._on_change(meta.key, self._readings.pop(meta.key), None)
 
     def known(self) -> list[ApiObject]:
-        return [self._tombstone(key, uid) for key, uid in self._uids.items()]
+        return [self._kind(**{"metadata": ObjectMeta.known_by(key, uid)}) for key, uid in self._uids.items()]
 
     def get(self, key: str) -> R | None:
         return self._readings.get(key)
@@ -50,8 +50,3 @@ class Readings(Generic[T, R]):
 
     def values(self) -> ValuesView[R]:
         return self._readings.values()
-
-    def _tombstone(self, key: str, uid: str) -> ApiObject:
-        namespace, _, name = key.rpartition("/")
-        fields: dict[str, Any] = {"metadata": ObjectMeta(namespace=namespace, name=name, uid=uid)}
-        return self._kind(**fields)

@@ -14,14 +14,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from volcano_py.api.objects import ApiObject, ObjectMeta, Pod
+from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
-from volcano_py.state.change import Change
+from volcano_py.state.change import Change, Keeper
 from volcano_py.state.label_syntax import faults_of_selector
 from volcano_py.state.pod_terms import Requirement, Requirements, meets, requirements_of
+from volcano_py.state.readings import Readings
 
+_SERVICE: Final = "Service"
 _REPLICATION_CONTROLLER: Final = "ReplicationController"
 _OWNERS: Final = frozenset({("v1", _REPLICATION_CONTROLLER), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")})
 """API version and kind of the owners that count."""
@@ -106,11 +109,14 @@ class Selections:
         self._services: dict[str, ByLabel] = {}
         self._owners: dict[str, Requirements] = {}
         self._changes = Changes()
-        self.keepers: Mapping[str, SelectingKind] = {
-            "Service": SelectingKind("Service", self),
-            _REPLICATION_CONTROLLER: SelectingKind(_REPLICATION_CONTROLLER, self),
-            "ReplicaSet": SelectingKind("ReplicaSet", self),
-            "StatefulSet": SelectingKind("StatefulSet", self),
+        self.keepers: Mapping[str, Keeper] = {
+            kind: Readings(decoded_as, _selector, partial(self._changed, kind))
+            for kind, decoded_as in (
+                (_SERVICE, Service),
+                (_REPLICATION_CONTROLLER, ReplicationController),
+                ("ReplicaSet", Workload),
+                ("StatefulSet", Workload),
+            )
         }
 
     def of(self, namespace: str, labels: Mapping[str, str], owner: str) -> Requirements:
@@ -130,15 +136,19 @@ class Selections:
         changes, self._changes = self._changes, Changes()
         return changes
 
-    def changed(self, kind: str, key: str, old: Requirements, new: Requirements) -> None:
-        """An object of the kind selects something else; for `SelectingKind`."""
-        if kind == "Service":
+    def _changed(self, kind: str, key: str, old: Requirements | None, new: Requirements | None) -> Change:
+        """Nothing that objects of these kinds do can make room for a pod: no cycle is worth it."""
+        old, new = old or (), new or ()
+        if old == new:
+            return Change.NONE
+        if kind == _SERVICE:
             self._service_changed(key.partition("/")[0], old, new)
         else:
             self._owner_changed(sys.intern(_owner_key(kind, key)), new)
         self._changes.number += 1
         if self._changes.number > _MOST_UNSETTLED:
             self._settle()
+        return Change.NONE
 
     def _owner_changed(self, owner: str, new: Requirements) -> None:
         self._changes.owners.add(owner)
@@ -160,40 +170,6 @@ class Selections:
             del self._services[namespace]
 
 
-class SelectingKind:
-    """Keeper of the objects of one kind. Nothing that they do can make room for a pod: no cycle is worth it."""
-
-    def __init__(self, kind: str, selections: Selections) -> None:
-        self._kind = kind
-        self._selections = selections
-        self._known: dict[str, tuple[str, Requirements]] = {}
-        """Key → UID and selector of each that selects any pods."""
-
-    def upsert(self, obj: Service | ReplicationController | Workload) -> Change:
-        key, selector = obj.metadata.key, _selector(obj)
-        self._put(key, obj.metadata.uid, selector)
-        return Change.NONE
-
-    def delete(self, obj: ApiObject) -> Change:
-        meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-        uid, _ = self._known.get(meta.key, ("", ()))
-        if uid == meta.uid:
-            self._put(meta.key, uid, ())
-        return Change.NONE
-
-    def known(self) -> list[ApiObject]:
-        return [Service(metadata=_named(key, uid)) for key, (uid, _) in self._known.items()]
-
-    def _put(self, key: str, uid: str, selector: Requirements) -> None:
-        _, old = self._known.get(key, ("", ()))
-        if selector:
-            self._known[key] = (uid, selector)
-        else:
-            self._known.pop(key, None)
-        if selector != old:
-            self._selections.changed(self._kind, key, old, selector)
-
-
 def _selector(obj: Service | ReplicationController | Workload) -> Requirements:
     """What the object selects; empty also for a selector that cannot be read, as it is left out by kube-scheduler."""
     if isinstance(obj, Service | ReplicationController):
@@ -205,8 +181,3 @@ def _selector(obj: Service | ReplicationController | Workload) -> Requirements:
 
 def _labels(labels: Iterable[tuple[str, str]]) -> Requirements:
     return tuple(sorted(Requirement(key, "In", (value,)) for key, value in labels))
-
-
-def _named(key: str, uid: str) -> ObjectMeta:
-    namespace, _, name = key.rpartition("/")
-    return ObjectMeta(namespace=namespace, name=name, uid=uid)

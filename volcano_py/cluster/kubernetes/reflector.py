@@ -382,8 +382,7 @@ class Reflector:
         self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
 
     def _tombstone(self, key: str, uid: str) -> ApiObject:
-        namespace, _, name = key.rpartition("/")
-        return self._decoder.bare(ObjectMeta(namespace=namespace, name=name, uid=uid))
+        return self._decoder.bare(ObjectMeta.known_by(key, uid))
 
 
 def _meta(obj: ApiObject) -> ObjectMeta:
