@@ -54,14 +54,17 @@ class JobCluster(KillableCluster[JobController]):
         """How often a pod with this name and version came to be."""
         self.made_after: list[float] = []
         """For each pod made, how many seconds after the job the controller says it was."""
+        self.options: dict[str, Any] = {}
+        """Further arguments of controllers that are to come."""
 
     def make(self) -> JobController:
+        options: dict[str, Any] = {"now": lambda: self.now().timestamp(), **self.options}
         return JobController(
             self.api,
             active=lambda: self.is_leading,
             record=self.events.append,
-            now=lambda: self.now().timestamp(),
             pod_made=self.made_after.append,
+            **options,
         )
 
     def came(self, path: str, obj: dict[str, Any]) -> None:

@@ -114,6 +114,68 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     assert any("given up" in message or "terminated after" in message for message in cluster.told("ExecuteAction"))
 
 
+async def restarted(cluster: JobCluster, **options: Any) -> None:
+    """Another controller takes the place of the first one."""
+    await cluster.stop()
+    cluster.options = options
+    cluster.start()
+
+
+async def test_a_job_may_be_tried_for_ever(cluster: JobCluster) -> None:
+    await restarted(cluster, max_requeues=-1)
+    invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
+    cluster.api.refuse("POST", "/pods", *[invalid] * 1000)
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live(1200)
+    assert cluster.phase() == "Pending"
+
+
+async def test_counts_are_written_when_the_clock_has_been_set_back(cluster: JobCluster) -> None:
+    offset = [0.0]
+    await restarted(cluster, now=lambda: cluster.now().timestamp() + offset[0])
+    cluster.submit(job(task("worker", 4), minAvailable=1))
+    await cluster.live()
+    assert cluster.status()["running"] == 4
+    offset[0] = -3600.0
+    cluster.pod_is("train-worker-0", "Succeeded", exit_code=0)
+    await cluster.live(3)
+    assert (cluster.status()["running"], cluster.status()["succeeded"]) == (3, 1)
+
+
+async def test_a_command_that_comes_while_another_is_carried_out_is_not_lost(cluster: JobCluster) -> None:
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    original, has_come = cluster.api.patch, []
+
+    async def patch(path: str, body: dict[str, Any]) -> bytes:
+        if not has_come and body.get("status", {}).get("state", {}).get("phase") == "Aborting":
+            has_come.append(path)
+            ask(cluster, JobAction.RESUME)
+        answer: bytes = await original(path, body)
+        return answer
+
+    cluster.api.patch = patch
+    ask(cluster, JobAction.ABORT)
+    await cluster.live()
+    assert has_come
+    assert (cluster.phase(), cluster.status()["version"]) == ("Running", 1)
+
+
+async def test_a_namesake_that_comes_at_once_has_everything_made_for_it(cluster: JobCluster) -> None:
+    """What was known of the first job is nothing that is known of the second."""
+    service = f"/api/v1/namespaces/{NAMESPACE}/services/train"
+    cluster.submit(job(task("worker", 1), plugins={"svc": []}))
+    await cluster.live()
+    assert service in cluster.api.objects
+    for path in [path for path in cluster.api.objects if path.rsplit("/", 1)[1].startswith("train")]:
+        del cluster.api.objects[path]
+    cluster.submit(job(task("worker", 1), plugins={"svc": []}))
+    await cluster.live()
+    owner = cluster.api.objects[service]["metadata"]["ownerReferences"][0]["uid"]
+    assert owner == cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"]
+    assert cluster.phase() == "Running"
+
+
 async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobCluster) -> None:
     foreign = cluster.api.put(
         f"{PODS}/train-worker-0", {"metadata": {"name": "train-worker-0", "namespace": NAMESPACE}}
