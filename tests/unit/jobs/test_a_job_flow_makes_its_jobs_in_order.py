@@ -148,6 +148,14 @@ def test_nobody_is_asked_before_all_targets_have_begun() -> None:
     assert len(plan(flow, job("a", "Running"), job("b", "Running")).probes) == 2
 
 
+def test_a_task_that_a_target_had_which_has_completed_is_not_missed() -> None:
+    """The other targets need not have it."""
+    probe = {"taskStatusList": [{"taskName": "of-a-alone", "phase": "Running"}]}
+    flow = job_flow(step("a"), step("b"), step("c", "a", "b", probe=probe))
+    made = plan(flow, job("a", "Completed"), job("b", "Running"))
+    assert (created(made), made.told) == (["c"], ())
+
+
 def test_all_of_a_probe_must_hold() -> None:
     flow = job_flow(step("a"), step("b", "a", probe=RUNS | LISTENS))
     running, answered = counts(Running=2), {PodProbe("f-a", "serve", 2, 80): True}
@@ -244,6 +252,15 @@ def test_each_job_has_its_history() -> None:
         ("Completed", at(3), None),
     ]
     assert (status.start_timestamp, status.end_timestamp, status.restart_count) == (at(0), at(3), 1)
+
+
+def test_a_job_that_was_made_again_has_a_history_of_its_own() -> None:
+    first, again = job("a", "Running", minute=1), job("a", "Pending", minute=9)
+    later = msgspec.structs.replace(again.metadata, creation_timestamp=NOW)
+    flow = after(job_flow(step("a")), first)
+    (status,) = plan(flow, msgspec.structs.replace(again, metadata=later)).status.job_status_list
+    assert [each.state for each in status.running_histories] == ["Pending"]
+    assert status.start_timestamp == NOW
 
 
 def test_the_conditions_show_each_job() -> None:

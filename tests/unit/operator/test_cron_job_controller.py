@@ -126,6 +126,42 @@ async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: Maker
     assert set(cluster.jobs()) == {due(1)}
 
 
+async def test_a_job_that_cannot_be_made_does_not_keep_the_status_from_telling_of_others(cluster: MakerCluster) -> None:
+    cluster.start()
+    cluster.submit(CRONS, "tick", spec())
+    await cluster.live(61)
+    assert [each["name"] for each in cluster.status(CRONS, "tick")["active"]] == [due(1)]
+    await cluster.stop()
+    await cluster.live(60)
+    refusal = api_error("POST", JOBS, 403, b'{"reason": "Forbidden", "message": "exceeded quota"}')
+    cluster.api.refuse("POST", JOBS, *[refusal] * 100)
+    cluster.start()
+    await cluster.live(5)
+    assert set(cluster.jobs()) == {due(1)}
+    status = cluster.status(CRONS, "tick")
+    assert (status.get("active", []), "lastSuccessfulTime" in status) == ([], True)
+
+
+async def test_a_time_that_another_has_dealt_with_meanwhile_is_not_taken_back(cluster: MakerCluster) -> None:
+    """Two replicas for a moment, of which one has not seen yet what the other wrote."""
+    path, later = f"{CRONS}/tick", "2026-03-02T09:05:00Z"
+    original, has_come = cluster.api.patch, []
+
+    async def patch(where: str, body: dict[str, Any]) -> bytes:
+        if not has_come:
+            has_come.append(where)
+            cluster.api.put(path, {**cluster.api.objects[path], "status": {"lastScheduleTime": later}})
+        answer: bytes = await original(where, body)
+        return answer
+
+    cluster.api.patch = patch
+    cluster.start()
+    cluster.submit(CRONS, "tick", spec())
+    await cluster.live(4 * 60)
+    assert has_come == [f"{path}/status"]
+    assert (set(cluster.jobs()), cluster.status(CRONS, "tick")["lastScheduleTime"]) == ({due(1)}, later)
+
+
 async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, due(1), {})
     cluster.start()
