@@ -154,8 +154,14 @@ def _quieten_kopf() -> None:
     """
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)
+    # Where the kinds are found out, at its start, the client logs in the name of who asks.
+    logging.getLogger("kopf._core.reactor.observation").addFilter(_is_no_attempt)
     # A refusal of a webhook is a handler's error to kopf, and news to nobody but whoever is refused.
     logging.getLogger("kopf.objects").addFilter(_is_no_refusal)
+
+
+def _is_no_attempt(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Request attempt ")
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:

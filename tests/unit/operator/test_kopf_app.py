@@ -44,6 +44,8 @@ class Server:
         self.serves_commands = False
         self.is_mute = False
         """Watches are accepted and bring nothing."""
+        self.breaks_discovery = 0
+        """How many questions for the API's groups are answered with an error; kopf asks them when it starts."""
         self.breaks_watches = 0
         """Status with which watches of queues are answered; 0: they work."""
         self.requests: list[str] = []
@@ -94,6 +96,9 @@ class Server:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path
         groups = [name for name in _RESOURCES if name.startswith("/apis") and self._is_served(name)]
+        if path in ("/api", "/apis") and self.breaks_discovery:
+            self.breaks_discovery -= 1
+            return web.json_response({"kind": "Status", "code": 500}, status=500)
         if path == "/api":
             return web.json_response({"versions": ["v1"]})
         if path == "/apis":
@@ -388,6 +393,15 @@ async def test_a_server_in_trouble_does_not_end_kopf(world: World, status: int) 
         world.server.breaks_watches = 0
         await until(lambda: world.server.watching(QUEUES) > 0)
         assert not task.done()
+
+
+async def test_a_request_that_is_tried_again_is_no_error(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither when kopf starts, nor when it is stopped while it does."""
+    world.server.breaks_discovery = 3
+    async with world.running():
+        await until(lambda: world.server.watching(QUEUES) > 0)
+    assert world.server.breaks_discovery == 0
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_an_object_that_cannot_be_read_does_not_stop_the_others(world: World) -> None:
