@@ -30,8 +30,7 @@ def check(file: Path, strict: bool, output: str) -> None:
     if output == "table":
         if result.problems:
             click.echo(format_problems(result.problems, text, source=source))
-        verdict = "valid" if result.config is not None else "invalid"
-        click.echo(f"{source}: {verdict}" + (f", {len(result.problems)} remarks" if result.problems else ""))
+        click.echo(f"{source}: {'valid' if result.config is not None else 'invalid'}")
     else:
         problems = [
             {
