@@ -17,6 +17,7 @@ SCHEDULING_API: Final = "scheduling.volcano.sh/v1beta1"
 
 # Links a pod to its PodGroup; the only key the scheduler itself looks at.
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+GENERATED_GROUP_PREFIX: Final = "podgroup-"  # of PodGroups that are made for pods without one; a UID follows
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"

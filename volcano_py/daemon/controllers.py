@@ -89,6 +89,10 @@ class Controllers:
         self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
         self.watched: list[Kind] = [kinds.KINDS[name] for name in WORKLOAD_KINDS if self._pod_groups is not None]
 
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
+        """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""
+        return sink if self._pod_groups is None else self._pod_groups.ahead(sink, bindings_passed)
+
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""
         jobs = self._jobs.controller if self._jobs is not None else None

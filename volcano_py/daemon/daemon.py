@@ -187,11 +187,12 @@ class Daemon:
     def _make_informers(self) -> Informers:
         options = self._options
         config_map = kinds.config_map(options.config_namespace, options.config_map)
-        state = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
+        state: Sink = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
+        state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
         configuration = OnlyKind(config_map.name, self._configuration)
         seen = PodsSeen(self._state, self._metrics)
-        sinks: list[Sink] = [seen, state, self._live.volumes.claims, configuration, self._job_metrics]
-        sinks.extend(self._controllers.sinks)
+        sinks: list[Sink] = [*self._controllers.sinks, seen, state, self._live.volumes.claims]
+        sinks += [configuration, self._job_metrics]
         if self._admission is not None:
             sinks.append(self._admission.view)
         # some kinds are watched for the state and for controllers

@@ -171,6 +171,8 @@ class Closing:
     def _status(
         self, info: JobInfo, phase: Phase, conditions: tuple[Condition, ...], counts: tuple[int, int, int]
     ) -> Iterator[Effect]:
+        if not info.ref.uid:
+            return  # only foreseen: the API server has no such PodGroup yet
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts):
             return
         yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts)

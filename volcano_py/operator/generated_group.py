@@ -19,6 +19,7 @@ from volcano_py.api.names import (
     COOLDOWN_TIME,
     DEFAULT_QUEUE,
     DEFAULT_SCHEDULER_NAME,
+    GENERATED_GROUP_PREFIX,
     GROUP_MIN_MEMBER,
     GROUP_NAME,
     JDB_MAX_UNAVAILABLE,
@@ -36,8 +37,6 @@ from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
 from volcano_py.api.workloads import Workload
-
-NAME_PREFIX: Final = "podgroup-"
 
 # (API group, kind) of the owners whose annotations a group inherits; their pods come in informers of ours. A Volcano
 # Job is a `Job` as well, but of another API group, and brings its own PodGroups.
@@ -99,7 +98,7 @@ def wants_group(pod: Pod, rules: GroupRules) -> bool:
 def generated_name(pod: Pod) -> str:
     """Name of the group that is generated for the pod."""
     owner = pod.metadata.controller
-    return NAME_PREFIX + (owner.uid if owner is not None else pod.metadata.uid)
+    return GENERATED_GROUP_PREFIX + (owner.uid if owner is not None else pod.metadata.uid)
 
 
 def inheriting_owner(pod: Pod) -> OwnerReference | None:

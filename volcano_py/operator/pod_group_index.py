@@ -7,11 +7,10 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.names import GENERATED_GROUP_PREFIX, GROUP_NAME
 from volcano_py.api.objects import ApiObject, Namespace, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.operator.generated_group import (
-    NAME_PREFIX,
     SCALED_OWNERS,
     GroupRules,
     generated_name,
@@ -56,7 +55,7 @@ class PodGroupIndex:
 
     def scaled_owner(self, key: str) -> tuple[str, Workload] | None:
         """Kind and object of the ReplicaSet or StatefulSet that the group belongs to."""
-        kind, workload = self._workloads.get(key.partition("/")[2].removeprefix(NAME_PREFIX), ("", None))
+        kind, workload = self._workloads.get(key.partition("/")[2].removeprefix(GENERATED_GROUP_PREFIX), ("", None))
         return (kind, workload) if workload is not None and kind in SCALED_OWNERS else None
 
     def workload(self, uid: str) -> Workload | None:
@@ -93,7 +92,7 @@ class PodGroupIndex:
         match obj:
             case Pod():
                 self._pod_seen(obj)
-            case PodGroup() if obj.metadata.name.startswith(NAME_PREFIX):
+            case PodGroup() if obj.metadata.name.startswith(GENERATED_GROUP_PREFIX):
                 self._groups[obj.metadata.key] = obj
             case Namespace():
                 self._namespaces[obj.metadata.name] = obj
@@ -188,7 +187,7 @@ class PodGroupIndex:
 
 
 def _group_key(workload: Workload) -> str:
-    return f"{workload.metadata.namespace}/{NAME_PREFIX}{workload.metadata.uid}"
+    return f"{workload.metadata.namespace}/{GENERATED_GROUP_PREFIX}{workload.metadata.uid}"
 
 
 def _differs(before: Workload, after: Workload) -> bool:

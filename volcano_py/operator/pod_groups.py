@@ -2,13 +2,14 @@
 
 It works on one group at a time: makes the group when it is missing, brings it up to date, then writes its name on the
 pods. Every step can be repeated, so that a restart half-way, a second replica or a lost answer only cost a request.
-What the steps are is decided in `generated_group`.
+What the steps are is decided in `generated_group`; that the scheduler need not wait for them, in `foreseen_groups`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -17,6 +18,7 @@ import structlog
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.workloads import Workload
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import (
     ApiError,
     ConflictError,
@@ -24,6 +26,8 @@ from volcano_py.cluster.kubernetes.errors import (
     NotFoundError,
     RequestError,
 )
+from volcano_py.cluster.protocol import Sink
+from volcano_py.operator.foreseen_groups import ForeseenGroups
 from volcano_py.operator.generated_group import (
     GroupPlan,
     GroupRules,
@@ -62,6 +66,21 @@ _POD_GROUP: Final = msgspec.json.Decoder(PodGroup)
 _WORKLOAD: Final = msgspec.json.Decoder(Workload)
 
 
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds before something is written that the scheduler has been shown already.
+
+    By `group` and `name`, the least for a PodGroup and for its name on a pod, most pods are bound, and their bindings
+    have named the group. Bindings that are queued put both off, up to `patience`: some thousand pods are bound
+    meanwhile. `look_again`: between two looks at whether they have passed.
+    """
+
+    group: float = 0.2
+    name: float = 3.0
+    patience: float = 10.0
+    look_again: float = 2.0
+
+
 class PodGroupController:
     """A `Sink` for `pod_group_index.KINDS`; `run` does the work.
 
@@ -69,14 +88,33 @@ class PodGroupController:
     """
 
     def __init__(
-        self, api: KubeApi, rules: GroupRules, *, active: IsActive, record: Record, workers: int = WORKERS
+        self,
+        api: KubeApi,
+        rules: GroupRules,
+        *,
+        active: IsActive,
+        record: Record,
+        workers: int = WORKERS,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._api, self._rules = api, rules
+        self._api, self._rules, self._clock = api, rules, clock
         self._active, self._record = active, record
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue("podgroup")
         self._index = PodGroupIndex(rules, self._queue.add)
         self._slots = asyncio.Semaphore(workers)
+        self._foreseen: ForeseenGroups | None = None
+        self._bindings_passed: Callable[[], bool] = lambda: True
+        self._delays = Delays()
+        self._since: dict[str, float] = {}
+        """Group → when it was first seen that something has to be written."""
+
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> Sink:
+        """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
+        wait for what is written. Bindings then go first: `bindings_passed` tells that none are queued."""
+        self._foreseen, self._bindings_passed = ForeseenGroups(sink, self._index, self._rules), bindings_passed
+        self._delays = delays or Delays()
+        return self._foreseen
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
@@ -115,19 +153,55 @@ class PodGroupController:
             return
         owner = self._index.scaled_owner(key)
         if owner is not None and owner[1].spec.replicas == 0:
+            self._forget(key)
             await self._delete_group(key)
             return
         pods = self._index.pods_of(key)
         if not pods:
+            self._forget(key)
             return
         standing = representative(pods, *owner) if owner is not None else None
         template = standing or min(pods, key=lambda pod: (pod.metadata.created, pod.metadata.name))
         existing = self._index.group(key)
         if existing is None:
+            await self._show_ahead(key, template)
+            if self._is_put_off(key, self._delays.group):
+                return
             existing = await self._create_group(key, template)
         if standing is not None:
             await self._update_group(key, existing, standing)
-        await self._annotate([pod for pod in pods if not names_group(pod)], existing.metadata.name)
+        unnamed = [pod for pod in pods if not names_group(pod)]
+        if unnamed and self._is_put_off(key, self._delays.name):
+            return
+        await self._annotate(unnamed, existing.metadata.name)
+        self._since.pop(key, None)
+
+    async def _show_ahead(self, key: str, pod: Pod) -> None:
+        if self._foreseen is None or key in self._since:
+            return
+        group = (await self._plan(pod)).group
+        metadata = msgspec.structs.replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
+        self._foreseen.show(msgspec.structs.replace(group, metadata=metadata))
+
+    def _is_put_off(self, key: str, at_least: float) -> bool:
+        """Whether it is too early to write what is missing; it is then looked at again."""
+        if self._foreseen is None:
+            return False
+        now = self._clock.monotonic()
+        age = now - self._since.setdefault(key, now)
+        if age < at_least:
+            self._queue.add(key, at_least - age)
+        elif age < self._delays.patience and not self._bindings_passed():
+            self._queue.add(key, self._delays.look_again)
+        else:
+            return False
+        return True
+
+    def _forget(self, key: str) -> None:
+        """Its pods are gone, or have come to an end."""
+        self._since.pop(key, None)
+        if self._foreseen is not None:
+            self._foreseen.withdraw(key)
 
     async def _create_group(self, key: str, pod: Pod) -> PodGroup:
         plan = await self._plan(pod)
@@ -234,6 +308,8 @@ class PodGroupController:
             log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
             if waiting is not None and isinstance(error, ApiError) and not error.transient:
+                if self._foreseen is not None:
+                    self._foreseen.withdraw(key)
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
         return True
 

@@ -64,6 +64,18 @@ async def test_a_binding_names_the_node_and_the_uid_of_the_pod_it_means(
     assert len(api.requests) == 1
 
 
+async def test_the_binding_of_a_pod_without_a_group_of_its_own_names_the_one_that_is_made_for_it(
+    api: FakeApi, binder: Binder, clock: FakeClock
+) -> None:
+    """The API server copies a binding's annotations to the pod."""
+    api.on("POST", path("a") + "/binding", CREATED)
+
+    await run(binder, Bind(pod_ref("a"), "node-1", "ns/podgroup-uid-a"), clock=clock)
+
+    annotations = {"scheduling.k8s.io/group-name": "podgroup-uid-a"}
+    assert api.sent("POST")[0].body["metadata"]["annotations"] == annotations
+
+
 @pytest.mark.parametrize(
     "trouble",
     [

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from volcano_py.api.names import DEFAULT_QUEUE, GROUP_NAME, POD_SCHEDULED, ROOT_QUEUE, UNSCHEDULABLE
+from volcano_py.api.names import (
+    DEFAULT_QUEUE,
+    GENERATED_GROUP_PREFIX,
+    GROUP_NAME,
+    POD_SCHEDULED,
+    ROOT_QUEUE,
+    UNSCHEDULABLE,
+)
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.requests import RequestError, pod_requests
-from volcano_py.operator.generated_group import NAME_PREFIX
 from volcano_py.state.units import whole_units
 
 SETTLED_PHASES: Final = frozenset({"Running", "Completed"})
@@ -150,7 +156,7 @@ def pod_row(pod: Pod) -> PodRow:
 
 def _group_row(group: PodGroup, pods: Sequence[PodRow]) -> GroupRow:
     metadata = group.metadata
-    owner = metadata.controller if metadata.name.startswith(NAME_PREFIX) else None
+    owner = metadata.controller if metadata.name.startswith(GENERATED_GROUP_PREFIX) else None
     phase = group.status.phase or "Pending"
     return GroupRow(
         key=metadata.key,

@@ -15,6 +15,7 @@ import orjson
 import structlog
 
 from volcano_py.api.effects import Bind
+from volcano_py.api.names import GENERATED_GROUP_PREFIX, GROUP_NAME
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -101,7 +102,7 @@ class Binder:
             {
                 "apiVersion": "v1",
                 "kind": "Binding",
-                "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+                "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, **_naming_group(bind)},
                 "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
             }
         )
@@ -151,3 +152,9 @@ class Binder:
 
     def _abandon(self, bind: Bind, error: StoppedError) -> None:
         self._fail(bind, error)
+
+
+def _naming_group(bind: Bind) -> dict[str, dict[str, str]]:
+    """The API server copies a binding's annotations to the pod, which thus comes to name the PodGroup made for it."""
+    group = bind.job.rpartition("/")[2]
+    return {"annotations": {GROUP_NAME: group}} if group.startswith(GENERATED_GROUP_PREFIX) else {}

@@ -1,0 +1,209 @@
+"""The scheduler sees generated PodGroups as soon as they are planned; what is written gives bindings precedence."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.cycles import Cycles
+from tests.support.sessions import node
+from tests.unit.cluster.fakes import eventually
+from tests.unit.operator.test_pod_group_controller import GROUPS, PODS, REPLICA_SET, Cluster
+from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
+from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
+from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.operator.pod_groups import Delays
+
+AT_ONCE = Delays(group=0.0, name=0.0, look_again=0.01)
+
+
+class Ahead(Cluster):
+    """The controller with a scheduler behind it, which is fed as the daemon feeds it: after the controller."""
+
+    def __init__(self, api: Any, events: list[Event], delays: Delays = AT_ONCE) -> None:
+        super().__init__(api, events)
+        self.cycles = Cycles(node("n1", cpu="8"))
+        self.bindings_passed = True
+        self.sink = self.controller.ahead(self.cycles.state, lambda: self.bindings_passed, delays)
+
+    def pod(self, name: str, *, owner: dict[str, Any] | None = None, group: str = "", **labels: str) -> Pod:
+        pod = super().pod(name, owner=owner, group=group, **labels)
+        self.sink.upsert("Pod", pod)
+        return pod
+
+    def see(self, name: str) -> None:
+        super().see(name)
+        self.sink.upsert("PodGroup", self.stored(name))
+
+    def lose(self, name: str) -> None:
+        group = self.stored(name)
+        super().lose(name)
+        self.sink.delete("PodGroup", group)
+
+    def stored(self, name: str) -> PodGroup:
+        return msgspec.convert(self.api.objects[f"{GROUPS}/{name}"], PodGroup)
+
+    def forget(self, pod: Pod) -> None:
+        """The pod is deleted."""
+        gone = Pod(metadata=ObjectMeta(name=pod.metadata.name, namespace="ns", uid=pod.metadata.uid))
+        self.controller.delete("Pod", gone)
+        self.sink.delete("Pod", gone)
+
+    async def until_seen(self) -> None:
+        """Let the controller work as long as it does without waiting for anything."""
+        async with self.running():
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+    def bound(self) -> dict[str, str]:
+        """Pod → job of what one more cycle binds."""
+        self.cycles.effects.clear()
+        self.cycles.run()
+        return {effect.pod.name: effect.job for effect in self.cycles.effects if isinstance(effect, Bind)}
+
+    @property
+    def jobs(self) -> set[str]:
+        """The PodGroups that the scheduler knows."""
+        snapshot = self.cycles.state.snapshot(0.0)
+        return {info.key for info in snapshot.jobs if info is not None}
+
+
+@pytest.fixture
+def ahead(api: Any, events: list[Event]) -> Ahead:
+    return Ahead(api, events)
+
+
+async def test_a_pod_is_bound_before_anything_is_written(ahead: Ahead) -> None:
+    ahead.bindings_passed = False
+    ahead.pod("solo")
+    await ahead.until_seen()
+    assert ahead.bound() == {"solo": "ns/podgroup-uid-solo"}
+    assert ahead.api.requests == []
+
+
+async def test_pods_of_one_owner_are_foreseen_in_one_gang(ahead: Ahead) -> None:
+    """Its minimum counts: two of three are too few."""
+    ahead.bindings_passed = False
+    ahead.workload(minimum="3")
+    ahead.pod("web-0", owner=REPLICA_SET)
+    ahead.pod("web-1", owner=REPLICA_SET)
+    await ahead.until_seen()
+    assert ahead.bound() == {}
+    ahead.pod("web-2", owner=REPLICA_SET)
+    assert ahead.bound() == dict.fromkeys(("web-0", "web-1", "web-2"), "ns/podgroup-rs")
+
+
+async def test_a_group_that_is_not_stored_has_no_status_and_no_events(ahead: Ahead) -> None:
+    """There is nothing yet to write them on; once it is stored they are written."""
+    ahead.bindings_passed = False
+    ahead.pod("solo")
+    await ahead.until_seen()
+    ahead.cycles.run()
+    told = [effect for effect in ahead.cycles.effects if isinstance(effect, PodGroupStatusUpdate | Event)]
+    assert told == []
+    ahead.bindings_passed = True
+    await ahead.settle()
+    ahead.see("podgroup-uid-solo")
+    ahead.cycles.run()
+    assert [effect.group.uid != "" for effect in ahead.cycles.effects if isinstance(effect, PodGroupStatusUpdate)]
+
+
+async def test_when_bindings_have_passed_all_is_written_that_they_have_not(ahead: Ahead) -> None:
+    ahead.bindings_passed = False
+    ahead.pod("bound")
+    ahead.pod("waits")
+    async with ahead.running() as controller:
+        await asyncio.sleep(0)
+        assert ahead.api.requests == []
+        ahead.pod("bound", group="podgroup-uid-bound")  # as its binding has named it
+        ahead.bindings_passed = True
+        await controller.idle()
+    assert sorted(ahead.api.requests) == [f"PATCH {PODS}/waits", f"POST {GROUPS}", f"POST {GROUPS}"]
+    assert ahead.group("podgroup-uid-bound")
+    assert ahead.named("waits") == "podgroup-uid-waits"
+
+
+async def test_the_patience_with_bindings_has_an_end(api: Any, events: list[Event]) -> None:
+    ahead = Ahead(api, events, Delays(group=0.0, name=0.0, patience=0.0))
+    ahead.bindings_passed = False
+    ahead.pod("solo")
+    await ahead.settle()
+    assert ahead.named("solo") == "podgroup-uid-solo"
+
+
+async def test_what_is_stored_takes_the_place_of_what_was_foreseen(ahead: Ahead) -> None:
+    ahead.pod("solo")
+    await ahead.settle()
+    ahead.see("podgroup-uid-solo")
+    assert ahead.jobs == {"ns/podgroup-uid-solo"}
+    assert ahead.bound() == {"solo": "ns/podgroup-uid-solo"}
+    ahead.sink.replace("PodGroup", [])
+    assert ahead.jobs == set(), "it is stored no more, and not foreseen either"
+
+
+async def test_a_list_from_before_it_was_stored_does_not_take_a_foreseen_group_away(ahead: Ahead) -> None:
+    ahead.bindings_passed = False
+    ahead.pod("solo")
+    await ahead.until_seen()
+    ahead.sink.replace("PodGroup", [])
+    assert ahead.jobs == {"ns/podgroup-uid-solo"}
+    assert ahead.bound() == {"solo": "ns/podgroup-uid-solo"}
+
+
+async def test_lists_in_any_order_bring_pods_and_their_groups_together(api: Any, events: list[Event]) -> None:
+    """As after a restart, between a group and its name on the pod."""
+    before = Ahead(api, events)
+    pod = before.pod("solo")
+    await before.settle()
+    group = before.stored("podgroup-uid-solo")
+    for first, second in (("Pod", "PodGroup"), ("PodGroup", "Pod")):
+        again = Ahead(api, events)
+        objects: dict[str, list[Any]] = {"Pod": [pod], "PodGroup": [group]}
+        for kind in (first, second):
+            again.controller.replace(kind, objects[kind])
+            again.sink.replace(kind, objects[kind])
+        assert again.bound() == {"solo": "ns/podgroup-uid-solo"}, f"{first} first"
+
+
+async def test_a_group_whose_pods_are_gone_is_not_foreseen_any_more(ahead: Ahead) -> None:
+    ahead.bindings_passed = False
+    pod = ahead.pod("solo")
+    async with ahead.running() as controller:
+        await asyncio.sleep(0)
+        ahead.forget(pod)
+        await controller.idle()
+    assert ahead.jobs == set()
+    assert ahead.api.requests == []
+
+
+async def test_a_group_that_cannot_be_written_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
+    """Somebody's rule forbids it, for good; the pod is told."""
+    ahead.pod("solo")
+    ahead.api.refuse("POST", "podgroups", *[api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')] * 2)
+    async with ahead.running():
+        await eventually(lambda: bool(events))
+    assert ahead.jobs == set()
+    assert ahead.bound() == {}
+    assert "cannot be written" in events[0].message
+
+
+async def test_when_a_stored_group_is_deleted_its_pods_wait_for_the_next(ahead: Ahead) -> None:
+    ahead.pod("solo")
+    await ahead.settle()
+    ahead.see("podgroup-uid-solo")
+    ahead.lose("podgroup-uid-solo")
+    assert ahead.bound() == {}
+
+
+async def test_pods_of_others_and_pods_with_a_group_are_passed_on_as_they_are(ahead: Ahead) -> None:
+    ahead.pod("gang-0", group="my-gang")
+    done = ahead.pod("solo")
+    finished = msgspec.structs.replace(done, status=msgspec.structs.replace(done.status, phase="Succeeded"))
+    ahead.controller.upsert("Pod", finished)
+    ahead.sink.upsert("Pod", finished)
+    await ahead.settle()
+    assert ahead.jobs == set()
+    assert ahead.api.requests == []
