@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -92,21 +93,19 @@ class AuditLog:
         self._path = path
         self._offset = 0
         self._rest = b""
-        self._created: dict[str, float] = {}
-        self._bound: dict[str, float] = {}
+        # by namespace, as the count of a namespace's bindings is asked for many times
+        self._created: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._bound: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     def timeline(self, namespace: str) -> Timeline:
         """Everything so far about the pods of one namespace."""
         self._read()
-        prefix = f"{namespace}/"
-        return Timeline(
-            {key: moment for key, moment in self._created.items() if key.startswith(prefix)},
-            {key: moment for key, moment in self._bound.items() if key.startswith(prefix)},
-        )
+        return Timeline(self._created[namespace].copy(), self._bound[namespace].copy())
 
     def bound(self, namespace: str) -> int:
         """How many pods of the namespace have been bound."""
-        return len(self.timeline(namespace).bound)
+        self._read()
+        return len(self._bound[namespace])
 
     def _read(self) -> None:
         if not self._path.exists():
@@ -128,7 +127,7 @@ class AuditLog:
             return
         target = {"": self._created, "binding": self._bound}.get(ref.subresource)
         if target is not None:
-            target[f"{ref.namespace}/{ref.name}"] = moment.timestamp()
+            target[ref.namespace][f"{ref.namespace}/{ref.name}"] = moment.timestamp()
 
 
 def cpu_seconds(pid: int) -> float:
