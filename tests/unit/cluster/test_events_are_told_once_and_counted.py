@@ -11,7 +11,7 @@ import pytest
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.events import EventRecorder
+from volcano_py.cluster.kubernetes.events import PATIENCE, EventRecorder
 
 EVENTS = "/api/v1/namespaces/ns/events"
 
@@ -183,7 +183,7 @@ async def test_bindings_go_first_but_not_for_ever(api: FakeApi, client: Kubernet
     subject = Subject(api, client, clock, quiet=asyncio.Event())
     subject.recorder.emit(waiting())
     await settle()
-    await clock.advance(4.9)
+    await clock.advance(PATIENCE - 0.1)
     assert api.requests == []
 
     await clock.advance(0.2)

@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 IN_FLIGHT: Final = 4
 CAPACITY: Final = 10_000
 """Waiting events; a `Scheduled` event for each pod of a large burst, and some room."""
-PATIENCE: Final = 5.0
+PATIENCE: Final = 10.0
 """Seconds that bindings may delay an event."""
 # All objects together, per second and at once: less than a tenth of what an API server on two cores can create.
 RATE: Final = 100.0
