@@ -212,6 +212,19 @@ async def test_equal_content_is_written_again_when_someone_else_may_have_changed
     assert len(subject.patches) == 2
 
 
+async def test_objects_are_remembered_for_as_long_as_what_was_written_is_trusted(
+    api: FakeApi, subject: Subject, clock: FakeClock
+) -> None:
+    """By then most of them are gone; the memory must not grow with all that there ever were."""
+    for name in "bcdef":
+        api.on("PATCH", POD.replace("/a/", f"/{name}/"), Reply())
+        await subject.write(condition(name=name))
+    assert subject.writer.stats().remembered == 5
+    await clock.advance(301)
+    await subject.write(condition(name="a"))
+    assert subject.writer.stats().remembered == 1
+
+
 async def test_only_the_newest_value_of_an_object_is_written(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:

@@ -54,10 +54,12 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class StatusStats:
-    """`waiting` and `in_flight` now; the others since the start. `spared`: equal content was there already."""
+    """`waiting`, `in_flight` and `remembered` now; the others since the start. `spared`: equal content was there
+    already; `remembered`: objects whose content is known."""
 
     waiting: int
     in_flight: int
+    remembered: int
     written: int
     spared: int
     dropped: int
@@ -129,6 +131,7 @@ class StatusWriter:
         return StatusStats(
             waiting=len(self._queue),
             in_flight=self._workers.busy,
+            remembered=len(self._written),
             written=self._patches,
             spared=self._spared,
             dropped=self._queue.dropped,
@@ -240,10 +243,12 @@ class StatusWriter:
         return last[1][0] == digest and node in ("", last[1][1]) and last[1][2] == allocated
 
     def _remember(self, key: Key, update: Status) -> None:
-        self._written[key] = self._clock.monotonic(), _content(update)
+        now = self._clock.monotonic()
+        self._written[key] = now, _content(update)
         self._written.move_to_end(key)
         self._complained.pop(key, None)
-        if len(self._written) > _REMEMBERED:
+        # Most objects are gone by the time at which they are not trusted any more.
+        while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 
     def _complain(self, key: Key, update: Status, error: RequestError) -> None:
