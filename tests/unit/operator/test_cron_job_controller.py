@@ -145,7 +145,8 @@ async def test_a_job_that_cannot_be_made_does_not_keep_the_status_from_telling_o
 async def test_a_time_that_another_has_dealt_with_meanwhile_is_not_taken_back(cluster: MakerCluster) -> None:
     """Two replicas for a moment, of which one has not seen yet what the other wrote."""
     path, later = f"{CRONS}/tick", "2026-03-02T09:05:00Z"
-    original, has_come = cluster.api.patch, []
+    original = cluster.api.patch
+    has_come: list[str] = []
 
     async def patch(where: str, body: dict[str, Any]) -> bytes:
         if not has_come:

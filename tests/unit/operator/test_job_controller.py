@@ -145,7 +145,8 @@ async def test_counts_are_written_when_the_clock_has_been_set_back(cluster: JobC
 async def test_a_command_that_comes_while_another_is_carried_out_is_not_lost(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
-    original, has_come = cluster.api.patch, []
+    original = cluster.api.patch
+    has_come: list[str] = []
 
     async def patch(path: str, body: dict[str, Any]) -> bytes:
         if not has_come and body.get("status", {}).get("state", {}).get("phase") == "Aborting":
