@@ -29,8 +29,10 @@ class ForeseenGroups:
         self._foreseen: dict[str, PodGroup] = {}
 
     def show(self, group: PodGroup) -> None:
-        """The group is about to be written."""
+        """The group is about to be written, unless it has been while it was planned."""
         key = group.metadata.key
+        if self._index.group(key) is not None:
+            return
         self._foreseen[key] = group
         self._sink.upsert("PodGroup", group)
         self._pass_on_pods(key)

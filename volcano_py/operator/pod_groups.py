@@ -109,7 +109,7 @@ class PodGroupController:
         self._since: dict[str, float] = {}
         """Group → when it was first seen that something has to be written."""
 
-    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> Sink:
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> ForeseenGroups:
         """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
         wait for what is written. Bindings then go first: `bindings_passed` tells that none are queued."""
         self._foreseen, self._bindings_passed = ForeseenGroups(sink, self._index, self._rules), bindings_passed

@@ -144,6 +144,16 @@ async def test_what_is_stored_takes_the_place_of_what_was_foreseen(ahead: Ahead)
     assert ahead.jobs == set(), "it is stored no more, and not foreseen either"
 
 
+async def test_what_was_stored_while_it_was_planned_is_not_foreseen(ahead: Ahead) -> None:
+    """The other replica may have made it while the owner was asked for."""
+    ahead.api.put(f"{GROUPS}/podgroup-uid-solo", {"metadata": {"name": "podgroup-uid-solo", "namespace": "ns"}})
+    ahead.see("podgroup-uid-solo")
+    foreseen = PodGroup(metadata=ObjectMeta(name="podgroup-uid-solo", namespace="ns"))
+    ahead.sink.show(foreseen)
+    snapshot = ahead.cycles.state.snapshot(0.0)
+    assert [info.ref.uid != "" for info in snapshot.jobs if info is not None] == [True]
+
+
 async def test_a_list_from_before_it_was_stored_does_not_take_a_foreseen_group_away(ahead: Ahead) -> None:
     ahead.bindings_passed = False
     ahead.pod("solo")
