@@ -6,8 +6,12 @@ Hypothesis has no deadlines, as machines are busy, and looks at so many examples
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
+import pytest
+import structlog
 from hypothesis import settings
 
 # In CI every run looks at the same examples, so that a change is judged by what it changes.
@@ -16,3 +20,17 @@ settings.register_profile("deep", deadline=None, max_examples=5000)
 settings.load_profile("everyday")
 
 os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(autouse=True)
+def process_wide_logging() -> Iterator[None]:
+    """Logging is one per process, and verbs set it up: put everything back, for whatever test comes next."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    root.handlers, root.level = handlers, level
+    for name in ("kubernetes_asyncio", "asyncio", "aiohttp", "aiohttp.access", "urllib3", "kopf.objects"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logging.captureWarnings(False)

@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,20 +16,6 @@ import structlog
 from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
 Lines = Callable[[], list[dict[str, Any]]]
-
-
-@pytest.fixture(autouse=True)
-def process_wide_settings() -> Iterator[None]:
-    """Logging is one per process: put everything back."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
-    root.handlers, root.level = handlers, level
-    for name in ("kubernetes_asyncio", "asyncio", "aiohttp", "aiohttp.access", "urllib3", "kopf.objects"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    logging.captureWarnings(False)
 
 
 @pytest.fixture
