@@ -41,5 +41,6 @@ def log_aside() -> None:
     """What is logged goes to standard error from now on: standard output is for what was asked for."""
     import structlog
 
+    structlog.reset_defaults()  # a chain that is in force may need its own kind of logger
     # Looked up for each logger, as standard error may be another one by then.
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
