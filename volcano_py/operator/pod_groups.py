@@ -106,8 +106,8 @@ class PodGroupController:
         self._foreseen: ForeseenGroups | None = None
         self._bindings_passed: Callable[[], bool] = lambda: True
         self._delays = Delays()
-        self._since: dict[str, float] = {}
-        """Group → when it was first seen that something has to be written."""
+        self._put_off: dict[str, tuple[float, float]] = {}
+        """Group → when it was first seen that something has to be written, and when it is looked at again."""
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> ForeseenGroups:
         """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
@@ -149,7 +149,7 @@ class PodGroupController:
 
     async def _reconcile(self, key: str) -> None:
         """Bring one group (namespace/name) and its pods to what they should be."""
-        if not self._active():
+        if not self._active() or self._rests(key):
             return
         owner = self._index.scaled_owner(key)
         if owner is not None and owner[1].spec.replicas == 0:
@@ -174,10 +174,10 @@ class PodGroupController:
         if unnamed and self._is_put_off(key, self._delays.name):
             return
         await self._annotate(unnamed, existing.metadata.name)
-        self._since.pop(key, None)
+        self._put_off.pop(key, None)
 
     async def _show_ahead(self, key: str, pod: Pod) -> None:
-        if self._foreseen is None or key in self._since:
+        if self._foreseen is None or key in self._put_off:
             return
         group = (await self._plan(pod)).group
         metadata = msgspec.structs.replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
@@ -188,18 +188,27 @@ class PodGroupController:
         if self._foreseen is None:
             return False
         now = self._clock.monotonic()
-        age = now - self._since.setdefault(key, now)
-        if age < at_least:
-            self._queue.add(key, at_least - age)
-        elif age < self._delays.patience and not self._bindings_passed():
-            self._queue.add(key, self._delays.look_again)
+        since, _ = self._put_off.get(key, (now, now))
+        if now < since + at_least:
+            until = since + at_least
+        elif now < since + self._delays.patience and not self._bindings_passed():
+            until = now + self._delays.look_again
         else:
             return False
-        return True
+        self._put_off[key] = since, until
+        return self._rests(key)
+
+    def _rests(self, key: str) -> bool:
+        """Whether it is looked at later. Until then its pods may change as often as they like, and be thousands."""
+        _, until = self._put_off.get(key, (0.0, 0.0))
+        left = until - self._clock.monotonic()
+        if left > 0:
+            self._queue.add(key, left)
+        return left > 0
 
     def _forget(self, key: str) -> None:
         """Its pods are gone, or have come to an end."""
-        self._since.pop(key, None)
+        self._put_off.pop(key, None)
         if self._foreseen is not None:
             self._foreseen.withdraw(key)
 

@@ -15,6 +15,7 @@ from tests.unit.operator.test_pod_group_controller import GROUPS, PODS, REPLICA_
 from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.operator.pod_group_index import PodGroupIndex
 from volcano_py.operator.pod_groups import Delays
 
 AT_ONCE = Delays(group=0.0, name=0.0, look_again=0.01)
@@ -124,6 +125,28 @@ async def test_when_bindings_have_passed_all_is_written_that_they_have_not(ahead
     assert sorted(ahead.api.requests) == [f"PATCH {PODS}/waits", f"POST {GROUPS}", f"POST {GROUPS}"]
     assert ahead.group("podgroup-uid-bound")
     assert ahead.named("waits") == "podgroup-uid-waits"
+
+
+async def test_what_is_put_off_is_not_looked_at_with_every_pod(
+    api: Any, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner may have thousands, all of which are bound meanwhile."""
+    ahead = Ahead(api, events, Delays(group=60.0))
+    ahead.workload()
+    ahead.pod("web-0", owner=REPLICA_SET)
+    await ahead.until_seen()
+    looks: list[str] = []
+    pods_of = PodGroupIndex.pods_of
+
+    def look(index: PodGroupIndex, key: str) -> list[Pod]:
+        looks.append(key)
+        return pods_of(index, key)
+
+    monkeypatch.setattr(PodGroupIndex, "pods_of", look)
+    for number in range(10):
+        ahead.pod(f"web-{number}", owner=REPLICA_SET, group="podgroup-rs")
+        await ahead.until_seen()
+    assert looks == []
 
 
 async def test_the_patience_with_bindings_has_an_end(api: Any, events: list[Event]) -> None:
