@@ -20,14 +20,15 @@ DEPLOYMENT: Final = ("web", 3)
 
 def sample_lacks(seen: Overview) -> list[str]:
     """What the sample still lacks: a gang, the pod and the Deployment run, the other gang waits whole and says why."""
-    return [*_running(seen), *_waiting(seen), *(late for group in seen.groups for late in _late_phase(group))]
+    late = (late for group in seen.groups for late in _late_phase(group))
+    return [*_running(seen), *_waiting(seen), *_unwritten(seen), *late]
 
 
 def lacks(seen: Overview) -> list[str]:
     """What any workload still lacks to be at rest: every pod runs or has run, or waits as its PodGroup explains."""
     unrest = [missing for group in seen.groups for missing in _unrest(group)]
     cleared = (pod.key for pod in seen.pods if _code(pod.why) == Reason.WAITING_FOR_RELEASE)
-    return [*unrest, *(f"pod {key}: its place is still being cleared" for key in cleared)]
+    return [*unrest, *_unwritten(seen), *(f"pod {key}: its place is still being cleared" for key in cleared)]
 
 
 def _running(seen: Overview) -> Iterator[str]:
@@ -67,6 +68,13 @@ def _unrest(group: GroupRow) -> Iterator[str]:
     yield from _late_phase(group)
     if 0 < group.bound < min(group.minimum, group.pods):
         yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, minMember is {group.minimum}"
+
+
+def _unwritten(seen: Overview) -> Iterator[str]:
+    """PodGroups that are made for pods follow their bindings."""
+    there = {group.key for group in seen.groups}
+    named = {pod.group for pod in seen.pods if pod.node and pod.group}
+    yield from (f"PodGroup {key}: its pods have a node, and it is not there yet" for key in sorted(named - there))
 
 
 def _late_phase(group: GroupRow) -> Iterator[str]:

@@ -27,8 +27,12 @@ def sample(*, pods: tuple[PodRow, ...] | None = None, why: str = WHY, **too_larg
         *(pod_row(f"default/train-{number}", group="default/train") for number in range(4)),
         *(pod_row(f"default/web-{number}", group="default/podgroup-2", labels={"app": "web"}) for number in range(3)),
     )
+    generated = (
+        group_row("default/podgroup-1", minimum=1, pods=1, bound=1, running=1),
+        group_row("default/podgroup-2", minimum=1, pods=3, bound=3, running=3),
+    )
     return Overview(
-        groups=(group_row("default/train"), waiting_row("default/too-large", why=why, **too_large)),
+        groups=(group_row("default/train"), waiting_row("default/too-large", why=why, **too_large), *generated),
         pods=all_pods if pods is None else pods,
     )
 
@@ -71,6 +75,14 @@ def test_a_sample_that_is_not_there_lacks_everything() -> None:
 def test_whatever_is_missing_is_named(seen: Overview, missing: str) -> None:
     (told,) = sample_lacks(seen)
     assert missing in told
+
+
+def test_the_podgroups_of_bound_pods_have_to_be_there() -> None:
+    """They are made for pods that name none, when these are bound already."""
+    seen = replace(sample(), groups=sample().groups[:-1])
+    late = ["PodGroup default/podgroup-2: its pods have a node, and it is not there yet"]
+    assert sample_lacks(seen) == late
+    assert lacks(seen) == late
 
 
 def test_the_sample_is_what_the_manifests_hold() -> None:
