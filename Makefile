@@ -10,6 +10,9 @@ ARGS ?=
 # tried once more, and shown with what they failed on. Elsewhere a failure is a failure at once.
 RETRIES := $(if $(CI),--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks)
 
+# Where Python is told not to write bytecode, each start of a test, a tool or the daemon compiles all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Touched when the installation that they stand for is done; pyproject.toml is what it depends on.
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev

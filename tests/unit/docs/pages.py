@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,8 +118,13 @@ def all_blocks(*languages: str) -> list[Block]:
     return [block for page in PAGES for block in blocks(page) if block.language in languages]
 
 
-def _tokens(page: Path) -> list[Token]:
-    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+def _tokens(page: Path) -> tuple[Token, ...]:
+    return _parsed(page.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(text: str) -> tuple[Token, ...]:
+    return tuple(MarkdownIt("commonmark").enable("table").parse(text))
 
 
 def _marks(token: Token | None) -> dict[str, str]:
