@@ -41,7 +41,7 @@ imports: $(INSTALLED_DEV) ## Check that imports point one way
 	$(BIN)/lint-imports
 
 unit: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest tests --numprocesses=auto $(ARGS)
+	$(BIN)/python -m pytest tests --numprocesses=auto --dist=worksteal $(ARGS)
 
 e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that cluster instead of our own control plane)
 	$(BIN)/python -m pytest e2e $(RETRIES) $(ARGS)

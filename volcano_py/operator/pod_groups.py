@@ -317,7 +317,9 @@ class PodGroupController:
             log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
             if waiting is not None and isinstance(error, ApiError) and not error.transient:
-                if self._foreseen is not None:
+                # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler
+                # tells the pod.
+                if self._foreseen is not None and isinstance(error, ForbiddenError):
                     self._foreseen.withdraw(key)
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
         return True

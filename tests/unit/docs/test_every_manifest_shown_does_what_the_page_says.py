@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ MANIFESTS = [block for block in all_blocks("yaml") if is_manifest(block)]
 EACH = pytest.mark.parametrize("block", MANIFESTS, ids=str)
 
 
+@cache
 def schemas() -> dict[str, Any]:
     """API version and kind → OpenAPI schema of our CRDs."""
     found = {}

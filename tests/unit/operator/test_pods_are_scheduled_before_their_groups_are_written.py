@@ -12,7 +12,7 @@ from tests.support.cycles import Cycles
 from tests.support.sessions import node
 from tests.unit.cluster.fakes import eventually
 from tests.unit.operator.test_pod_group_controller import GROUPS, PODS, REPLICA_SET, Cluster
-from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
+from volcano_py.api.effects import Bind, Event, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import api_error
 from volcano_py.operator.pod_group_index import PodGroupIndex
@@ -70,6 +70,15 @@ class Ahead(Cluster):
         """The PodGroups that the scheduler knows."""
         snapshot = self.cycles.state.snapshot(0.0)
         return {info.key for info in snapshot.jobs if info is not None}
+
+
+def bare_pod(name: str, *, queue: str) -> dict[str, Any]:
+    annotations = {"scheduling.volcano.sh/queue-name": queue}
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "annotations": annotations},
+        "spec": {"schedulerName": "volcano", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"phase": "Pending"},
+    }
 
 
 @pytest.fixture
@@ -212,7 +221,21 @@ async def test_a_group_whose_pods_are_gone_is_not_foreseen_any_more(ahead: Ahead
     assert ahead.api.requests == []
 
 
-async def test_a_group_that_cannot_be_written_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
+async def test_of_a_group_that_is_invalid_the_scheduler_tells_the_pod_why(ahead: Ahead, events: list[Event]) -> None:
+    """Its queue cannot exist, as no queue can have such a name."""
+    body = ahead.api.put(f"{PODS}/lost", bare_pod("lost", queue="no name"))
+    pod = msgspec.convert(body, Pod)
+    ahead.api.refuse("POST", "podgroups", *[api_error("POST", GROUPS, 422, b'{"reason": "Invalid"}')] * 2)
+    ahead.controller.upsert("Pod", pod)
+    ahead.sink.upsert("Pod", pod)
+    async with ahead.running():
+        await eventually(lambda: bool(events))
+    ahead.cycles.run(after=60.0)
+    (told,) = [effect for effect in ahead.cycles.effects if isinstance(effect, PodCondition)]
+    assert told.message.startswith("QueueNotFound: queue no name does not exist")
+
+
+async def test_a_group_that_is_forbidden_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
     """Somebody's rule forbids it, for good; the pod is told."""
     ahead.pod("solo")
     ahead.api.refuse("POST", "podgroups", *[api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')] * 2)
