@@ -23,6 +23,10 @@ def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
 
 _HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
 _RUNNING: Final = _statuses(TaskStatus.RUNNING)
+_COMING: Final = _statuses(TaskStatus.BINDING, TaskStatus.BOUND)
+# Seconds until pods that are still to be bound, or to start, are looked at again. That they are and do wakes nobody, as
+# nothing else can be decided otherwise.
+_RIPE_AFTER: Final = 1.0
 
 
 class Candidates:
@@ -37,6 +41,7 @@ class Candidates:
         of_job = tasks.job[rows]
         rows = rows[has_queue[of_job] & jobs.preemptable[of_job]]
         self._rows = rows[_HELD[tasks.status[rows]]]
+        self._coming = rows[_COMING[tasks.status[rows]]]
         self._reclaimable = np.zeros(len(ssn.snapshot.queue_names), dtype=np.bool_)
         self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
         self._of_queue: dict[int, Rows] = {}
@@ -47,6 +52,8 @@ class Candidates:
         rows = self._of_queue.get(slot)
         if rows is None:
             rows = self._of_queue[slot] = self._rows[self._queues(self._rows) == slot]
+            coming = self._coming[self._queues(self._coming) == slot]
+            self._wait_for(coming[self._ssn.ledger.tasks.status[coming] == TaskStatus.BINDING])
         return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], _HELD, task)
 
     def in_job(self, task: Task) -> Rows:
@@ -55,13 +62,22 @@ class Candidates:
 
     def in_other_queues(self, task: Task) -> Rows:
         """Running pods of other queues that let others reclaim from them."""
-        queues = self._queues(self._rows)
-        return self._still(self._rows[(queues != task.job.queue.slot) & self._reclaimable[queues]], _RUNNING, task)
+        self._wait_for(self._coming[self._may_give(self._coming, task)])
+        return self._still(self._rows[self._may_give(self._rows, task)], _RUNNING, task)
 
     def spares(self, rows: Rows) -> Rows:
         """Those of the rows (placed in this cycle) that say they may be evicted."""
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
         return rows[tasks.preemptable[rows] & jobs.preemptable[tasks.job[rows]]]
+
+    def _may_give(self, rows: Rows, task: Task) -> NDArray[np.bool_]:
+        queues = self._queues(rows)
+        return (queues != task.job.queue.slot) & self._reclaimable[queues]
+
+    def _wait_for(self, rows: Rows) -> None:
+        """Their pods may be victims a moment later."""
+        if len(rows):
+            self._ssn.moments.strike(self._ssn.now + _RIPE_AFTER)
 
     def _queues(self, rows: Rows) -> NDArray[np.int32]:
         ledger = self._ssn.ledger
