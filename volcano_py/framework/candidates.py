@@ -72,7 +72,8 @@ class Candidates:
 
     def _may_give(self, rows: Rows, task: Task) -> NDArray[np.bool_]:
         queues = self._queues(rows)
-        return (queues != task.job.queue.slot) & self._reclaimable[queues]
+        gives: NDArray[np.bool_] = (queues != task.job.queue.slot) & self._reclaimable[queues]
+        return gives
 
     def _wait_for(self, rows: Rows) -> None:
         """Their pods may be victims a moment later."""
