@@ -17,10 +17,10 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.operator.generated_group import (
     GroupRules,
+    as_named,
     group_changes,
     inheriting_owner,
     plan_group,
-    pod_annotation,
     queue_for,
     wants_group,
 )
@@ -155,9 +155,7 @@ class Simulation:
                 existing.spec, min_member=plan.group.spec.min_member, min_resources=plan.group.spec.min_resources
             )
             self.cluster.put("PodGroup", msgspec.structs.replace(existing, spec=spec))
-        annotations = pod_annotation(pod, plan.group.metadata.name)["metadata"]["annotations"]
-        metadata = msgspec.structs.replace(pod.metadata, annotations={**pod.metadata.annotations, **annotations})
-        self.cluster.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
+        self.cluster.put("Pod", as_named(pod, plan.group.metadata.name))
 
     def _default_queue(self, group: PodGroup) -> None:
         """What the PodGroup webhook does on creation."""

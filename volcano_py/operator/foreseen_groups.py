@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.cluster.protocol import Sink
-from volcano_py.operator.generated_group import GroupRules, generated_name, wants_group
+from volcano_py.operator.generated_group import GroupRules, as_named, generated_key, generated_name, wants_group
 from volcano_py.operator.pod_group_index import PodGroupIndex
 
 
@@ -73,12 +70,9 @@ class ForeseenGroups:
         """The pod with the name of its group, if it wants one that there is; anything else as it is."""
         if not isinstance(obj, Pod) or not wants_group(obj, self._rules):
             return obj
-        metadata, name = obj.metadata, generated_name(obj)
-        key = f"{metadata.namespace}/{name}"
-        if key not in self._foreseen and self._index.group(key) is None:
-            return obj
-        named = msgspec.structs.replace(metadata, annotations={**metadata.annotations, GROUP_NAME: name})
-        return msgspec.structs.replace(obj, metadata=named)
+        key = generated_key(obj)
+        is_known = key in self._foreseen or self._index.group(key) is not None
+        return as_named(obj, generated_name(obj)) if is_known else obj
 
     def _pass_on_pods(self, key: str) -> None:
         """Whether they have a group is another matter now."""

@@ -101,6 +101,17 @@ def generated_name(pod: Pod) -> str:
     return GENERATED_GROUP_PREFIX + (owner.uid if owner is not None else pod.metadata.uid)
 
 
+def generated_key(pod: Pod) -> str:
+    """namespace/name of that group."""
+    return f"{pod.metadata.namespace}/{generated_name(pod)}"
+
+
+def as_named(pod: Pod, group: str) -> Pod:
+    """The pod as it is when it names `group`."""
+    annotations = {**pod.metadata.annotations, GROUP_NAME: group}
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+
+
 def inheriting_owner(pod: Pod) -> OwnerReference | None:
     """The pod's controller if it is one of the kinds whose annotations are inherited."""
     owner = pod.metadata.controller

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
-from volcano_py.api.names import GENERATED_GROUP_PREFIX, GROUP_NAME
+from volcano_py.api.names import GENERATED_GROUP_PREFIX
 from volcano_py.api.objects import ApiObject, Namespace, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.operator.generated_group import (
     SCALED_OWNERS,
     GroupRules,
+    as_named,
+    generated_key,
     generated_name,
     is_live,
     is_ours,
@@ -126,9 +126,7 @@ class PodGroupIndex:
         pods = self._pods.get(f"{pod.metadata.namespace}/{name}", {})
         known = pods.get(pod.metadata.key)
         if known is not None and known.metadata.uid == pod.metadata.uid and not names_group(known):
-            annotations = {**known.metadata.annotations, GROUP_NAME: name}
-            metadata = msgspec.structs.replace(known.metadata, annotations=annotations)
-            pods[pod.metadata.key] = msgspec.structs.replace(known, metadata=metadata)
+            pods[pod.metadata.key] = as_named(known, name)
 
     def _pod_seen(self, pod: Pod) -> None:
         key, named = pod.metadata.key, names_group(pod)
@@ -136,7 +134,7 @@ class PodGroupIndex:
         if not is_ours(pod, self._rules) or not is_live(pod) or named not in ("", generated_name(pod)):
             self._forget_pod(key)
             return
-        group = f"{pod.metadata.namespace}/{generated_name(pod)}"
+        group = generated_key(pod)
         if self._group_of.get(key, group) != group:
             self._forget_pod(key)  # a namesake with another UID or owner
         self._group_of[key] = group
