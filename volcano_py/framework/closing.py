@@ -237,7 +237,8 @@ class Closing:
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
         reason, message = verdict.told
-        if info.told != verdict.told or nominated not in ("", info.nominated_node):
+        # A promise is made anew with the evictions, though the pod may name the node already.
+        if info.told != verdict.told or nominated:
             yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
         if info.told != verdict.told:
             yield Event(info.ref, "Warning", "FailedScheduling", message)

@@ -73,8 +73,8 @@ class Pods:
         self._uids: dict[str, str] = {}
         self._told: dict[int, TaskStatus] = {}
         """Row → what the API server says, for the pods whose status here is ahead of it."""
-        self._promised: dict[int, str] = {}
-        """Row → the node that the pod was promised, until the API server shows it."""
+        self._promised: dict[int, tuple[str, str]] = {}
+        """Row → the node that the pod was promised, until the API server shows it, and what it showed before."""
         self.infos: list[TaskInfo | None] = []
         self.roles = Interner()
         self.roles.take("")
@@ -134,10 +134,11 @@ class Pods:
         if row is not None and info is not None:
             info = replace(info, on_its_way=(told.reason, told.message))
             if told.nominated_node:
-                self._promised[row] = told.nominated_node
+                shown = self._promised[row][1] if row in self._promised else info.nominated_node
+                self._promised[row] = told.nominated_node, shown
                 info = replace(info, nominated_node=told.nominated_node)
                 self._ledger.tasks.nominated[row] = True
-                self._date_nomination(row)
+                self._ledger.tasks.nominated_since[row] = np.inf
             self.infos[row] = info
 
     def told_in_vain(self, told: PodCondition) -> None:
@@ -171,10 +172,12 @@ class Pods:
         waits = info.ours and status is TaskStatus.PENDING
         status, node = self._standing(row, status, pod.spec.node_name)
         if row in self._promised:
-            if info.nominated_node or status is not TaskStatus.PENDING:
-                del self._promised[row]
+            promised, shown = self._promised[row]
+            if info.nominated_node == shown != promised and status is TaskStatus.PENDING:
+                info = replace(info, nominated_node=promised)
             else:
-                info = replace(info, nominated_node=self._promised[row])
+                del self._promised[row]
+        self._date_nomination(row, info.nominated_node)
         volumes = self._claims.put(row, pod, () if status in _FINISHED else info.claims)
         tasks.task_class[row] = self._classes.join(pod, volumes).row
         old_labels = int(tasks.labels[row])
@@ -188,7 +191,6 @@ class Pods:
         tasks.job[row] = job
         tasks.gated[row] = bool(info.gates)
         tasks.nominated[row] = bool(info.nominated_node)
-        self._date_nomination(row)
         tasks.preemptable[row] = info.preemptable
         tasks.leaves_at[row] = leaves_at(pod)
         tasks.scheduled_at[row] = scheduled_at(pod)
@@ -205,13 +207,14 @@ class Pods:
         if old_job not in (NOWHERE, job):
             self._groups.forget_if_empty(old_job)
 
-    def _date_nomination(self, row: int) -> None:
-        """A promise keeps the date at which it was first seen; a new one gets its date with the next snapshot."""
-        tasks = self._ledger.tasks
-        if not tasks.nominated[row]:
-            tasks.nominated_since[row] = 0.0
-        elif tasks.nominated_since[row] == 0.0:
-            tasks.nominated_since[row] = np.inf
+    def _date_nomination(self, row: int, node: str) -> None:
+        """A promise keeps the date at which it was first seen; that of another node gets its date with the next
+        snapshot."""
+        known = self.infos[row]
+        if not node:
+            self._ledger.tasks.nominated_since[row] = 0.0
+        elif known is None or known.nominated_node != node:
+            self._ledger.tasks.nominated_since[row] = np.inf
 
     def date_nominations(self, now: float) -> None:
         """Give a date to promises that are new since the last snapshot."""

@@ -16,6 +16,7 @@ from volcano_py.framework.reservations import HELD_FOR
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
+from volcano_py.state.cluster_state import ClusterState
 
 TIERS: list[list[PluginChoice]] = [[Priority, (Gang, {"enablePreemptable": False}), Predicates]]
 URGENT = priority_class("urgent", 1000)
@@ -101,6 +102,45 @@ def test_a_promise_ends_at_its_deadline() -> None:
     assert since == NOW.timestamp()
     late = opened.state.snapshot(NOW.timestamp() + HELD_FOR)
     assert late.ledger.tasks.nominated_since[row] == since
+
+
+def test_a_place_that_is_made_again_is_promised_anew() -> None:
+    """The first promise came to nothing and has ended; its node is named by the pod as before."""
+    claimant = nominated("high-0", "high", "n1", priority=1000)
+    opened = open_session(
+        node("n1", cpu="2"),
+        *gang("low", pods=2, min_member=1, running_on=["n1", "n1"], cpu="1"),
+        pod_group("high", priority_class="urgent"),
+        claimant,
+        URGENT,
+        tiers=TIERS,
+        actions=[Preempt],
+    )
+    row = int(opened.rows("high-0")[0])
+    Preempt(None).execute(opened.ssn)
+    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+    assert [(effect.pod.name, effect.nominated_node) for effect in told] == [("high-0", "n1")]
+    again = NOW.timestamp() + 5 * HELD_FOR
+    opened.state.assume_told(told[0])
+    assert opened.state.snapshot(again).ledger.tasks.nominated_since[row] == again
+    opened.state.upsert("Pod", claimant)
+    assert opened.state.snapshot(again + 1).ledger.tasks.nominated_since[row] == again, "its echo is no other promise"
+
+
+def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
+    """Though the pod says so already: from now on the promise holds for another while."""
+    opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
+    Preempt(None).execute(opened.ssn)
+    told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
+
+    def tell(state: ClusterState) -> None:
+        for effect in told:
+            state.assume_told(effect)
+
+    again = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt], prepare=tell)
+    Preempt(None).execute(again.ssn)
+    repeated = [effect for effect in Closing(again.ssn, "2").effects() if isinstance(effect, PodCondition)]
+    assert [effect.nominated_node for effect in repeated] == ["n1"]
 
 
 def test_a_promise_on_its_way_to_the_api_server_holds_already() -> None:

@@ -195,3 +195,5 @@ def test_a_promise_is_dated_by_the_first_cycle_that_sees_it() -> None:
     watched.put(waits)
     watched.put(promised)
     assert since(400.0) == 400.0, "another promise"
+    watched.put(msgspec.structs.replace(waits, status=msgspec.structs.replace(waits.status, nominated_node_name="n2")))
+    assert since(500.0) == 500.0, "another node"

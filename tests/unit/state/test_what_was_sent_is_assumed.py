@@ -8,7 +8,7 @@ import pytest
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, deleted, on, with_meta
 from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.objects import Condition, PodGroupStatus
+from volcano_py.api.objects import Condition, Pod, PodGroupStatus
 from volcano_py.api.reasons import Reason
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -252,6 +252,31 @@ def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
     again = next(each for each in watched.snapshot().tasks if each is not None)
     assert again.told == ("Unschedulable", "full")
     assert watched.state.pod_condition(UID, "PodScheduled") is None, "it is not stored yet"
+
+
+def test_a_promise_of_another_node_outlives_what_was_on_its_way_before_it(watched: Watched) -> None:
+    """An event that still shows the node promised first; then the echo; then what somebody else wrote."""
+    info = next(each for each in watched.snapshot().tasks if each is not None)
+    watched.put(promised("n1"))
+    told = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")
+    watched.state.assume_told(told)
+    watched.put(with_meta(promised("n1"), labels={"changed": "yes"}))
+    assert promised_node(watched) == "n2"
+    watched.put(promised("n2"))
+    watched.put(promised("n1"))
+    assert promised_node(watched) == "n1"
+    watched.state.assume_told(told)
+    watched.put(promised("n3"))
+    assert promised_node(watched) == "n3"
+
+
+def promised(name: str) -> Pod:
+    waits = pod("a", group="g", cpu="1")
+    return msgspec.structs.replace(waits, status=msgspec.structs.replace(waits.status, nominated_node_name=name))
+
+
+def promised_node(watched: Watched) -> str:
+    return next(each.nominated_node for each in watched.snapshot().tasks if each is not None)
 
 
 def status_of(name: str, phase: str, *conditions: Condition) -> PodGroupStatusUpdate:
