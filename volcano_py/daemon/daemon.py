@@ -62,8 +62,8 @@ _STUCK_AFTER: Final = 300.0
 # Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
 # that the server has been away for long, or refuses for good; then a cycle in vain is to cost next to nothing.
 _STATUS_RETRY: Final = 30.0
-# Seconds for which what no decision needs lets the first ones go before; edits of queues are not heard meanwhile.
-_LOAD_AFTER: Final = 3.0
+# Seconds for which loading kopf lets the first decisions and bindings go before: it takes a third of a second of CPU.
+_LOAD_AFTER: Final = 10.0
 _STATE_KINDS: Final = (
     kinds.POD,
     kinds.NODE,

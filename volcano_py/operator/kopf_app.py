@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 LIST_EVERY: Final = 30.0
 """Seconds between two lists of the queues."""
+_LIST_UNTIL_LOADED_EVERY: Final = 1.0  # seconds; nobody tells of changes meanwhile
 _FIRST_LIST_AFTER: Final = 2.0  # seconds; kopf's own first list is then over, and the gap between the two is closed
 _STOP_WITHIN: Final = 5.0  # seconds; kopf needs some milliseconds when its handlers are idle
 
@@ -43,7 +44,7 @@ class KopfApp:
     """Runs kopf, feeds `feed` with queues and `commands` (None: switched off) with Commands; serves `webhooks`.
 
     `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts. kopf is loaded and started once
-    the queues have been listed and `load_after` has returned; until then their changes wait for its first list.
+    the queues have been listed and `load_after` has returned; until then they are listed now and then.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class KopfApp:
     async def _load(self) -> KopfGuest:
         """In a thread, as the loop has more urgent things to do."""
         if self._load_after is not None:
-            await self._load_after()
+            await self._list_until(self._load_after())
         module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_guest")
         guest: KopfGuest = module.KopfGuest(
             self._client.credentials,
@@ -143,6 +144,18 @@ class KopfApp:
             except RequestError as error:
                 log.warning("queues cannot be listed", error=str(error))
             await asyncio.sleep(backoff.delay(at_least=0.5))
+
+    async def _list_until(self, moment: Awaitable[None]) -> None:
+        waiting = asyncio.ensure_future(moment)
+        try:
+            while not (await asyncio.wait((waiting,), timeout=min(_LIST_UNTIL_LOADED_EVERY, self._list_every)))[0]:
+                try:
+                    await self._list_queues()
+                except RequestError as error:
+                    log.warning("queues cannot be listed", error=str(error))
+            await waiting
+        finally:
+            waiting.cancel()
 
     async def _keep_listing(self, serves_commands: bool, ready: asyncio.Event) -> str:
         """List now and then; ends with the reason why kopf has to be started again."""

@@ -301,6 +301,20 @@ async def test_kopf_only_reads(world: World) -> None:
     assert not any("customresourcedefinitions" in request for request in world.server.requests)
 
 
+async def test_queues_are_followed_by_lists_until_kopf_has_its_turn(world: World) -> None:
+    world.server.put(QUEUES, "team")
+    world.its_turn.clear()
+    task = asyncio.create_task(world.app.run())
+    await until(lambda: "team" in world.seen.queues)
+    world.server.put(QUEUES, "late")
+    await until(lambda: "late" in world.seen.queues)
+    world.server.delete(QUEUES, "team", silently=True)
+    await until(lambda: "team" not in world.seen.queues)
+    assert not world.app.watching
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_a_deletion_that_kopf_never_reports_is_found(world: World) -> None:
     world.server.put(QUEUES, "team")
     async with world.running():
