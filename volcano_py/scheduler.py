@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ from numpy.typing import NDArray
 
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict
-from volcano_py.api.report import CycleReport, PendingJob
+from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.closing import Closing
+from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_reports import queue_reports
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Emit, Memories, Session
@@ -49,12 +53,13 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Times:
-    """What the parts of a cycle took, in seconds."""
+    """What the parts of a cycle took, in seconds, and which of them failed."""
 
     started: float = field(default_factory=time.perf_counter)
     open: float = 0.0
     actions: Mapping[str, float] = field(default_factory=dict)
     plugins_close: Mapping[str, float] = field(default_factory=dict)
+    action_errors: Mapping[str, int] = field(default_factory=dict)
 
     def so_far(self) -> float:
         return time.perf_counter() - self.started
@@ -107,7 +112,7 @@ class Scheduler:
 
         # 2. Decide: the configured actions in their order.
         if decide:
-            times.actions = self._run_actions(ssn)
+            times.actions, times.action_errors = self._run_actions(ssn)
 
         # 3. Close: plugins first, then statuses.
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
@@ -142,11 +147,12 @@ class Scheduler:
             evictions=tally.evictions,
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
-            namespaces=_told_by_all(ssn, "describe_namespaces"),
-            job_shares=_told_by_all(ssn, "describe_jobs") if self._report_job_shares else {},
+            namespaces=_told_by_all(ssn, "describe_namespaces", NamespaceShare),
+            job_shares=_told_by_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},
             pending=self._pending,
             unschedulable_tasks=sum(job.pending for job in self._pending),
             plugin_errors=dict(ssn.dispatch.failures.counts),
+            action_errors=times.action_errors,
             seed=seed,
             pipelined_tasks=_pipelined(ssn),
             look_again_at=self._look_again_at,
@@ -158,20 +164,25 @@ class Scheduler:
             self._node_index = NodeIndex(snapshot.nodes, snapshot.nodes_version)
         return self._node_index
 
-    def _run_actions(self, ssn: Session) -> dict[str, float]:
-        """An action that fails ends there: what it had not committed is undone, and the next one goes on."""
+    def _run_actions(self, ssn: Session) -> tuple[dict[str, float], dict[str, int]]:
+        """The seconds that actions took, and how often they failed. One that fails ends there: what it had not
+        committed is undone, and the next one goes on."""
         seconds: dict[str, float] = {}
+        errors: Counter[str] = Counter()
         for name in ssn.configuration.actions:
             started, made = time.perf_counter(), ssn.statements_made
             action_type = self.registry.actions[name]
             arguments: Any = ssn.configuration.configurations.get(name)
             try:
                 action_type(arguments if arguments is not None else action_type.arguments_type()).execute(ssn)
-            except Exception:
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
                 log.exception("action failed", action=name)
+                errors[name] += 1
                 ssn.undo_open_statements(made)
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
-        return seconds
+        return seconds, dict(errors)
 
 
 def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
@@ -179,12 +190,17 @@ def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(size)
 
 
-def _told_by_all(ssn: Session, question: str) -> dict[str, Any]:
-    """What the plugins answer together; the first to name something is believed."""
+def _told_by_all(ssn: Session, question: str, kind: Any) -> dict[str, Any]:
+    """What the plugins answer together, values of `kind`; the first to name something is believed."""
     told: dict[str, Any] = {}
     for plugin in reversed(ssn.dispatch.plugins):
-        told |= ssn.dispatch.guard(plugin, question, getattr(plugin, question), otherwise={})
+        nothing: dict[str, Any] = {}
+        told |= ssn.dispatch.guard(plugin, question, partial(_told, plugin, question, kind), otherwise=nothing)
     return told
+
+
+def _told(plugin: Plugin, question: str, kind: Any) -> dict[str, Any]:
+    return mapping_of(getattr(plugin, question)(), kind)
 
 
 def _pipelined(ssn: Session) -> dict[str, str]:

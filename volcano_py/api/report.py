@@ -26,6 +26,9 @@ class QueueReport:
     capability: Amounts = field(default_factory=dict)
     real_capability: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
+    """What is set aside: as much of the queue's guarantee as can be kept, and what is kept for the queues below."""
+    guarantee_not_kept: Amounts = field(default_factory=dict)
+    """What the spec says beyond that."""
     inqueue: Amounts = field(default_factory=dict)
     share: float = 0.0
     overused: bool = False
@@ -88,7 +91,9 @@ class CycleReport:
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
     plugin_errors: Mapping[str, int] = field(default_factory=dict)
-    """Plugin name → calls that raised in this cycle."""
+    """Plugin name → calls that raised, or answered nonsense, in this cycle."""
+    action_errors: Mapping[str, int] = field(default_factory=dict)
+    """Action name → how often it raised in this cycle."""
     pipelined_tasks: Mapping[str, str] = field(default_factory=dict)
     """Pod (namespace/name) → node whose resources are still being released for it."""
     look_again_at: float = 0.0

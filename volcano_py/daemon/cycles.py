@@ -24,6 +24,7 @@ from volcano_py.config import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -203,9 +204,7 @@ class CycleLoop:
         self._looked_at = self._now()
         snapshot = self._state.snapshot(self._looked_at)
         taken = time.perf_counter() - before
-        report = await self._loop.run_in_executor(
-            executor, lambda: self._scheduler.run_cycle(snapshot, configuration, decide=decide)
-        )
+        report = await self._loop.run_in_executor(executor, self._decide, snapshot, configuration, decide)
         # The effects were queued on the loop before the result, so they have been assumed by now.
         self.last_report = report
         self.first_ended.set()
@@ -221,6 +220,16 @@ class CycleLoop:
                 snapshot_seconds=round(taken, 4),
                 seed=report.seed,
             )
+
+    def _decide(self, snapshot: Snapshot, configuration: SchedulerConfiguration, decide: bool) -> CycleReport:
+        """In the worker thread."""
+        try:
+            return self._scheduler.run_cycle(snapshot, configuration, decide=decide)
+        except Exception:
+            raise
+        except BaseException as error:
+            # SystemExit, say: on the event loop it would end the process.
+            raise RuntimeError(f"a cycle ended by {type(error).__name__}") from error
 
     def _now(self) -> float:
         """Seconds since the epoch."""

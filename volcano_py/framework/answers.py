@@ -1,16 +1,14 @@
-"""What holds when a plugin fails at an extension point, and which answers count as a failure."""
+"""What holds when a plugin fails at an extension point."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.gates import Gate, shut
-from volcano_py.framework.leanings import Leaning
+from volcano_py.framework.gates import shut
 from volcano_py.framework.votes import Room, reject
 from volcano_py.state.task_class import Refusal
 
@@ -79,109 +77,4 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "spared_tasks": lambda _plugin, victims: np.ones(len(victims), dtype=np.bool_),
     "on_allocate": lambda _plugin, _placement: None,
     "on_deallocate": lambda _plugin, _placement: None,
-}
-
-
-class NonsenseError(ValueError):
-    """A plugin's answer that cannot be used; raised and taken as if the plugin itself had raised."""
-
-
-def _array(answer: Any, asked: Any) -> None:
-    if type(answer) is not np.ndarray or answer.shape != (len(asked),):
-        shape = f"an array of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        raise NonsenseError(f"the answer is {shape}, expected an array with one element for each of the {len(asked)}")
-
-
-def _integers(answer: Any, asked: Any) -> None:
-    _array(answer, asked)
-    if answer.dtype.kind != "i":
-        raise NonsenseError(f"the answer is of {answer.dtype}, expected integers")
-
-
-def _integers_or_none(answer: Any, asked: Any) -> None:
-    if answer is not None:
-        _integers(answer, asked)
-
-
-def _scores(answer: Any, asked: Any) -> None:
-    _array(answer, asked)
-    # The dot product is finite when all scores are, and an order of magnitude cheaper than asking each of them.
-    if not math.isfinite(answer.dot(answer)) and not np.isfinite(answer).all():
-        raise NonsenseError("there is a score that is no finite number")
-
-
-def _scores_or_none(answer: Any, asked: Any) -> None:
-    if answer is not None:
-        _scores(answer, asked)
-
-
-def _mask_or_none(answer: Any, asked: Any) -> None:
-    if answer is not None:
-        _array(answer, asked)
-        if answer.dtype.kind != "b":
-            raise NonsenseError(f"the answer is {answer.dtype}, expected true or false for each candidate")
-
-
-def _gate_or_none(answer: Any, asked: Any) -> None:
-    if answer is None:
-        return
-    if not isinstance(answer, Gate):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Gate or None")
-    _integers(answer.groups, asked)
-    if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < len(answer.codes):
-        raise NonsenseError("there is a group number without a code")
-
-
-def _leaning_or_none(answer: Any, asked: Any) -> None:
-    if answer is None:
-        return
-    if not isinstance(answer, Leaning):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Leaning or None")
-    _integers(answer.groups, asked)
-    if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < answer.size:
-        raise NonsenseError(f"there is a group number that is not below {answer.size}, the number of groups")
-
-
-def _texts_or_none(answer: Any, asked: Any) -> None:
-    if answer is None:
-        return
-    if not isinstance(answer, list | tuple) or len(answer) != len(asked):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a text for each of the {len(asked)}")
-    if not all(isinstance(text, str) for text in answer):
-        raise NonsenseError("there is something that is no text")
-
-
-def _mask(answer: Any, asked: Any) -> None:
-    _mask_or_none(answer, asked)
-    if answer is None:
-        raise NonsenseError(f"the answer is None, expected true or false for each of the {len(asked)}")
-
-
-def _sentences(answer: Any, asked: Any) -> None:
-    if not isinstance(answer, Mapping) or not all(isinstance(text, str) for text in answer.values()):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a sentence for each victim")
-    if strangers := set(answer) - set(asked.tolist()):
-        raise NonsenseError(f"{len(strangers)} of the victims are none of the {len(asked)} running tasks")
-
-
-def _position_or_none(answer: Any, asked: Any) -> None:
-    if answer is not None and not (isinstance(answer, int | np.integer) and 0 <= answer < len(asked)):
-        raise NonsenseError(f"the answer is {answer!r}, expected a position among the {len(asked)} nodes")
-
-
-# Called with the answer and the last argument of the call.
-CHECKS: Final[dict[str, Callable[[Any, Any], None]]] = {
-    "task_order": _array,
-    "task_variants": _texts_or_none,
-    "predicate": _integers,
-    "predicate_room": _integers_or_none,
-    "domain_gate": _gate_or_none,
-    "node_order": _scores,
-    "batch_node_order": _scores_or_none,
-    "domain_order": _leaning_or_none,
-    "best_node": _position_or_none,
-    "preemptable": _mask_or_none,
-    "reclaimable": _mask_or_none,
-    "victim_tasks": _sentences,
-    "spared_tasks": _mask,
 }

@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
-from volcano_py.framework.answers import CHECKS, CLOSED
+from volcano_py.framework.answer_checks import check_of, is_interrupt
+from volcano_py.framework.answers import CLOSED
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 
@@ -38,7 +39,10 @@ class PluginFailures:
     counts: dict[str, int] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
 
-    def note(self, plugin: str, point: str, error: Exception) -> None:
+    def note(self, plugin: str, point: str, error: BaseException) -> None:
+        """Raises the error again if it is not the plugin's."""
+        if is_interrupt(error):
+            raise error
         if plugin not in self.counts:
             log.error("plugin failed; the call counts as a refusal", plugin=plugin, point=point, exc_info=error)
         self.counts[plugin] = self.counts.get(plugin, 0) + 1
@@ -54,7 +58,7 @@ class Call:
         self.point = point
         self.tier = tier
         self._method = getattr(plugin, point)
-        self._check = CHECKS.get(point)
+        self._check = check_of(point)
         self._failures = failures
         # What `__call__` needs at hand: it runs some twenty times for every task that is placed.
         self._name, self._closed = plugin.name, failures.closed
@@ -65,13 +69,13 @@ class Call:
         try:
             answer = self._method(*args)
             if self._check is not None:
-                self._check(answer, args[-1])
+                self._check(answer, args[-1] if args else None)
             return answer
-        except Exception as error:
+        except BaseException as error:
             self.failed(error)
             return CLOSED[self.point](self._name, *args)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """The plugin's answer, or what is done with it, is of no use."""
         self._failures.note(self._name, self.point, error)
         if self.point in _KEEPS_BOOKS:
@@ -83,8 +87,10 @@ class Call:
             return otherwise
         try:
             answer: T = getattr(self.plugin, question)(*args)
+            if (check := check_of(question)) is not None:
+                check(answer, args[-1] if args else None)
             return answer
-        except Exception as error:
+        except BaseException as error:
             self._failures.note(self.plugin.name, question, error)
             return otherwise
 
@@ -129,7 +135,7 @@ class Dispatch:
             return otherwise
         try:
             return work()
-        except Exception as error:
+        except BaseException as error:
             self.failures.note(plugin.name, point, error)
             return otherwise
 
@@ -142,7 +148,7 @@ class Dispatch:
             started = time.perf_counter()
             try:
                 getattr(plugin, hook)(ssn)
-            except Exception as error:
+            except BaseException as error:
                 self.failures.note(plugin.name, hook, error)
                 self.failures.closed.add(plugin.name)
             seconds[plugin.name] = time.perf_counter() - started
@@ -152,10 +158,10 @@ class Dispatch:
         """An instance; one that cannot be made stands there empty and closed, so that its points refuse."""
         try:
             return plugin_type(entry.arguments, entry.flags)
-        except Exception as error:
+        except BaseException as error:
             self.failures.note(entry.name, "__init__", error)
             self.failures.closed.add(entry.name)
-            return plugin_type.__new__(plugin_type)
+            return object.__new__(plugin_type)
 
 
 def _by_tier(calls: Iterable[Call]) -> list[list[Call]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.framework.answers import NonsenseError
+from volcano_py.framework.answer_checks import NonsenseError
 from volcano_py.framework.leanings import Leaning, LeaningAhead, Population, on_grid, together
 from volcano_py.framework.views import NodeView, Scores
 from volcano_py.state.task_class import TaskClass
@@ -35,7 +35,7 @@ class _Guarded:
         self._ahead: LeaningAhead | None = None
         try:
             self._ahead = leaning.ahead()
-        except Exception as error:
+        except BaseException as error:
             call.failed(error)
 
     def scores(self, population: Population) -> Scores:
@@ -46,7 +46,7 @@ class _Guarded:
                 if scores.shape == population.shape and np.isfinite(scores.sum()):
                     return scores
                 raise NonsenseError(f"{scores} are no scores of {len(population)} groups")
-            except Exception as error:
+            except BaseException as error:
                 self._give_up(error)
         return np.zeros(len(population))
 
@@ -58,10 +58,10 @@ class _Guarded:
                     raise NonsenseError(f"{after} is no group, nor the next new one, which is {self._groups}")
                 self._groups = max(self._groups, after + 1)
                 return after
-            except Exception as error:
+            except BaseException as error:
                 self._give_up(error)
         return group
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, error: BaseException) -> None:
         self._ahead = None
         self._call.failed(error)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.report import QueueReport
+from volcano_py.framework.answer_checks import NonsenseError, mapping_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.state.snapshot import Phase
 
@@ -44,8 +46,16 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
 
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:
-    told = plugin.describe_queues()
-    return {name: replace(report, **told.get(name, {})) for name, report in reports.items()}
+    told = mapping_of(plugin.describe_queues(), Mapping)
+    return {name: _complete(report, told.get(name, {})) for name, report in reports.items()}
+
+
+def _complete(report: QueueReport, told: Mapping[str, Any]) -> QueueReport:
+    for name, value in told.items():
+        kind = Mapping if isinstance(getattr(report, name, None), Mapping) else str | int | float | np.number | np.bool_
+        if not isinstance(value, kind):
+            raise NonsenseError(f"{name} of queue {report.name} is {value!r}, expected {kind}")
+    return replace(report, **told)
 
 
 def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:

@@ -15,6 +15,7 @@ import structlog
 
 from volcano_py.config.catalogue import Catalogue
 from volcano_py.framework.action import Action
+from volcano_py.framework.answer_checks import is_interrupt
 from volcano_py.framework.plugin import Plugin, points_of
 
 PLUGIN_GROUP: Final = "volcano_py.plugins"
@@ -80,7 +81,9 @@ def _load(entry: EntryPoint, base: type[T]) -> type[T]:
     """The class of an entry. Importing it runs the other package's code, which may raise anything."""
     try:
         loaded = entry.load()
-    except Exception as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise _UnusableError("it cannot be imported") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise _UnusableError(f"it is no subclass of {base.__module__}.{base.__name__}")

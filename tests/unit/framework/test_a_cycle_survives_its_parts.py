@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.support.cycles import Cycles
@@ -89,6 +91,32 @@ def test_an_action_that_cannot_be_made_is_passed_over() -> None:
         cycles.run()
     assert [entry["action"] for entry in logs] == ["stillborn"]
     assert cycles.binds == {"g-0": "n1"}
+
+
+def test_an_action_that_would_end_the_process_ends_itself_alone() -> None:
+    class Leaves(Action):
+        name = "leaves"
+
+        def execute(self, ssn: Session) -> None:
+            sys.exit("enough")
+
+    cycles = contended(actions=[Leaves, Allocate, Leaves])
+    with capture_logs() as logs:
+        report = cycles.run()
+    assert [entry["action"] for entry in logs] == ["leaves", "leaves"]
+    assert report.action_errors == {"leaves": 2}
+    assert cycles.binds == {"g-0": "n1"}
+
+
+def test_who_runs_a_simulation_may_stop_it_in_the_middle_of_an_action() -> None:
+    class Long(Action):
+        name = "long"
+
+        def execute(self, ssn: Session) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        contended(actions=[Long]).run()
 
 
 def test_the_report_tells_what_there_is_and_what_was_done() -> None:

@@ -44,13 +44,14 @@ def test_a_cycle_is_told_in_milliseconds_and_in_seconds(metrics: Metrics, report
 
 def test_cycles_add_up(metrics: Metrics, report: Report) -> None:
     metrics.observe_cycle(report(binds=5, evictions=2, pipelined=1, unschedulable_tasks=4, plugin_errors={"mine": 2}))
-    metrics.observe_cycle(report(binds=1, plugin_errors={"mine": 1}))
+    metrics.observe_cycle(report(binds=1, plugin_errors={"mine": 1}, action_errors={"brawl": 2}))
     metrics.daemon.cycle_failed()
     assert value(metrics, "decisions_total", decision="bind") == 6
     assert value(metrics, "decisions_total", decision="evict") == 2
     assert value(metrics, "decisions_total", decision="pipeline") == 1
     assert value(metrics, "schedule_attempts_total", result="unschedulable") == 4
     assert value(metrics, "plugin_errors_total", plugin="mine") == 3
+    assert value(metrics, "action_errors_total", action="brawl") == 2
     assert value(metrics, "cycles_total", outcome="completed") == 2
     assert value(metrics, "cycles_total", outcome="failed") == 1
     assert value(metrics, "last_cycle_timestamp_seconds") == 1_000_000

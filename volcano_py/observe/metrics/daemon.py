@@ -35,8 +35,14 @@ _LAST_CYCLE: Final = Definition(
 _PLUGIN_ERRORS: Final = Definition(
     name=PREFIX + "plugin_errors_total",
     kind=Kind.COUNTER,
-    text="Calls of a plugin that raised; the call is left out for that cycle.",
+    text="Calls of a plugin that raised or answered nonsense; each counts as a refusal.",
     labels=("plugin",),
+)
+_ACTION_ERRORS: Final = Definition(
+    name=PREFIX + "action_errors_total",
+    kind=Kind.COUNTER,
+    text="Runs of an action that raised; what it had not committed was undone, and the next action went on.",
+    labels=("action",),
 )
 _CONFIG_VALID: Final = Definition(
     name=PREFIX + "config_valid",
@@ -80,6 +86,7 @@ DEFINITIONS: Final = (
     _CYCLES,
     _LAST_CYCLE,
     _PLUGIN_ERRORS,
+    _ACTION_ERRORS,
     _CONFIG_VALID,
     _RELOADS,
     _LAST_RELOAD,
@@ -100,6 +107,7 @@ class DaemonMetrics:
         self._completed, self._failed = cycles.labels("completed"), cycles.labels("failed")
         self._last_cycle = _LAST_CYCLE.gauge(registry)
         self._plugin_errors = _PLUGIN_ERRORS.counter(registry)
+        self._action_errors = _ACTION_ERRORS.counter(registry)
         self._config_valid = _CONFIG_VALID.gauge(registry)
         reloads = _RELOADS.counter(registry)
         self._reloads = {outcome: reloads.labels(outcome.value) for outcome in Reload}
@@ -111,11 +119,13 @@ class DaemonMetrics:
         self._audits = _AUDITS.counter(registry)
         _BUILD.gauge(registry).labels(*(build[label] for label in _BUILD.labels)).set(1)
 
-    def cycle_completed(self, plugin_errors: Mapping[str, int]) -> None:
+    def cycle_completed(self, plugin_errors: Mapping[str, int], action_errors: Mapping[str, int]) -> None:
         self._completed.inc()
         self._last_cycle.set(self._clock())
         for plugin, count in plugin_errors.items():
             self._plugin_errors.labels(plugin).inc(count)
+        for action, count in action_errors.items():
+            self._action_errors.labels(action).inc(count)
 
     def cycle_failed(self) -> None:
         self._failed.inc()

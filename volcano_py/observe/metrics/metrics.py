@@ -82,7 +82,7 @@ class Metrics:
             pipelined=report.pipelined,
             unschedulable=report.unschedulable_tasks,
         )
-        self.daemon.cycle_completed(report.plugin_errors)
+        self.daemon.cycle_completed(report.plugin_errors, report.action_errors)
         self._last_report.publish(report)
         self._shares.publish(report.namespaces, report.job_shares)
 
