@@ -20,6 +20,7 @@ from volcano_py.state.volume_needs import claims_of
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
 _INT64_MASK = 2**63 - 1
+_LONGEST_AMOUNT = 40  # characters of somebody's text that are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,13 @@ class QueueInfo:
     spec_affinity: Mapping[str, object] | None = None
     hierarchy: Hierarchy = ()
     problems: tuple[str, ...] = ()
+    entitlements: Mapping[str, ResourceList] = field(default_factory=dict)
+    """`deserved` and `guarantee` as the API server has them, for messages."""
+
+    def as_written(self, entitlement: str, resource: str) -> str:
+        """An amount in its author's words: `9E` is easier to find than what it is capped at."""
+        text = str(self.entitlements[entitlement].get(resource, "0"))
+        return text if len(text) <= _LONGEST_AMOUNT else f"{text[:_LONGEST_AMOUNT]}…"
 
     @property
     def is_open(self) -> bool:

@@ -141,6 +141,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
         spec_affinity=spec.affinity,
         hierarchy=hierarchy,
         problems=tuple(problems),
+        entitlements={"deserved": spec.deserved, "guarantee": spec.guarantee.resource},
     )
     return QueueReading(info, axis)
 

@@ -250,3 +250,28 @@ def test_rules_say_whose_pods_and_which_queue(files: Path) -> None:
     rules = GroupRules(scheduler_names=frozenset({"other"}), default_queue="default")
     found = sources.of_manifests([files / "objects.yaml"], files / "capacity.conf", rules)
     assert {each.name: dict(each.report.allocated) for each in found}["a1"] == {}
+
+
+@pytest.mark.parametrize("conf", ["capacity.conf", "proportion.conf"])
+def test_a_guarantee_that_is_not_kept_is_marked(files: Path, conf: str) -> None:
+    path = files / "objects.yaml"
+    bad = "{kind: Queue, metadata: {name: bad}, spec: {guarantee: {resource: {cpu: 9E, memory: 1Gi}}}}"
+    path.write_text(f"{OBJECTS}---\n{bad}\n", encoding="utf-8")
+    queues = shown(files, conf=conf)
+    assert queues["bad"]["guarantee"] == {"memory": "1Gi"}
+    assert queues["bad"]["guaranteeNotKept"].keys() == {"cpu"}
+    assert "guaranteeNotKept" not in queues["b"]
+    assert queues["a"]["realCapability"]["cpu"] == "10", "of 16, beside the 4 that b is guaranteed"
+    lines = run(files, conf=conf).stdout.splitlines()
+    line = next(line for line in lines if "── bad " in line)
+    assert [each for each in line.split() if each.endswith("!")] == ["0!"]
+    assert [line for line in lines if line.startswith("! less is kept than spec.guarantee says: ")]
+
+
+def test_a_resource_that_is_only_guaranteed_in_vain_is_shown(files: Path) -> None:
+    path = files / "objects.yaml"
+    bad = "{kind: Queue, metadata: {name: bad}, spec: {guarantee: {resource: {example.com/chp: 1}}}}"
+    path.write_text(f"{OBJECTS}---\n{bad}\n", encoding="utf-8")
+    lines = run(files).stdout.splitlines()
+    first = next(at for at, line in enumerate(lines) if "── bad " in line)
+    assert [line.split() for line in lines[first : first + 4] if "example.com/chp" in line and "0!" in line]

@@ -25,6 +25,7 @@ TEAM_A = QueueReport(
     capability={"nvidia.com/gpu": 8},
     real_capability={"cpu": 64_000},
     guarantee={"cpu": 2_000},
+    guarantee_not_kept={"memory": GI, "example.com/typo": 3},
     share=0.75,
     overused=True,
     pod_groups={"Running": 2, "Pending": 1},
@@ -83,6 +84,10 @@ def test_our_own_gauge_has_base_units_and_guarantees(team_a: Metrics) -> None:
     assert amount("allocated", "memory") == 8 * GI
     assert amount("allocated", "nvidia.com/gpu") == 4
     assert amount("guarantee", "cpu") == 2
+    assert amount("guarantee", "memory") is None
+    assert amount("guarantee_not_kept", "cpu") is None
+    assert amount("guarantee_not_kept", "memory") == GI
+    assert amount("guarantee_not_kept", "example.com/typo") == 3
     assert amount("capability", "cpu") is None
 
 

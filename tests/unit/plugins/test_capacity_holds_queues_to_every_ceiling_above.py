@@ -131,8 +131,31 @@ def test_what_a_queue_is_guaranteed_is_not_lent_to_several_others_together() -> 
     )  # fmt: skip
     assert refusal(session, "zj-30") == (
         "OverCapability: queue z: 30 cpu allocated (queue root: 80 of 100) + 1 asked > 30 left for it beside the "
-        "others' guarantees; wait until jobs of the queue finish, or lower the guarantees of other queues"
+        "others' guarantees (kept: 20 cpu); "
+        "wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
+
+
+def test_the_queues_with_the_largest_guarantees_are_named_without_what_they_hold_already() -> None:
+    """Those within a queue above say who holds what it reserves; what others hold is held, not kept."""
+    guaranteed = {"small": 5, "large": 20, "tiny": 2, "last": 1}
+    session = opened(
+        queue("a", guarantee=12), queue("a1", "a", guarantee=10), queue("y"), jobs("k", "large", 12),
+        *(queue(name, guarantee=amount) for name, amount in guaranteed.items()),
+        jobs("yj", "y", 60, running=59),
+        cpu=99,
+    )  # fmt: skip
+    assert "> 59 left for it beside the others' guarantees (a1: 10 cpu, large: 8 cpu, small: 5 cpu and 3 more);" in (
+        refusal(session, "yj-59")
+    )
+
+
+def test_what_is_kept_for_the_queue_itself_and_those_above_it_is_not_told() -> None:
+    session = opened(
+        queue("a", guarantee=30), queue("a1", "a", guarantee=5), queue("a2", "a", guarantee=6),
+        jobs("j", "a1", 95, running=94), cpu=100,
+    )  # fmt: skip
+    assert "> 94 left for it beside the others' guarantees (a2: 6 cpu);" in refusal(session, "j-94")
 
 
 def test_what_is_held_within_the_guarantee_counts_once() -> None:

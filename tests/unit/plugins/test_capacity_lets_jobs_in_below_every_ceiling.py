@@ -68,9 +68,29 @@ def test_what_jobs_hold_beyond_their_minimum_does_not_count() -> None:
 def test_guarantees_of_others_leave_less() -> None:
     session = opened(queue("a"), queue("b", guarantee=28), asking("j", "a", 101))
     assert refusal(session, "j") == (
-        "OverCapability: queue a: 0 cpu allocated + 101 asked > 100 left for it beside the others' guarantees; "
-        "wait until jobs of the queue finish, or lower the guarantees of other queues"
+        "OverCapability: queue a: 0 cpu allocated + 101 asked > 100 left for it beside the others' guarantees "
+        "(b: 28 cpu); wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
+
+
+def test_whose_guarantees_they_are_is_told_on_every_level() -> None:
+    """What is kept beside a leaves less to a1, too; what is kept for a queue below counts for that one alone."""
+    session = opened(
+        queue("a"), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
+        queue("b1", "b", guarantee=20), asking("j", "a1", 101),
+    )  # fmt: skip
+    assert "asked > 97 left for it beside the others' guarantees (b1: 20 cpu, b: 8 cpu, a2: 3 cpu);" in (
+        refusal(session, "j")
+    )
+
+
+def test_guarantees_that_are_not_in_the_way_are_not_told() -> None:
+    """It is a's own capability that leaves a1 no more, whatever is kept for b."""
+    session = opened(
+        queue("a", capability=50), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
+        asking("j", "a1", 48),
+    )  # fmt: skip
+    assert "48 asked > 47 left for it beside the others' guarantees (a2: 3 cpu);" in refusal(session, "j")
 
 
 def test_nobody_is_let_in_who_is_larger_than_the_cluster() -> None:

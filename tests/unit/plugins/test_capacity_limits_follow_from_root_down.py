@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.queue_trees import cpus, jobs, opened, queue, told
+from tests.support.queue_trees import cpus, jobs, opened, queue, root, told
 from tests.support.sessions import Opened
 from volcano_py.api.objects import Queue
 from volcano_py.plugins.capacity.limits import Levels
@@ -90,19 +90,52 @@ def test_a_queue_deserves_no_less_than_it_is_guaranteed() -> None:
     assert cpus(session, "deserved") == {"root": 10, "a": 10}
 
 
+@pytest.mark.parametrize(
+    ("deserved", "counts"),
+    [({"cpu": "9E"}, 128), ({"cpu": "1000"}, 1000)],
+    ids=["beyond any cluster: this one", "beyond this cluster: as written, so that ratios stay"],
+)
+def test_what_nobody_can_have_does_not_make_a_share_the_least_for_ever(deserved: dict[str, str], counts: int) -> None:
+    session = opened(queue("bad", deserved=deserved), queue("b", deserved=64), jobs("j", "bad", 4))
+    assert cpus(session, "deserved") == {"root": counts + 64, "bad": counts, "b": 64}
+
+
+def test_no_more_is_deserved_than_the_queue_may_have_or_the_queue_above_deserves() -> None:
+    """Else a queue would take all that its siblings have to share."""
+    session = opened(
+        queue("a", deserved=40),
+        queue("greedy", "a", deserved=1000),
+        queue("modest", "a", deserved=20),
+        queue("between", "a"),
+        queue("below", "between", deserved=900),
+        queue("b", deserved=60, capability=50),
+        queue("capped", capability=30),
+        queue("inside", "capped", deserved=80),
+        queue("silent"),
+        queue("free", "silent", deserved=80),
+    )
+    assert cpus(session, "deserved") == {
+        "root": 90, "a": 40, "greedy": 40, "modest": 20, "below": 40, "b": 50, "inside": 30, "free": 80,
+    }  # fmt: skip
+
+
 def test_a_child_that_is_allowed_more_than_its_parent_gets_the_parents() -> None:
     session = opened(queue("a", capability=20), queue("a1", "a", capability=100))
     assert cpus(session, "capability", ["a1"]) == real(session, "a1") == {"a1": 20}
 
 
-def test_a_guarantee_beyond_the_cluster_leaves_others_nothing_and_breaks_nothing() -> None:
+def test_a_guarantee_beyond_the_cluster_leaves_others_what_they_have_without_it() -> None:
     session = opened(queue("a", guarantee=1000), queue("b"), queue("c", guarantee=3))
-    assert real(session, "a", "b", "c") == {"a": 128, "b": 0, "c": 3}
+    assert real(session, "a", "b", "c") == {"a": 125, "b": 125, "c": 128}
+    assert cpus(session, "deserved") == {"root": 3, "c": 3}, "nor does it entitle to anything"
+
+
+def test_roots_own_guarantee_is_that_of_the_queues_below_it() -> None:
+    assert cpus(opened(root(guarantee={"cpu": "9E"}), queue("a", guarantee=3)), "guarantee") == {"root": 3, "a": 3}
 
 
 def test_roots_own_capability_bounds_all() -> None:
-    root = queue("root", capability=100)
-    session = opened(root, queue("a"))
+    session = opened(queue("root", capability=100), queue("a"))
     assert real(session, "root", "a") == {"root": 100, "a": 100}
     assert real(opened(queue("root", capability=1000), queue("a")), "root", "a") == {"root": 128, "a": 128}
 
@@ -155,7 +188,7 @@ def test_a_resource_deserved_as_zero_is_used_up_by_the_first_that_is_held() -> N
 def test_sums_of_absurd_amounts_do_not_wrap_around() -> None:
     many = [queue(f"q{number}", "a", deserved={"cpu": "9E"}, guarantee={"cpu": "9E"}) for number in range(300)]
     session = opened(queue("a"), queue("b"), *many)
-    assert real(session, "b", "q7") == {"b": 0, "q7": 128}
+    assert real(session, "b", "q7") == {"b": 128, "q7": 128}
     assert told(session)["b"]["share"] == 1.0
 
 

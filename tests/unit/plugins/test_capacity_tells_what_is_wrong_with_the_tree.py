@@ -30,7 +30,7 @@ def test_a_tree_in_order_is_not_spoken_of() -> None:
         queue("a", deserved=half, guarantee=8, capability=100),
         queue("a1", "a", deserved=quarter, guarantee=4, capability=100),
         queue("a2", "a", deserved=quarter, guarantee=4),
-        queue("b", deserved={"cpu": "1000"}, guarantee=500, capability=2000),
+        queue("b", deserved={"cpu": "1000"}, guarantee=50, capability=2000),
         jobs("j", "a1", 3),
     )
 
@@ -82,6 +82,17 @@ def test_of_many_queues_below_those_with_the_most_are_named() -> None:
 def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:
     found = events(queue("a"), queue("a1", "a", deserved={"memory": "1Gi"}))
     assert "spec.deserved is 0 memory, the queues below it have 1Gi memory together" in found["a"][0]
+
+
+def test_what_is_deserved_beyond_reach_is_told() -> None:
+    this_one = "it counts as this cluster's 128 cpu"
+    counts = "counts; lower the one or raise the other"
+    assert events(
+        queue("a", deserved=60, capability=50), queue("b", deserved={"cpu": "9E"}), queue("c", deserved={"cpu": "1000"})
+    ) == {
+        "a": [f"ExceedsCapability: queue a: spec.deserved[cpu] is 60, but spec.capability is 50 cpu, which {counts}"],
+        "b": [f"ExceedsCapability: queue b: spec.deserved[cpu] is 9E, which no cluster has: {this_one}; correct it"],
+    }
 
 
 def test_side_by_side_there_is_nothing_to_tell() -> None:

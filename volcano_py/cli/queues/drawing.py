@@ -22,6 +22,10 @@ _MOST_RESOURCES: Final = 6
 _GAP: Final = "  "
 _WITHIN, _BEYOND, _FREE = "█", "▓", "░"
 _LEGEND: Final = f"{_WITHIN} allocated  {_BEYOND} beyond deserved  {_FREE} left of what the queue may have"
+_LESS: Final = "!"
+_LESS_IS_KEPT: Final = (
+    f"{_LESS} less is kept than spec.guarantee says: an event on the queue says why (kubectl describe queue NAME)"
+)
 _OUTSIDE: Final = "Without a place in the tree:"
 _STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
@@ -37,17 +41,20 @@ class _Line:
     held: int
     pending: int
     guarantee: int
+    is_kept: bool
     deserved: int | None
     capability: int | None
     limit: int | None
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Held, pending, guarantee, deserved and capability; `-` for what is not set."""
+        """Held, pending, guarantee, deserved and capability; `-` for what is not set, `!` for what is not kept."""
         pending = self.pending or None
-        amounts = (self.held, pending, self.guarantee or None, self.deserved, self.capability)
+        guarantee = self.guarantee if self.guarantee or not self.is_kept else None
+        amounts = (self.held, pending, guarantee, self.deserved, self.capability)
         told = numbers(self.resource, *(units or 0 for units in amounts))
-        return tuple("-" if units is None else text for text, units in zip(told, amounts, strict=True))
+        held, waiting, kept, *rest = ("-" if units is None else text for text, units in zip(told, amounts, strict=True))
+        return held, waiting, kept if self.is_kept else kept + _LESS, *rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,8 @@ def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
         else:
             del branch[standing.depth :]
             branch.append(branch[-1].add(label))
+    if any(not line.is_kept for queue in lines for line in queue):
+        drawn.append(Text(_LESS_IS_KEPT, "yellow"))
     return Group(*drawn, Text(_LEGEND, "dim"))
 
 
@@ -109,7 +118,7 @@ def _resources(standings: Sequence[Standing]) -> list[str]:
     found: set[str] = {"cpu"}
     for standing in standings:
         report = standing.report
-        for amounts in (report.allocated, report.request, report.deserved, report.guarantee):
+        for amounts in (report.allocated, report.request, report.deserved, report.guarantee, report.guarantee_not_kept):
             found.update(name for name, units in amounts.items() if units)
     ordered = sorted(found - {"pods"}, key=lambda name: (name not in _FIRST, name))
     return ordered[:_MOST_RESOURCES]
@@ -129,6 +138,7 @@ def _lines(standing: Standing, resources: Sequence[str]) -> list[_Line]:
             held=units(report.allocated, resource),
             pending=units(standing.pending, resource),
             guarantee=units(report.guarantee, resource),
+            is_kept=not units(report.guarantee_not_kept, resource),
             deserved=report.deserved.get(resource),
             capability=report.capability.get(resource),
             limit=report.real_capability.get(resource, report.capability.get(resource)),
@@ -149,7 +159,7 @@ def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
         _Column("", tuple(tuple(Text(line.resource, "dim") for line in queue) for queue in lines), is_text=True)
     )
     for at, heading in enumerate(("Allocated", "Pending", "Guarantee", "Deserved", "Capability")):
-        if heading != "Guarantee" or any(line.guarantee for line in every):
+        if heading != "Guarantee" or any(line.guarantee or not line.is_kept for line in every):
             columns.append(_Column(heading, tuple(tuple(_amount(line.texts[at]) for line in queue) for queue in lines)))
     return columns
 
@@ -160,7 +170,7 @@ def _once(text: Text, lines: Sequence[_Line]) -> tuple[Text, ...]:
 
 
 def _amount(text: str) -> Text:
-    return Text(text, "dim" if text in ("0", "-") else "")
+    return Text(text, "yellow" if text.endswith(_LESS) else "dim" if text in ("0", "-") else "")
 
 
 def _bar(line: _Line, width: int) -> Text:

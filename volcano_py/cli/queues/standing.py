@@ -52,6 +52,8 @@ class Standing:
         }
         for key, amounts in _AMOUNTS.items():
             found[key] = {name: canonical(name, units) for name, units in amounts(self).items()}
+        if missing := self.report.guarantee_not_kept:
+            found["guaranteeNotKept"] = {name: canonical(name, units) for name, units in missing.items()}
         found["podGroups"] = dict(self.report.pod_groups)
         if self.problem:
             found["problem"] = self.problem

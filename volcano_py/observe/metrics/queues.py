@@ -104,13 +104,15 @@ _AMOUNT_FIELDS: Final = (
     "capability",
     "real_capability",
     "guarantee",
+    "guarantee_not_kept",
     "inqueue",
 )
 _RESOURCES: Final = Definition(
     name=PREFIX + "queue_resources",
     kind=Kind.GAUGE,
     text=f"Amounts of a queue in base units (cores, bytes, counts); quantity is one of {', '.join(_AMOUNT_FIELDS)}; "
-    "without a sample where a ceiling is not set.",
+    "without a sample where a ceiling is not set. guarantee is what is set aside, guarantee_not_kept what the spec says "
+    "beyond that: the cluster, or a ceiling, cannot hold it.",
     labels=("queue", "quantity", "resource"),
 )
 _INFO: Final = Definition(
@@ -265,5 +267,6 @@ def _told_resources(report: CycleReport) -> frozenset[str]:
     for queue in report.queues.values():
         for amounts in (queue.allocated, queue.deserved, queue.capability, queue.real_capability, queue.guarantee):
             known.update(amounts)
+        known.update(queue.guarantee_not_kept)
         mentioned.update(queue.request, queue.inqueue)
     return frozenset(known).union(sorted(mentioned - known)[:_MOST_INVENTED])

@@ -1,4 +1,4 @@
-"""What is wrong with the tree, as events on the queues: rules that stop jobs, and limits that cannot all be kept."""
+"""What is wrong with queues, as events on them: rules that stop jobs, and limits that cannot all be kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
 from volcano_py.plugins.capacity.telling import not_for_jobs
+from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.axis import UNLIMITED
 from volcano_py.state.infos import QueueInfo
@@ -22,11 +23,19 @@ from volcano_py.state.snapshot import Phase
 
 EXCEEDS_PARENT: Final = "ExceedsParent"
 """Reason of the event about limits that do not fit below those of the queue above. It stops nothing."""
+EXCEEDS_CAPABILITY: Final = "ExceedsCapability"
+"""Reason of the event about what a queue deserves and may never have. It stops nothing."""
 _MOST_NAMES: Final = 5  # queues told in one sentence
 
 
 def findings(ssn: Session, accounts: Accounts) -> Iterator[Event]:
     """An event for each queue that breaks a rule, and for each limit that cannot be kept."""
+    yield from not_kept([each.info for each in accounts.by_row], accounts.limits.kept, ssn.axis.names, ssn.total)
+    if accounts.tree is not None:
+        yield from _of_tree(ssn, accounts)
+
+
+def _of_tree(ssn: Session, accounts: Accounts) -> Iterator[Event]:
     busy = _rows_with_jobs(ssn, accounts)
     for account in accounts.by_row:
         if account.info is None:
@@ -41,6 +50,7 @@ def findings(ssn: Session, accounts: Accounts) -> Iterator[Event]:
         parent = account.parent
         if parent is None:
             continue  # root's entitlements follow from those of the queues below it
+        yield from _beyond_reach(ssn, accounts, account.info, account.row)
         if parent.parent is not None:
             yield from _above_parent(ssn.axis.names, accounts, account.info, parent)
         if account.children:
@@ -61,6 +71,20 @@ def _above_parent(names: Sequence[str], accounts: Accounts, info: QueueInfo, par
         own, limit = amount(names[dim], int(info.capability[dim])), amount(names[dim], int(limits[dim]))
         text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which holds"
         yield _event(info, EXCEEDS_PARENT, f"{text}; lower the one or raise the other")
+
+
+def _beyond_reach(ssn: Session, accounts: Accounts, info: QueueInfo, row: int) -> Iterator[Event]:
+    """More is deserved than the queue, or anybody, may ever have: what can be had counts."""
+    for dim in np.flatnonzero(accounts.limits.excessive[row]).tolist():
+        resource, ceiling = ssn.axis.names[dim], int(info.capability[dim])
+        found = f"spec.deserved[{resource}] is {info.as_written('deserved', resource)}"
+        if ceiling < UNLIMITED:
+            limit = amount(resource, ceiling)
+            text = f"{found}, but spec.capability is {limit}, which counts; lower the one or raise the other"
+        else:
+            limit = amount(resource, int(ssn.total[dim]))
+            text = f"{found}, which no cluster has: it counts as this cluster's {limit}; correct it"
+        yield _event(info, EXCEEDS_CAPABILITY, text)
 
 
 def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueInfo]) -> Iterator[Event]:

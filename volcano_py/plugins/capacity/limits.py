@@ -1,8 +1,9 @@
 """How far each queue may go, and what is its own: worked out from root down, level by level.
 
 The algebra, resource by resource. A `capability` that is absent is that of the queue above; root's is the cluster. A
-`guarantee` that is absent is what the queues below are guaranteed. A `deserved` that is absent is no entitlement, while
-one of 0 is an entitlement to nothing: whatever is held beyond it can be reclaimed.
+`guarantee` that is absent is what the queues below are guaranteed, and one that cannot be kept counts as absent. A
+`deserved` that is absent is no entitlement, while one of 0 is an entitlement to nothing: whatever is held beyond it can
+be reclaimed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.plugins.guarantees import Kept, by_age, keep
 from volcano_py.plugins.shares import sums_by_group
-from volcano_py.state.axis import UNLIMITED, IntVector
+from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queue_tree import QueueTree
 
@@ -69,9 +71,11 @@ class Limits:
 
     Attributes:
         capability: own or inherited, never above that of a queue above; UNLIMITED where there is none.
-        guarantee: own, and no less than what the queues below are guaranteed together.
+        guarantee: what is kept of the own, and no less than what is kept for the queues below together.
         deserved: own, and no less than the guarantee; 0 where `has_deserved` is false.
         real_capability: capability within what the guarantees of others leave.
+        kept: what is kept of each queue's own guarantee.
+        excessive: where more is deserved than the queue may ever have, so that it counts as less than is written.
     """
 
     capability: Amounts
@@ -79,49 +83,62 @@ class Limits:
     deserved: Amounts
     has_deserved: NDArray[np.bool_]
     real_capability: Amounts
+    kept: Kept
+    excessive: NDArray[np.bool_]
 
 
 def limits_in_tree(levels: Levels, infos: Sequence[QueueInfo | None], total: IntVector, tree: QueueTree) -> Limits:
     """Of queues below root; `infos` [Q] has None for a root that does not exist. `total` [R] is the cluster."""
     shape = (len(infos), len(total))
-    capability = _column(infos, "capability", shape, UNLIMITED)
-    own_guarantee = _column(infos, "guarantee", shape)
-    outside = [row for row, name in enumerate(levels.names) if name in tree.faults]
-    own_guarantee[outside] = 0  # nothing is kept for jobs that cannot start
-    guarantee, of_children = _guarantees(levels, own_guarantee)
-    capability[0] = np.minimum(capability[0], total)
+    ceilings = _column(infos, "capability", shape, UNLIMITED)
+    ceilings[0] = np.minimum(ceilings[0], total)
+    guarantee = _column(infos, "guarantee", shape)
+    # Root's follows from those of the queues below it, and nothing is kept for jobs that cannot start.
+    guarantee[[row for row, name in enumerate(levels.names) if not row or name in tree.faults]] = 0
+    kept, guarantee, of_children = _guarantees(levels, guarantee, ceilings, infos)
+    capability = ceilings.copy()
     real = capability.copy()
     for first, last in levels.spans[1:]:
         up = levels.up[first:last]
-        own = capability[first:last]
-        capability[first:last] = np.minimum(own, capability[up])
+        capability[first:last] = np.minimum(ceilings[first:last], capability[up])
         left = np.maximum(real[up] - of_children[up], 0) + guarantee[first:last]
         real[first:last] = np.minimum(np.minimum(capability[first:last], real[up]), left)
-    deserved = np.maximum(_column(infos, "deserved", shape), guarantee)
+    deserved, excessive = _deserved(levels, infos, ceilings, total)
+    deserved = np.maximum(deserved, guarantee)
     has_deserved = (_column(infos, "has_deserved", shape) > 0) | (guarantee > 0)
     if len(levels.spans) > 1:
         # Root's entitlements follow from those of the queues below it.
         inside = [row for row in range(*levels.spans[1]) if levels.names[row] not in tree.faults]
         deserved[0] = sums_by_group(np.zeros(len(inside), dtype=np.intp), deserved[inside], 1)[0]
         has_deserved[0] = has_deserved[inside].any(axis=0)
-    return Limits(capability, guarantee, deserved, has_deserved, real)
+    return Limits(capability, guarantee, deserved, has_deserved, real, kept, excessive)
 
 
-def limits_side_by_side(infos: Sequence[QueueInfo | None], total: IntVector) -> Limits:
+def limits_side_by_side(levels: Levels, infos: Sequence[QueueInfo | None], total: IntVector) -> Limits:
     """Of queues without a tree; row 0 stands for the cluster."""
     shape = (len(infos), len(total))
     capability = _column(infos, "capability", shape, UNLIMITED)
-    guarantee = _column(infos, "guarantee", shape)
-    guarantee[0] = sums_by_group(np.zeros(len(infos), dtype=np.intp), guarantee, 1)[0]
     capability[0] = total
+    kept, guarantee, _ = _guarantees(levels, _column(infos, "guarantee", shape), capability, infos)
     real = np.minimum(np.maximum(total - guarantee[0], 0) + guarantee, capability)
     real[0] = total
     deserved = np.maximum(np.minimum(_column(infos, "deserved", shape), real), guarantee)
     has_deserved = (_column(infos, "has_deserved", shape) > 0) | (guarantee > 0)
-    return Limits(capability, guarantee, deserved, has_deserved, real)
+    return Limits(capability, guarantee, deserved, has_deserved, real, kept, np.zeros(shape, dtype=np.bool_))
 
 
-def _guarantees(levels: Levels, own: Amounts) -> tuple[Amounts, Amounts]:
+def _guarantees(
+    levels: Levels, own: Amounts, ceilings: Amounts, infos: Sequence[QueueInfo | None]
+) -> tuple[Kept, Amounts, Amounts]:
+    """What is kept of guarantees `own` [Q, R]; [Q, R] what comes of it for each queue; and for those directly below."""
+    effective, of_children = _from_below(levels, own)
+    kept = keep(own, effective, ceilings, levels.up, lambda: by_age(infos))
+    if kept.shortfalls:
+        effective, of_children = _from_below(levels, kept.own)
+    return kept, effective, of_children
+
+
+def _from_below(levels: Levels, own: Amounts) -> tuple[Amounts, Amounts]:
     """[Q, R] effective guarantees, from the leaves up; and the sums of those directly below each queue."""
     guarantee, of_children = own.copy(), np.zeros_like(own)
     for first, last in reversed(levels.spans[1:]):
@@ -129,6 +146,28 @@ def _guarantees(levels: Levels, own: Amounts) -> tuple[Amounts, Amounts]:
         np.maximum(of_children, sums, out=of_children)  # rows of other levels are 0 in `sums`
         np.maximum(guarantee, sums, out=guarantee)
     return guarantee, of_children
+
+
+def _deserved(
+    levels: Levels, infos: Sequence[QueueInfo | None], ceilings: Amounts, total: IntVector
+) -> tuple[Amounts, NDArray[np.bool_]]:
+    """[Q, R] what queues of a tree deserve, and where that is cut to what a queue may ever have.
+
+    A share of an amount that nobody can have is always the least, so that the queues beside would get nothing: where
+    admission would refuse it, it counts as what the queue may have, or the queue above deserves; and what is beyond any
+    cluster counts as this one. Amounts that are merely larger than the cluster stay, as do their ratios.
+    """
+    shape = ceilings.shape
+    written = _column(infos, "deserved", shape)
+    deserved = np.minimum(np.where(written >= LARGEST_SUM, total, written), ceilings)
+    excessive = deserved < written
+    bounds = np.full(shape, UNLIMITED, dtype=np.int64)
+    for first, last in levels.spans[1:]:
+        up = levels.up[first:last]
+        own = np.minimum(deserved[first:last], bounds[up])
+        deserved[first:last] = own
+        bounds[first:last] = np.minimum(np.where(own > 0, own, bounds[up]), ceilings[first:last])
+    return deserved, excessive
 
 
 def _column(infos: Sequence[QueueInfo | None], field: str, shape: tuple[int, int], fill: Any = 0) -> Amounts:

@@ -62,7 +62,11 @@ def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accou
     tree = lay({name: queue.parent for name, queue in ssn.queues.items()}) if hierarchy else None
     levels = _levels_in_tree(tree) if tree is not None else _levels_side_by_side(sorted(ssn.queues))
     infos = [ssn.queues.get(name) for name in levels.names]
-    limits = limits_side_by_side(infos, ssn.total) if tree is None else limits_in_tree(levels, infos, ssn.total, tree)
+    limits = (
+        limits_side_by_side(levels, infos, ssn.total)
+        if tree is None
+        else limits_in_tree(levels, infos, ssn.total, tree)
+    )
     rows_of_slots = np.full(len(ssn.snapshot.queue_names), -1, dtype=np.intp)
     for row, info in enumerate(infos):
         if info is not None:

@@ -47,15 +47,14 @@ class Capacity(Plugin):
         self._promises = Promises(ssn)
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
-        self._refusals = Refusals(ssn.axis.names, self._total)
+        self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._asked = AskedByClass()
         self._barred: dict[str, Refusal | None] = {}
 
     def on_session_close(self, ssn: Session) -> None:
-        if self._accounts.tree is not None:
-            ssn.emit(list(findings(ssn, self._accounts)))
+        ssn.emit(list(findings(ssn, self._accounts)))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
@@ -63,6 +62,7 @@ class Capacity(Plugin):
         held = accounts.sums(*allocated(self._ssn))
         inqueue = accounts.sums(*promised(self._ssn, Promises(self._ssn)))
         limits = accounts.limits
+        missing = limits.kept.missing()
         return {
             name: {
                 "allocated": amounts(held[account.row]),
@@ -71,6 +71,7 @@ class Capacity(Plugin):
                 "capability": amounts(limits.capability[account.row]),
                 "real_capability": amounts(limits.real_capability[account.row], keep_zero=True),
                 "guarantee": amounts(limits.guarantee[account.row]),
+                "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
                 "inqueue": amounts(inqueue[account.row]),
                 "share": account.share,
                 "overused": account.exceeds_deserved,

@@ -9,6 +9,8 @@ from volcano_py.api.amounts import amount, numbers
 from volcano_py.api.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
 from volcano_py.api.reasons import Reason
 from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.opening import Accounts
+from volcano_py.plugins.capacity.reserved import Reserved
 from volcano_py.plugins.capacity.room import Bound
 from volcano_py.state.task_class import Refusal
 
@@ -48,9 +50,10 @@ def closed(account: QueueAccount) -> Refusal | None:
 class Refusals:
     """Sentences about ceilings. `names` are those of the resource axis, `total` what the cluster has."""
 
-    def __init__(self, names: Sequence[str], total: Sequence[int]) -> None:
+    def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Accounts) -> None:
         self._names = names
         self._total = total
+        self._reserved = Reserved(accounts)
 
     def no_room(self, asking: QueueAccount, bound: Bound, wanted: int) -> Refusal:
         """One more task of `asking` exceeds the bound."""
@@ -77,6 +80,7 @@ class Refusals:
             kind=Ceiling.REAL_CAPABILITY,
             above=_above(asking, below),
             holder=self._holding(account, dim),
+            kept=self._reserved.from_others(asking, account, dim),
         )
         return Refusal(Reason.OVER_CAPABILITY, text)
 
@@ -100,6 +104,7 @@ class Refusals:
             inqueue=account.inqueue[dim],
             above=_above(asking, account),
             holder=f"and {amount(resource, surplus)} beyond minResources, not counted" if surplus else "",
+            kept=self._reserved.holding_down(account, dim) if kind is Ceiling.REAL_CAPABILITY else (),
         )
         return Refusal(reason, text)
 

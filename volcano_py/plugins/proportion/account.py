@@ -19,7 +19,8 @@ class QueueAccount:
         held: requests of tasks that are allocated, or promised what is being released.
         request: that and what its pending tasks ask for.
         capability: as written; UNLIMITED where nothing is.
-        real_capability: that, and no more than what the guarantees of others leave.
+        guarantee: what is kept of it.
+        real_capability: capability, and no more than what the guarantees of others leave.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
         firm: what its jobs hold within their minResources, at the opening of the session.
@@ -31,6 +32,7 @@ class QueueAccount:
     held: Amounts
     request: Amounts
     capability: Amounts
+    guarantee: Amounts
     real_capability: Amounts
     deserved: list[float]
     ceiling: Amounts

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
+from volcano_py.plugins.guarantees import Amounts, Kept, by_age, keep
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.water_filling import divide
@@ -14,8 +18,23 @@ from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 
 
-def open_accounts(ssn: Session, promises: Promises) -> dict[str, QueueAccount]:
-    """An account for every queue, by name. Only queues that have jobs take part in the division."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounts:
+    """The accounts of all queues.
+
+    Attributes:
+        by_name: every queue's.
+        infos: None for the cluster, then every queue, as in the rows of `kept`.
+        kept: what is kept of their guarantees.
+    """
+
+    by_name: dict[str, QueueAccount]
+    infos: tuple[QueueInfo | None, ...]
+    kept: Kept
+
+
+def open_accounts(ssn: Session, promises: Promises) -> Accounts:
+    """An account for every queue. Only queues that have jobs take part in the division."""
     jobs = ssn.ledger.jobs
     rows = ssn.job_rows()
     slots, held = jobs.queue[rows], jobs.allocated[rows]
@@ -25,7 +44,9 @@ def open_accounts(ssn: Session, promises: Promises) -> dict[str, QueueAccount]:
     allocated = sums_by_group(slots, held, size)[at]
     surplus = sums_by_group(slots, np.maximum(held - jobs.min_resources[rows], 0), size)[at]
     request = allocated + _pending_requests(ssn, size)[at]
-    capability, guarantee, real_capability = _limits(list(ssn.queues.values()), ssn.total)
+    infos = (None, *ssn.queues.values())
+    capability, kept, real_capability = _limits(infos, ssn.total)
+    guarantee = kept.own[1:]
     deserved = np.zeros(allocated.shape)
     ceiling = np.zeros_like(allocated)
     busy = np.flatnonzero(np.isin(at, slots))
@@ -36,6 +57,7 @@ def open_accounts(ssn: Session, promises: Promises) -> dict[str, QueueAccount]:
         allocated,
         request,
         capability,
+        guarantee,
         real_capability,
         deserved,
         ceiling,
@@ -44,7 +66,8 @@ def open_accounts(ssn: Session, promises: Promises) -> dict[str, QueueAccount]:
         inqueue_by_slot(ssn, promises)[at],
     )
     by_queue = zip(*(column.tolist() for column in columns), strict=True)
-    return {name: QueueAccount(ssn.queues[name], *amounts) for name, amounts in zip(names, by_queue, strict=True)}
+    by_name = {name: QueueAccount(ssn.queues[name], *amounts) for name, amounts in zip(names, by_queue, strict=True)}
+    return Accounts(by_name, infos, kept)
 
 
 def inqueue_by_slot(ssn: Session, promises: Promises) -> NDArray[np.int64]:
@@ -62,13 +85,22 @@ def _pending_requests(ssn: Session, size: int) -> NDArray[np.int64]:
     return sums_by_group(jobs.queue[tasks.job[rows]], requests, size)
 
 
-def _limits(
-    queues: list[QueueInfo], total: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """[Q, R] capabilities, guarantees, and capabilities within what the guarantees of others leave of the cluster."""
-    shape = (len(queues), len(total))
-    capability = np.array([queue.capability for queue in queues], dtype=np.int64).reshape(shape)
-    guarantee = np.array([queue.guarantee for queue in queues], dtype=np.int64).reshape(shape)
-    guaranteed = sums_by_group(np.zeros(len(queues), dtype=np.intp), guarantee, 1)[0]
-    left = np.maximum(total - guaranteed, 0)
-    return capability, guarantee, np.minimum(left + guarantee, capability)
+def _limits(infos: Sequence[QueueInfo | None], total: Amounts) -> tuple[Amounts, Kept, Amounts]:
+    """[Q, R] capabilities, what is kept of the guarantees (with a row for the cluster before), and capabilities within
+    what the guarantees of others leave of the cluster."""
+    queues = [info for info in infos if info is not None]
+    ceilings = np.array([total, *(queue.capability for queue in queues)], dtype=np.int64)
+    guarantee = np.array([np.zeros_like(total), *(queue.guarantee for queue in queues)], dtype=np.int64)
+    up = np.zeros(len(infos), dtype=np.intp)
+    up[0] = -1
+    kept = keep(guarantee, _with_sum(guarantee), ceilings, up, lambda: by_age(infos))
+    left = np.maximum(total - _with_sum(kept.own)[0], 0)
+    capability = ceilings[1:]
+    return capability, kept, np.minimum(left + kept.own[1:], capability)
+
+
+def _with_sum(amounts: Amounts) -> Amounts:
+    """The same with the sum of all in the first row."""
+    together = amounts.copy()
+    together[0] = sums_by_group(np.zeros(len(amounts), dtype=np.intp), amounts, 1)[0]
+    return together

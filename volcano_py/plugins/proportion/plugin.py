@@ -16,6 +16,7 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import AskedByClass
+from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
@@ -43,18 +44,27 @@ class Proportion(Plugin):
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = Promises(ssn)
-        self._accounts = open_accounts(ssn, self._promises)
+        self._opened = open_accounts(ssn, self._promises)
+        self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = AskedByClass()
+        self._guaranteed: dict[int, list[tuple[str, int]]] = {}
+
+    def on_session_close(self, ssn: Session) -> None:
+        ssn.emit(list(not_kept(self._opened.infos, self._opened.kept, ssn.axis.names, ssn.total)))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         amounts = self._ssn.axis.amounts
         inqueue = inqueue_by_slot(self._ssn, Promises(self._ssn))
+        names = [None if info is None else info.name for info in self._opened.infos]
+        missing = {names[row]: amounts(units) for row, units in self._opened.kept.missing().items()}
         return {
             name: {
                 "request": amounts(np.array(account.request)),
                 "deserved": amounts(np.array(account.ceiling)),
                 "real_capability": amounts(np.array(account.real_capability), keep_zero=True),
+                "guarantee": amounts(np.array(account.guarantee)),
+                "guarantee_not_kept": missing.get(name, {}),
                 "inqueue": amounts(inqueue[account.info.slot]),
                 "share": account.share,
                 "overused": account.is_overused,
@@ -190,4 +200,14 @@ class Proportion(Plugin):
         else:
             reason, kind = Reason.OVER_DESERVED, Ceiling.DESERVED
         name, resource = account.info.name, self._ssn.axis.names[dim]
-        return Refusal(reason, over_ceiling(name, resource, asked=wanted, ceiling=limit, kind=kind, **numbers))
+        kept = self._guaranteed_beside(account, dim) if kind is Ceiling.REAL_CAPABILITY else ()
+        text = over_ceiling(name, resource, asked=wanted, ceiling=limit, kind=kind, kept=kept, **numbers)
+        return Refusal(reason, text)
+
+    def _guaranteed_beside(self, account: QueueAccount, dim: int) -> list[tuple[str, int]]:
+        """Other queues for which something is kept of a resource, and how much."""
+        if dim not in self._guaranteed:
+            self._guaranteed[dim] = [
+                (name, each.guarantee[dim]) for name, each in self._accounts.items() if each.guarantee[dim]
+            ]
+        return [part for part in self._guaranteed[dim] if part[0] != account.info.name]
