@@ -10,6 +10,7 @@ import msgspec
 
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
 from volcano_py.api.report import CycleReport
+from volcano_py.api.told import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
 from volcano_py.cluster.memory import MemoryCluster
@@ -193,7 +194,7 @@ class Simulation:
                 for group in self.cluster.objects("PodGroup", PodGroup)
             },
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
-            unschedulable={pod.metadata.key: _told(pod) for pod in waiting},
+            unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),
@@ -209,13 +210,3 @@ def _queue(report: Any) -> dict[str, Any]:
         "deserved": quantities(report.deserved),
         "share": report.share,
     }
-
-
-def _told(pod: Pod) -> str:
-    """The message of PodScheduled=False; a gated pod names its gates."""
-    for condition in pod.status.conditions:
-        if condition.type == "PodScheduled":
-            return condition.message
-    if pod.spec.scheduling_gates:
-        return "SchedulingGated: " + ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-    return ""

@@ -128,7 +128,8 @@ def test_a_gated_pod_names_its_gates() -> None:
     gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
         "spec: {", "spec: {schedulingGates: [{name: x/y}],"
     )
-    assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": "SchedulingGated: x/y"}
+    told = "SchedulingGated: has the scheduling gate x/y: whoever set it must remove it"
+    assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": told}
 
 
 def test_what_waits_for_a_pod_to_end_is_pipelined() -> None:

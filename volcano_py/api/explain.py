@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from volcano_py.api.amounts import amount, amounts, numbers, with_name
-from volcano_py.api.names import GROUP_NAME
+from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 
 # Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
@@ -243,8 +243,36 @@ def queue_closed(queue: str, state: str) -> str:
 # --- the rest of the reasons -----------------------------------------------------------------------------------------
 
 
-def queue_not_found(queue: str) -> str:
-    return f"queue {queue} does not exist: create it or name an existing one in spec.queue of the PodGroup"
+class NamedBy(Enum):
+    """Where a PodGroup that its user did not write has its queue from: the field, after «in»."""
+
+    POD = f"its annotation {QUEUE_NAME}"
+    TEMPLATE = f"the annotation {QUEUE_NAME} of its pod template"
+    JOB = "its spec.queue"
+    NAMESPACE = f"the annotation {QUEUE_NAME} of its namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSource:
+    """`maker` is what the PodGroup was made for, in this `namespace`: `Pod hello`, `ReplicaSet web-5f`, `Job train`."""
+
+    named_by: NamedBy
+    maker: str
+    namespace: str
+
+
+def queue_not_found(queue: str, source: QueueSource | None = None) -> str:
+    """Names what the user has written: by default the PodGroup. Made PodGroups keep their queue, so that another one
+    takes a maker that is made anew."""
+    if source is None:
+        return f"queue {queue} does not exist: create it or name an existing one in spec.queue of the PodGroup"
+    if source.named_by is NamedBy.NAMESPACE:
+        return (
+            f"queue {queue}, which the annotation {QUEUE_NAME} of namespace {source.namespace} names, does not exist: "
+            f"create it, or name an existing one there and create {source.maker} anew"
+        )
+    fix = f"create {source.maker} anew with an existing one in {source.named_by.value}"
+    return f"queue {queue} does not exist: create it, or {fix}"
 
 
 def invalid_queue(queue: str, problem: str) -> str:

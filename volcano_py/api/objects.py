@@ -312,12 +312,14 @@ class QueueSpec(ApiObject, frozen=True):
 
 
 class QueueStatus(ApiObject, frozen=True):
+    """Counts are None until somebody has written them: kubectl then shows blanks."""
+
     state: str = ""
-    unknown: Integer = 0
-    pending: Integer = 0
-    running: Integer = 0
-    inqueue: Integer = 0
-    completed: Integer = 0
+    unknown: Integer | None = None
+    pending: Integer | None = None
+    running: Integer | None = None
+    inqueue: Integer | None = None
+    completed: Integer | None = None
     allocated: ResourceList = {}
 
 

@@ -54,7 +54,11 @@ class Reason(StrEnum):
         Rank.MISCONFIGURED,
         "The pod names a PodGroup that does not exist in its namespace.",
     )
-    QUEUE_NOT_FOUND = ("QueueNotFound", Rank.MISCONFIGURED, "The PodGroup names a queue that does not exist.")
+    QUEUE_NOT_FOUND = (
+        "QueueNotFound",
+        Rank.MISCONFIGURED,
+        "The queue does not exist; the message says who names it: the PodGroup, the Job, the pod, or the namespace.",
+    )
     INVALID_QUEUE = (
         "InvalidQueue",
         Rank.MISCONFIGURED,

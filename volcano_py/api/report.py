@@ -51,7 +51,7 @@ class NamespaceShare:
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """A PodGroup that does not run, and the one reason told for it."""
+    """A PodGroup that does not run, and the one reason told for it. `queue` is "" for one that pods name in vain."""
 
     name: str
     queue: str

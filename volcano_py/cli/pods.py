@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME, POD_SCHEDULED
+from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import Pod
+from volcano_py.api.told import why_pod_waits
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -127,8 +128,5 @@ def pod_row(obj: JsonObject, queue: str, now: float) -> Cells:
 
 
 def why_it_waits(each: Pod) -> str:
-    """What its condition PodScheduled says while it has no node."""
-    if each.spec.node_name or each.metadata.deletion_timestamp is not None:
-        return ""
-    told = (one for one in each.status.conditions if one.type == POD_SCHEDULED and one.status == "False")
-    return next((one.message or one.reason for one in told), "")
+    """What it is told while it waits for a node; "" for one that is being deleted."""
+    return why_pod_waits(each) if each.metadata.deletion_timestamp is None else ""

@@ -25,10 +25,15 @@ def sample_lacks(seen: Overview) -> list[str]:
 
 
 def lacks(seen: Overview) -> list[str]:
-    """What any workload still lacks to be at rest: every pod runs or has run, or waits as its PodGroup explains."""
+    """What any workload still lacks to be at rest: every pod runs or has run, or waits and is told why."""
     unrest = [missing for group in seen.groups for missing in _unrest(group)]
     cleared = (pod.key for pod in seen.pods if _code(pod.why) == Reason.WAITING_FOR_RELEASE)
-    return [*unrest, *_unwritten(seen), *(f"pod {key}: its place is still being cleared" for key in cleared)]
+    return [
+        *unrest,
+        *_alone(seen),
+        *_unwritten(seen),
+        *(f"pod {key}: its place is still being cleared" for key in cleared),
+    ]
 
 
 def _running(seen: Overview) -> Iterator[str]:
@@ -68,6 +73,14 @@ def _unrest(group: GroupRow) -> Iterator[str]:
     yield from _late_phase(group)
     if 0 < group.bound < min(group.minimum, group.pods):
         yield f"PodGroup {group.name}: {group.bound} of {group.pods} pods have a node, minMember is {group.minimum}"
+
+
+def _alone(seen: Overview) -> Iterator[str]:
+    """Pods without a PodGroup are told why as well."""
+    for row in seen.alone:
+        if _code(row.why) in ("", Reason.NOT_YET_EVALUATED):
+            pods = f"{row.others + 1} pods" if row.others else "1 pod"
+            yield f"{pods} without a PodGroup ({row.name}): nothing says why"
 
 
 def _unwritten(seen: Overview) -> Iterator[str]:

@@ -16,6 +16,7 @@ from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.framework.job import Job
+from volcano_py.framework.missing_queue import queue_source
 from volcano_py.framework.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
 from volcano_py.state.infos import JobInfo, QueueInfo, TaskInfo
 from volcano_py.state.ledger import NOWHERE, JobTable
@@ -192,7 +193,7 @@ class Closing:
             info = ssn.snapshot.jobs[row]
             if info is None or self._is_young(float(ssn.ledger.jobs.created[row])):
                 continue
-            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue))
+            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
             message = explain.tell(refusal.reason, refusal.message)
             phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
             counts = ssn.ledger.jobs.counts[row]
@@ -212,8 +213,12 @@ class Closing:
         orphans = orphans[np.array(known, dtype=np.bool_)]
         for row in np.unique(tasks.job[orphans]).tolist():
             namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
-            text = explain.pod_group_not_found(namespace, name)
-            yield from self._pods_of(row, Refusal(Reason.POD_GROUP_NOT_FOUND, text))
+            refusal = Refusal(Reason.POD_GROUP_NOT_FOUND, explain.pod_group_not_found(namespace, name))
+            message = explain.tell(refusal.reason, refusal.message)
+            pending = int(jobs.counts[row][TaskStatus.PENDING])
+            key = ssn.snapshot.job_keys[row]
+            self.pending.append(PendingJob(key, "", Phase.PENDING.text, refusal.reason, message, pending))
+            yield from self._pods_of(row, refusal)
 
     def _look_again_at_deadlines(self) -> None:
         """A place that is kept in vain is free for others from its deadline on; plugins have moments of their own."""

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.objects import Condition, Pod, PodGroup, ResourceList, Taint
+from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis
 from volcano_py.state.hierarchy import Hierarchy
@@ -49,6 +49,8 @@ class TaskInfo:
     """`volcano.sh/preemptable: "true"` is written on the pod."""
     uses_revocable: bool = False
     """It may use revocable nodes: `volcano.sh/revocable-zone` is `*`, or absent while it says it is preemptable."""
+    named_queue: str = ""
+    """`scheduling.volcano.sh/queue-name`: what the PodGroup that is generated for it is to be charged to."""
     limits: tuple[int, int] = (0, 0)
     """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
 
@@ -84,6 +86,10 @@ class JobInfo:
     problem: Refusal | None = None
     min_resources: ResourceList = field(default_factory=dict)
     """spec.minResources as written; the job table has what of it is counted on nodes."""
+    owner: OwnerReference | None = None
+    """The controlling one."""
+    is_in_default_queue: bool = False
+    """Nobody had to name the queue."""
 
     @property
     def key(self) -> str:
@@ -178,6 +184,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         claims=claims_of(pod),
         says_preemptable=says_preemptable,
         uses_revocable=zone == "*" if zone is not None else says_preemptable,
+        named_queue=annotations.get(names.QUEUE_NAME, ""),
         limits=pod_limits(pod.spec),
     )
 
@@ -219,6 +226,8 @@ def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> Jo
         preemptable=_boolean(meta.annotations.get(names.PREEMPTABLE, meta.labels.get(names.PREEMPTABLE)), default=True),
         problem=problem,
         min_resources=spec.min_resources or {},
+        owner=meta.controller,
+        is_in_default_queue=spec.queue in ("", default_queue),
     )
 
 

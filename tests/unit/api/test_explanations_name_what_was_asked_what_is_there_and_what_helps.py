@@ -171,6 +171,20 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             "queue team-x does not exist: create it or name an existing one in spec.queue of the PodGroup",
         ),
         (
+            explain.queue_not_found("x", explain.QueueSource(explain.NamedBy.NAMESPACE, "Pod hello", "ml")),
+            (
+                "queue x, which the annotation scheduling.volcano.sh/queue-name of namespace ml names, does not exist: "
+                "create it, or name an existing one there and create Pod hello anew"
+            ),
+        ),
+        (
+            explain.queue_not_found("x", explain.QueueSource(explain.NamedBy.TEMPLATE, "ReplicaSet web-5f", "ml")),
+            (
+                "queue x does not exist: create it, or create ReplicaSet web-5f anew with an existing one in the "
+                "annotation scheduling.volcano.sh/queue-name of its pod template"
+            ),
+        ),
+        (
             explain.invalid_queue("a", "it is its own parent: correct spec.parent"),
             "queue a: it is its own parent: correct spec.parent",
         ),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.cli.up_objects import WHY, group_row, pod_row, waiting_row
+from tests.unit.cli.up_objects import WHY, group_row, lone_row, pod_row, waiting_row
 from volcano_py.api.reasons import Reason
 from volcano_py.cli.live.follower import Follower
 from volcano_py.cli.live.mirror import Mirror
@@ -115,6 +115,15 @@ def test_anything_has_settled_when_it_runs_is_done_or_explains_itself() -> None:
 def test_what_is_not_at_rest_is_named(group: object, missing: str) -> None:
     assert isinstance(group, type(group_row()))
     assert lacks(Overview(groups=(group,))) == [f"PodGroup {group.name}: {missing}"]
+
+
+def test_pods_without_a_pod_group_have_to_be_told_why_as_well() -> None:
+    assert lacks(Overview(alone=(lone_row(),))) == []
+    told_nothing = lone_row(why=""), lone_row("default/a", others=2, why=f"{Reason.NOT_YET_EVALUATED}: not looked at")
+    assert lacks(Overview(alone=told_nothing)) == [
+        "1 pod without a PodGroup (default/orphan): nothing says why",
+        "3 pods without a PodGroup (default/a): nothing says why",
+    ]
 
 
 def test_a_pod_whose_place_is_being_cleared_will_run() -> None:

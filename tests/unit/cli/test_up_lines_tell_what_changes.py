@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from tests.unit.cli.up_objects import GIB, WHY, group_row, node_row, queue_row, waiting_row
+from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, group_row, lone_row, node_row, queue_row, waiting_row
 from volcano_py.cli.live.display import Lines, display, readable
 from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
@@ -50,6 +50,17 @@ def test_only_what_changed_is_told() -> None:
 def test_pods_of_a_running_group_that_wait_are_told() -> None:
     (line,) = changes(NOTHING, Overview(groups=(group_row(running=3, why="no node fits"),)))
     assert line.endswith("3/4 pods running; some wait: no node fits")
+
+
+def test_pods_without_a_pod_group_are_told_once_and_not_before_there_is_a_reason() -> None:
+    young = Overview(alone=(lone_row(why=""),))
+    told = Overview(alone=(lone_row(), lone_row("default/many-0", others=59)))
+    assert list(changes(NOTHING, young)) == []
+    assert list(changes(young, told)) == [
+        f"Pod default/orphan waits without a PodGroup: {NO_GROUP}",
+        f"Pod default/many-0 and 59 more wait without a PodGroup: {NO_GROUP}",
+    ]
+    assert list(changes(told, told)) == []
 
 
 def test_what_is_gone_is_told() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.unit.cli.up_objects import GIB, WHY, node, pod, pod_group, queue
+from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, node, pod, pod_group, queue
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.live.mirror import EVENT, WATCHED, ClusterEvent, Mirror
-from volcano_py.cli.live.overview import GroupRow, Overview
+from volcano_py.cli.live.overview import GroupRow, LoneRow, Overview
 
 
 def seen(*objects: ApiObject) -> Overview:
@@ -92,6 +92,35 @@ def test_a_running_pod_group_says_why_its_other_pods_wait() -> None:
         pod("b", group="web", waits="no node fits"),
     )
     assert group.why == "no node fits"
+
+
+def test_pods_whose_pod_group_does_not_exist_are_found_with_what_they_are_told() -> None:
+    rows = seen(
+        pod_group("there"),
+        pod("member", group="there", waits="no node"),
+        pod("b", group="nobody", waits=NO_GROUP),
+        pod("a", group="nobody", waits=NO_GROUP),
+        pod("c", group="nobody", waits="something else"),
+        pod("done", group="nobody", phase="Succeeded"),
+        pod("bound", group="nobody", node="n"),
+        pod("leaving", group="nobody", deletionTimestamp="2026-01-01T00:00:00Z"),
+        pod("foreign", group="nobody", scheduler="default-scheduler"),
+    ).alone
+    assert rows == (LoneRow("ml/a", 1, NO_GROUP), LoneRow("ml/c", 0, "something else"))
+
+
+def test_pods_that_wait_for_the_pod_group_that_is_made_for_them_are_found() -> None:
+    web = {"kind": "ReplicaSet", "name": "web-5f", "uid": "0d3", "controller": True}
+    bare, *replicas = pod("bare"), pod("web-0", ownerReferences=[web]), pod("web-1", ownerReferences=[web])
+    assert seen(bare, *replicas).alone == (LoneRow("ml/bare", 0, ""), LoneRow("ml/web-0", 1, ""))
+    overview = seen(bare, *replicas, pod_group("podgroup-0d3", owner=("ReplicaSet", "web-5f")))
+    assert overview.alone == (LoneRow("ml/bare", 0, ""),)
+    assert [(group.name, group.pods, group.waiting) for group in overview.groups] == [("ml/web-5f", 2, 2)]
+
+
+def test_a_gated_pod_names_its_gates() -> None:
+    (row,) = seen(pod("a", gates=["x/y"], waits="Scheduling is blocked due to non-empty scheduling gates")).alone
+    assert row.why == "SchedulingGated: has the scheduling gate x/y: whoever set it must remove it"
 
 
 def test_pod_groups_come_by_age() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, node_row, queue_row, waiting_row
+from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, lone_row, node_row, queue_row, waiting_row
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
 from volcano_py.cli.live.tables import plain, resources_text, sections
@@ -67,6 +67,20 @@ def test_the_owner_of_a_generated_pod_group_is_named() -> None:
 @pytest.mark.parametrize("why", ["no code in here", "0/4 nodes are unavailable: 4 Insufficient cpu", "odd code: text"])
 def test_a_reason_without_a_code_is_shown_whole(why: str) -> None:
     assert f"default/too-large {why}" in table(Overview(groups=(waiting_row(why=why),)))
+
+
+def test_everybody_who_waits_is_found_with_or_without_a_pod_group() -> None:
+    told, untold = waiting_row(), waiting_row("default/new", why="")
+    alone = (lone_row(), lone_row("default/many-0", others=59), lone_row("default/young", why=""))
+    shown = table(Overview(groups=(told, untold, group_row()), alone=alone))
+    _, _, reasons = shown.partition("Why they wait")
+    assert reasons.splitlines()[3:] == [
+        "default/too-large 0/4 nodes are unavailable: 4 Insufficient cpu.",
+        "default/new the scheduler has not come to it yet",
+        "default/orphan (Pod) PodGroup ml/nobody does not exist: create it",
+        "default/many-0 (Pod) and 59 more PodGroup ml/nobody does not exist: create it",
+        "default/young (Pod) the scheduler has not come to it yet",
+    ]
 
 
 def test_without_anything_that_waits_there_is_no_table_of_reasons() -> None:

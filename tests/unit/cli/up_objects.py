@@ -9,20 +9,27 @@ import msgspec
 
 from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue
-from volcano_py.cli.live.overview import EventRow, GroupRow, NodeRow, Overview, PodRow, QueueRow
+from volcano_py.cli.live.overview import EventRow, GroupRow, LoneRow, NodeRow, Overview, PodRow, QueueRow
 
 GIB = 2**30
 
 WHY = "NodesRefuse: 0/4 nodes are unavailable: 4 Insufficient cpu."
+NO_GROUP = "PodGroupNotFound: PodGroup ml/nobody does not exist: create it"
 
 
 def pod(name: str, *, group: str = "", node: str = "", phase: str = "Pending", cpu: str = "1", **more: Any) -> Pod:
     """A pod of the namespace `ml`; `waits` is the message of its condition PodScheduled=False."""
+    scheduler, gates = more.pop("scheduler", "volcano"), more.pop("gates", ())
     metadata = {"name": name, "namespace": "ml", "uid": name, "annotations": {GROUP_NAME: group} if group else {}}
     status: dict[str, Any] = {"phase": phase}
     if waits := more.pop("waits", ""):
         status["conditions"] = [{"type": "PodScheduled", "status": "False", "message": waits}]
-    spec = {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]}
+    spec = {
+        "schedulerName": scheduler,
+        "schedulingGates": [{"name": gate} for gate in gates],
+        "nodeName": node,
+        "containers": [{"resources": {"requests": {"cpu": cpu}}}],
+    }
     return msgspec.convert({"metadata": metadata | more, "spec": spec, "status": status}, Pod)
 
 
@@ -71,6 +78,7 @@ def group_row(name: str = "default/train", **fields: Any) -> GroupRow:
         "minimum": 4,
         "pods": 4,
         "bound": 4,
+        "waiting": 0,
         "running": 4,
         "finished": 0,
         "why": "",
@@ -80,8 +88,21 @@ def group_row(name: str = "default/train", **fields: Any) -> GroupRow:
 
 def waiting_row(name: str = "default/too-large", **fields: Any) -> GroupRow:
     """A gang of three that waits whole."""
-    usual: dict[str, Any] = {"phase": "Inqueue", "minimum": 3, "pods": 3, "bound": 0, "running": 0, "why": WHY}
+    usual: dict[str, Any] = {
+        "phase": "Inqueue",
+        "minimum": 3,
+        "pods": 3,
+        "bound": 0,
+        "waiting": 3,
+        "running": 0,
+        "why": WHY,
+    }
     return group_row(name, **{**usual, **fields})
+
+
+def lone_row(name: str = "default/orphan", **fields: Any) -> LoneRow:
+    """A pod whose PodGroup does not exist."""
+    return LoneRow(**{"name": name, "others": 0, "why": NO_GROUP, **fields})
 
 
 def node_row(name: str = "node-1", **fields: Any) -> NodeRow:
@@ -91,7 +112,15 @@ def node_row(name: str = "node-1", **fields: Any) -> NodeRow:
 
 def pod_row(key: str, **fields: Any) -> PodRow:
     """By default a pod that runs."""
-    usual: dict[str, Any] = {"group": "", "phase": "Running", "node": "node-1", "labels": {}, "units": {}, "why": ""}
+    usual: dict[str, Any] = {
+        "group": "",
+        "ours": True,
+        "phase": "Running",
+        "node": "node-1",
+        "labels": {},
+        "units": {},
+        "why": "",
+    }
     return PodRow(**{"key": key, **usual, **fields})
 
 

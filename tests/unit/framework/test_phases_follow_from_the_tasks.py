@@ -12,7 +12,7 @@ from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
 from tests.unit.framework.closed import CYCLE, Closed, closed
 from tests.unit.state.watched import with_meta, with_status
 from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
-from volcano_py.api.objects import ApiObject, Condition
+from volcano_py.api.objects import ApiObject, Condition, OwnerReference
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
@@ -245,6 +245,32 @@ def test_a_group_whose_queue_does_not_exist_is_told_so_with_its_pods() -> None:
     ]
 
 
+OWNED_BY_JOB = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="train", controller=True)
+OWNED_BY_POD = OwnerReference(api_version="v1", kind="Pod", name="hello", controller=True)
+OWNED_BY_SPARK = OwnerReference(
+    api_version="sparkoperator.k8s.io/v1", kind="SparkApplication", name="s", controller=True
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "fix"),
+    [
+        ("train-0d3", OWNED_BY_JOB, ", or create Job train anew with an existing one in its spec.queue"),
+        ("s", OWNED_BY_SPARK, " or name an existing one in spec.queue of the PodGroup"),
+        (
+            "podgroup-1",
+            OWNED_BY_POD,
+            ", or create Pod hello anew with an existing one in its annotation scheduling.volcano.sh/queue-name",
+        ),
+    ],
+)
+def test_a_missing_queue_is_told_to_who_named_it(name: str, owner: OwnerReference, fix: str) -> None:
+    """A PodGroup without pods, too: those of Volcano Jobs come later. The queue is here the default one."""
+    group = with_meta(pod_group(name), owner_references=[owner])
+    (told,) = closed(node("n1"), group, default_queue=False).conditions(name).values()
+    assert told.message == f"QueueNotFound: queue default does not exist: create it{fix}"
+
+
 def test_a_queue_that_is_a_moment_late_is_not_missed() -> None:
     group, *members = gang("g", cpu="1", queue="nowhere")
     done = closed(node("n1"), born(group, 0.5), members)
@@ -260,6 +286,10 @@ def test_pods_whose_group_does_not_exist_are_told_so_unless_they_are_young() -> 
         "c": ("Undetermined", f"PodGroupNotFound: PodGroup team/z does not exist: {remedy}"),
     }
     assert done.closing.look_again_at == NOW.timestamp() + 1
+    assert [(job.name, job.queue, job.reason, job.pending) for job in done.closing.pending] == [
+        ("team/x", "", Reason.POD_GROUP_NOT_FOUND, 1),
+        ("team/z", "", Reason.POD_GROUP_NOT_FOUND, 1),
+    ]
 
 
 # -- a cycle that decided nothing ----------------------------------------------------------------------------------

@@ -12,11 +12,14 @@ from tests.support.controllers import Controlled
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import ObjectMeta, PodGroup, PodGroupSpec, PodGroupStatus, Queue
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
-from volcano_py.operator.queue_state import QueueAction
+from volcano_py.operator.queue_state import PodGroupCounts, QueueAction
 from volcano_py.operator.queues import QueueController
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 OPEN, CLOSE = QueueAction.OPEN, QueueAction.CLOSE
+
+
+NO_COUNTS = PodGroupCounts().as_status()
 
 
 class Cluster(Controlled[QueueController]):
@@ -31,7 +34,7 @@ class Cluster(Controlled[QueueController]):
         spec = {} if name == "root" else {"parent": parent}
         body: dict[str, Any] = {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": spec}
         if state:
-            body["status"] = {"state": state, "allocated": {"cpu": "1"}} | status
+            body["status"] = {"state": state, "allocated": {"cpu": "1"}} | NO_COUNTS | status
         self.api.put(f"{QUEUES}/{name}", body)
         return self.see(name)
 
@@ -176,7 +179,7 @@ async def test_a_new_queue_gets_a_state_and_a_parent(cluster: Cluster) -> None:
     await cluster.settle()
     assert cluster.api.objects[f"{QUEUES}/team"]["spec"]["parent"] == "root"
     # Volcano's own CRD requires `allocated`.
-    assert cluster.status("team") == {"state": "Open", "allocated": {}}
+    assert cluster.status("team") == {"state": "Open", "allocated": {}} | NO_COUNTS
     assert cluster.events == []
 
 
@@ -192,6 +195,7 @@ async def test_counts_follow_the_phases_of_the_pod_groups(cluster: Cluster) -> N
         "pending": 1,
         "inqueue": 1,
         "running": 2,
+        "unknown": 0,
         "completed": 1,
     }
     assert cluster.status("default")["pending"] == 1
@@ -314,7 +318,8 @@ async def test_a_child_is_not_opened_under_a_closed_parent(cluster: Cluster) -> 
 async def test_a_change_of_state_is_not_based_on_an_old_view(cluster: Cluster) -> None:
     """The queue was opened behind our back; what looks as if it could close must not."""
     cluster.queue("team", "Closing")
-    newer = {"metadata": {"name": "team", "uid": "uid-team"}, "spec": {"parent": "root"}, "status": {"state": "Open"}}
+    newer: dict[str, Any] = {"metadata": {"name": "team", "uid": "uid-team"}, "spec": {"parent": "root"}}
+    newer["status"] = {"state": "Open"} | NO_COUNTS
     cluster.api.put(f"{QUEUES}/team", newer)
     await cluster.settle()
     assert cluster.state("team") == "Open"

@@ -33,7 +33,7 @@ def queue(
     return Queue(
         metadata=ObjectMeta(name=name, uid=f"uid-{name}", annotations=annotations),
         spec=QueueSpec(parent=parent),
-        status=QueueStatus(state=state, **({"allocated": {"cpu": "1"}} | status)),
+        status=QueueStatus(state=state, **({"allocated": {"cpu": "1"}} | NONE.as_status() | status)),
     )
 
 
@@ -154,6 +154,24 @@ def test_only_changed_counts_are_written() -> None:
     assert change.patches(queue()) == (
         QueuePatch("status", {"metadata": {"uid": "uid-team-a"}, "status": {"inqueue": 2, "unknown": 4}}),
     )
+
+
+def test_every_queue_has_all_counts_with_its_first_status() -> None:
+    """`kubectl get queues` shows a 0 where there is none, never a blank beside the zeros of others."""
+    fresh = Queue(metadata=ObjectMeta(name="team-a", uid="uid-team-a"), spec=QueueSpec(parent="root"))
+    change = reconcile_queue(fresh, NONE, OPEN)
+    zeros = {"pending": 0, "inqueue": 0, "running": 0, "unknown": 0, "completed": 0}
+    (patch,) = change.patches(fresh)
+    assert patch.body["status"] == {**zeros, "state": "Open", "allocated": {}}
+    assert reconcile_queue(change.apply(fresh), NONE, OPEN).is_empty
+
+
+def test_counts_that_nobody_has_written_are_written_once() -> None:
+    """By an earlier release, or Volcano's, which leaves out what is 0."""
+    older = queue(unknown=None, completed=None)
+    change = reconcile_queue(older, NONE, OPEN)
+    assert change == QueueChange(counts={"unknown": 0, "completed": 0})
+    assert reconcile_queue(change.apply(older), NONE, OPEN).is_empty
 
 
 def test_what_is_allocated_is_never_overwritten() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volcano_py.cli.live.overview import SETTLED_PHASES, GroupRow, NodeRow, Overview, QueueRow
+from volcano_py.cli.live.overview import SETTLED_PHASES, GroupRow, LoneRow, NodeRow, Overview, QueueRow
 from volcano_py.cli.live.tables import plain, resources_text
 
 _MOST_NAMES = 6
 
 
 def changes(before: Overview, after: Overview) -> Iterator[str]:
-    """Nodes that came and went, and the new state of every queue and PodGroup that changed."""
+    """Nodes that came and went, the new state of every queue and PodGroup that changed, and who waits without one."""
     yield from _nodes(before.nodes, after.nodes)
     queues = {queue.name: _queue(queue) for queue in before.queues}
     for queue in after.queues:
@@ -24,6 +24,9 @@ def changes(before: Overview, after: Overview) -> Iterator[str]:
     for gone in before.groups:
         if gone.key in groups:
             yield f"PodGroup {_name(gone)} is gone"
+    told = set(before.alone)
+    # What is not told yet will be in a moment: a line about it would only be in the way.
+    yield from (_alone(row) for row in after.alone if row.why and row not in told)
 
 
 def _nodes(before: tuple[NodeRow, ...], after: tuple[NodeRow, ...]) -> Iterator[str]:
@@ -49,3 +52,8 @@ def _group(group: GroupRow) -> str:
 
 def _name(group: GroupRow) -> str:
     return f"{group.name} ({group.owner})" if group.owner else group.name
+
+
+def _alone(row: LoneRow) -> str:
+    who = f"Pod {row.name} waits" if not row.others else f"Pod {row.name} and {row.others} more wait"
+    return f"{who} without a PodGroup: {plain(row.why)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,20 +11,21 @@ from typing import Final
 from volcano_py.api.names import (
     DEFAULT_QUEUE,
     GENERATED_GROUP_PREFIX,
-    GROUP_NAME,
-    POD_SCHEDULED,
     ROOT_QUEUE,
     UNSCHEDULABLE,
 )
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.api.told import why_pod_waits
+from volcano_py.operator.generated_group import GroupRules, generated_key, is_ours, names_group, wants_group
 from volcano_py.state.units import whole_units
 
 SETTLED_PHASES: Final = frozenset({"Running", "Completed"})
 """Phases of a PodGroup that waits for nothing."""
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_RULES: Final = GroupRules()  # those of the scheduler on the local control plane
 
 Units = Mapping[str, int]
 """Resource name → millicores, bytes or a count."""
@@ -36,12 +37,19 @@ class PodRow:
 
     key: str
     group: str
-    """namespace/name of its PodGroup, or ""."""
+    """namespace/name of its PodGroup, whether there is one of that name or not, or ""."""
+    ours: bool
+    """It asks for the scheduler."""
     phase: str
     node: str
     labels: Mapping[str, str]
     units: Units
     why: str
+
+    @property
+    def waits(self) -> bool:
+        """For a node."""
+        return not self.node and self.phase == "Pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +81,18 @@ class GroupRow:
     minimum: int
     pods: int
     bound: int
+    waiting: int
     running: int
     finished: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoneRow:
+    """Pods that wait without a PodGroup: `name` is the first of them, beside `others` that wait for the same one."""
+
+    name: str
+    others: int
     why: str
 
 
@@ -106,6 +124,7 @@ class Overview:
 
     queues: tuple[QueueRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
+    alone: tuple[LoneRow, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
     pods: tuple[PodRow, ...] = ()
     events: tuple[EventRow, ...] = ()
@@ -120,6 +139,7 @@ def overview(
     events: Iterable[EventRow],
 ) -> Overview:
     """The rows: queues as a tree, PodGroups by age, the rest by name."""
+    groups = list(groups)
     sorted_pods = tuple(sorted(pods, key=lambda pod: pod.key))
     members: defaultdict[str, list[PodRow]] = defaultdict(list)
     for pod in sorted_pods:
@@ -129,6 +149,7 @@ def overview(
     return Overview(
         queues=tuple(_queue_rows(queues, rows)),
         groups=rows,
+        alone=tuple(_lone_rows(members, {group.metadata.key for group in groups})),
         nodes=tuple(_node_rows(nodes, sorted_pods)),
         pods=sorted_pods,
         events=tuple(sorted(events, key=lambda event: event.at)),
@@ -137,20 +158,20 @@ def overview(
 
 def pod_row(pod: Pod) -> PodRow:
     """What is shown and counted of a pod."""
-    group = pod.metadata.annotations.get(GROUP_NAME, "")
-    told = next((each for each in pod.status.conditions if each.type == POD_SCHEDULED and each.status == "False"), None)
+    named = names_group(pod)
     try:
         units, _ = whole_units(pod_requests(pod.spec, pod.status), Rounding.UP)
     except RequestError:
         units = {}  # the scheduler tells it
     return PodRow(
         key=pod.metadata.key,
-        group=f"{pod.metadata.namespace}/{group}" if group else "",
+        group=f"{pod.metadata.namespace}/{named}" if named else generated_key(pod) if wants_group(pod, _RULES) else "",
+        ours=is_ours(pod, _RULES),
         phase="Terminating" if pod.metadata.deletion_timestamp else pod.status.phase,
         node=pod.spec.node_name,
         labels=pod.metadata.labels,
         units=units,
-        why=told.message if told is not None and not pod.spec.node_name else "",
+        why=why_pod_waits(pod),
     )
 
 
@@ -167,6 +188,7 @@ def _group_row(group: PodGroup, pods: Sequence[PodRow]) -> GroupRow:
         minimum=group.spec.min_member,
         pods=len(pods),
         bound=sum(bool(pod.node) for pod in pods),
+        waiting=sum(pod.waits for pod in pods),
         running=sum(pod.phase == "Running" for pod in pods),
         finished=sum(pod.phase in _FINISHED for pod in pods),
         why=_why(group, phase, pods),
@@ -179,6 +201,17 @@ def _why(group: PodGroup, phase: str, pods: Sequence[PodRow]) -> str:
             if condition.type == UNSCHEDULABLE and condition.status == "True":
                 return condition.message
     return next((pod.why for pod in pods if pod.why), "")
+
+
+def _lone_rows(members: Mapping[str, Sequence[PodRow]], groups: Set[str]) -> Iterator[LoneRow]:
+    """Pods of ours whose PodGroup is not there (yet), by name: one row for each PodGroup and reason."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key, pods in members.items():
+        for pod in pods if key not in groups else ():
+            if pod.ours and pod.waits:
+                rows.setdefault((key, pod.why), []).append(pod.key)
+    for (_, why), names in sorted(rows.items(), key=lambda row: row[1]):
+        yield LoneRow(names[0], len(names) - 1, why)
 
 
 def _queue_rows(queues: Iterable[Queue], groups: Iterable[GroupRow]) -> Iterator[QueueRow]:

@@ -10,8 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from volcano_py.api import explain
 from volcano_py.api.amounts import amount, number
-from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, NodeRow, Overview, QueueRow, Units
+from volcano_py.api.reasons import Reason
+from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, LoneRow, NodeRow, Overview, QueueRow, Units
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
 _PHASE_STYLES: Final = {"Running": "green", "Completed": "dim", "Pending": "yellow", "Inqueue": "yellow"}
@@ -24,6 +26,7 @@ _TIME_WIDTH: Final = 8
 _REASON_WIDTH: Final = 16
 _ABOUT_WIDTH: Final = 32  # characters; longer names of objects are cut
 _MOST_EVENTS: Final = 5
+_NOT_LOOKED_AT: Final = explain.tell(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,13 @@ class Section:
 
 def sections(seen: Overview, width: int) -> list[Section]:
     """Queues, PodGroups and why they wait, nodes and the latest events; none of them empty."""
-    waiting = [group for group in seen.groups if group.why]
+    waiting = [group for group in seen.groups if group.why or group.waiting]
     events = seen.events[-_MOST_EVENTS:]
     with_pods = width >= _PODS_SHOWN_FROM
     every = (
         Section(len(seen.queues), lambda most: _queues(seen.queues, most), 4),
         Section(len(seen.groups), lambda most: _groups(seen.groups, most), 5),
-        Section(len(waiting), lambda most: _reasons(waiting, most), 2),
+        Section(len(waiting) + len(seen.alone), lambda most: _reasons([*waiting, *seen.alone], most), 2),
         Section(len(seen.nodes), lambda most: _nodes(seen.nodes, most, with_pods=with_pods), 3),
         Section(len(events), lambda most: _events(events, most), 1),
     )
@@ -97,19 +100,21 @@ def _groups(groups: Sequence[GroupRow], most: int) -> Table:
     return _with_rest(table, len(groups) - most)
 
 
-def _reasons(waiting: Sequence[GroupRow], most: int) -> Table:
+def _reasons(waiting: Sequence[GroupRow | LoneRow], most: int) -> Table:
     table = _table("Why they wait")
-    table.add_column("PodGroup")
+    table.add_column("Who")
     table.add_column("What is in the way", ratio=1)
     table.expand = True
-    for group in waiting[:most]:
-        table.add_row(_name(group), Text(_parted(group.why)[1]))
+    for row in waiting[:most]:
+        table.add_row(_name(row), Text(_parted(row.why or _NOT_LOOKED_AT)[1]))
     return _with_rest(table, len(waiting) - most)
 
 
-def _name(group: GroupRow) -> Text:
-    name = Text(group.name)
-    return name.append(f" ({group.owner})", "dim") if group.owner else name
+def _name(row: GroupRow | LoneRow) -> Text:
+    name = Text(row.name)
+    if isinstance(row, GroupRow):
+        return name.append(f" ({row.owner})", "dim") if row.owner else name
+    return name.append(f" (Pod){f' and {row.others} more' if row.others else ''}", "dim")
 
 
 def _parted(why: str) -> tuple[str, str]:

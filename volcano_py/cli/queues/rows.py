@@ -34,7 +34,7 @@ def queue_row(obj: JsonObject, now: float) -> Cells:
         parent_of(queue) or "-",
         phase_text(plain(state_of(queue))),
         str(queue.spec.weight),
-        *map(str, counts),
+        *(str(count or 0) for count in counts),
         age_at(queue, now),
     )
 

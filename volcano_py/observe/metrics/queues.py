@@ -125,7 +125,7 @@ _PENDING_GROUPS: Final = Definition(
     name=PREFIX + "pending_pod_groups",
     kind=Kind.GAUGE,
     text=f"PodGroups that do not run, by queue and by the one reason told for each; queue is {MISSING_QUEUE!r} when "
-    "the PodGroup names one that does not exist.",
+    "the PodGroup names one that does not exist, or when pods name a PodGroup that does not.",
     labels=("queue", "reason"),
 )
 _PENDING_PODS: Final = Definition(
