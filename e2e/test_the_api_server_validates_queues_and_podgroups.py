@@ -5,7 +5,9 @@ Objects are created with dryRun=All wherever that shows it: the server defaults,
 
 from __future__ import annotations
 
+import copy
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +339,76 @@ async def test_a_value_that_is_no_quantity_is_reported_once_and_not_as_a_failing
     body = queue({"deserved": {"cpu": "lots", "memory": 1}, "capability": {"cpu": 1, "memory": 2}})
     words = await refusal(installed, body)
     assert words.endswith(f'is invalid: spec.deserved[cpu]: Invalid value: "lots": {NOT_A_QUANTITY}')
+
+
+async def test_what_was_stored_before_a_rule_is_not_locked_by_it(installed: Cluster) -> None:
+    """As after an upgrade from CRDs without `deserved`. The definition is one of its own, as its rules come later."""
+    definition, kind = a_definition_of_its_own()
+    path = f"/apis/{definition['spec']['group']}/v1beta1/{kind}"
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    old = {
+        "guaranteed": {"guarantee": {"resource": {"cpu": "4"}}},
+        "overfull": {"deserved": {"cpu": 4}, "capability": {"cpu": 2}},
+        "itself": {"parent": "itself"},
+    }
+
+    async def create(name: str, spec: Object, query: str = "") -> None:
+        body = queue(spec, name) | {"apiVersion": f"{definition['spec']['group']}/v1beta1"}
+        await installed.client.create(f"{path}{query}", body)
+
+    async def refused(name: str, spec: Object) -> None:
+        with pytest.raises(APIError, match="422"):
+            await installed.client.merge_patch(f"{path}/{name}", {"spec": spec})
+
+    try:
+        await installed.client.create(definitions, without_rules(definition))
+        for name, spec in old.items():
+            await installed.eventually(f"queue {name} is stored", partial(create, name, spec))
+        await installed.client.merge_patch(
+            f"{definitions}/{definition['metadata']['name']}", {"spec": definition["spec"]}
+        )
+
+        async def rules_hold() -> None:
+            for spec in (old["guaranteed"], old["overfull"], {"parent": "new"}):
+                with pytest.raises(APIError, match="422"):
+                    await create("new", spec, "?dryRun=All")
+
+        await installed.eventually("the rules hold", rules_hold)
+        for name in old:
+            await installed.client.merge_patch(f"{path}/{name}", {"spec": {"weight": 3}})
+            await installed.client.merge_patch(f"{path}/{name}/status", {"status": {"state": "Open", "allocated": {}}})
+        await installed.client.merge_patch(f"{path}/guaranteed", {"spec": {"parent": "root"}})
+        await refused("guaranteed", {"guarantee": {"resource": {"cpu": "5"}}})
+        await refused("overfull", {"capability": {"cpu": 3}})
+        await refused("guaranteed", {"parent": "guaranteed"})
+        for name, mended in (
+            ("guaranteed", {"deserved": {"cpu": 4}}),
+            ("overfull", {"capability": None}),
+            ("itself", {"parent": "root"}),
+        ):
+            await installed.client.merge_patch(f"{path}/{name}", {"spec": mended})
+    finally:
+        await installed.delete(f"{definitions}/{definition['metadata']['name']}")
+
+
+def a_definition_of_its_own() -> tuple[Object, str]:
+    """The CRD of queues under a group that nobody else uses, and its plural."""
+    text = (REPOSITORY / "crds" / "scheduling.volcano.sh_queues.yaml").read_text(encoding="utf-8")
+    definition: Object = yaml.safe_load(text)
+    group, plural = f"e2e-{secrets.token_hex(3)}.example.com", definition["spec"]["names"]["plural"]
+    definition["metadata"] = {"name": f"{plural}.{group}"}
+    definition["spec"]["group"] = group
+    definition["spec"]["names"].pop("shortNames", None)
+    return definition, plural
+
+
+def without_rules(definition: Object) -> Object:
+    """The same without rules that look at several fields together."""
+    bare: Object = copy.deepcopy(definition)
+    for version in bare["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"]
+        del schema["x-kubernetes-validations"], schema["properties"]["spec"]["x-kubernetes-validations"]
+    return bare
 
 
 # Status, columns, explanations
