@@ -67,6 +67,9 @@ class EvictionPlan:
         self._scheme = scheme
         self._job = job
         self._statement: Statement = ssn.statement()
+        self._for_backfill: Statement = ssn.statement()
+        """Places of tasks that ask for nothing, had at once. They count while the plan is made, and are given back
+        then: only backfill can turn them into bindings, and it takes what has no place."""
         self._places: list[_Place] = []
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that found no place in this plan."""
@@ -83,18 +86,25 @@ class EvictionPlan:
             if not ssn.job_starving(self._job):
                 break
             self._place(row)
+        self._for_backfill.discard()
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
         if not worth_it or not ssn.job_pipelined(self._job) or self._would_come_back(victims):
             self._statement.discard()
-            for row in tasks.tolist():
-                ssn.tentative.pop(row, None)
-            ssn.tentative.update(told)
+            self._tell_again(tasks, told)
             return False
+        self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
         ssn.nominate({place.row: place.node for place in self._places if place.victims})
         ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True
+
+    def _tell_again(self, rows: Rows, told: dict[int, int]) -> None:
+        """Of these tasks, nothing is known but what was before the plan."""
+        for row in rows.tolist():
+            self._ssn.tentative.pop(row, None)
+            if row in told:
+                self._ssn.tentative[row] = told[row]
 
     # -- one task --------------------------------------------------------------------------------------------------
 
@@ -117,7 +127,10 @@ class EvictionPlan:
         choice = self._ssn.placer.choose(task.task_class, 1)
         if not len(choice.nodes):
             return False
-        self._promise(task, int(choice.nodes[0]), ())
+        if task.task_class.best_effort and not choice.pipelined:
+            self._for_backfill.pipeline(task.job, task.task_class, np.array([task.row], dtype=np.intp), choice.nodes)
+        else:
+            self._promise(task, int(choice.nodes[0]), ())
         return True
 
     def _place_by_evictions(self, task: Task) -> bool:
