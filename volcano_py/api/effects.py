@@ -39,8 +39,9 @@ class ClaimBinding:
 class Bind:
     """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name.
 
-    `queue` and `created` (the pod's, in seconds since the epoch) are for metrics. The pod is bound once the claims of
-    `claims` are; if that takes longer than `claims_within` seconds, the binding has failed.
+    `queue`, `created` (the pod's, in seconds since the epoch) and `job_created` (its PodGroup's) are for metrics. The
+    pod is bound once the claims of `claims` are; if that takes longer than `claims_within` seconds, the binding has
+    failed.
     """
 
     pod: ObjectRef
@@ -50,6 +51,7 @@ class Bind:
     created: float = 0.0
     claims: tuple[ClaimBinding, ...] = ()
     claims_within: float = 600.0
+    job_created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

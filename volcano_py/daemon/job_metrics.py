@@ -26,11 +26,10 @@ class JobMetrics:
                 self._metrics.job_retried(namespace, name)
 
     def placed(self, binds: Sequence[Bind]) -> None:
-        """These pods were handed to the binder; a job's bindings leave together when its gang is whole."""
-        first = {bind.job: bind for bind in sorted(binds, key=lambda bind: -bind.created)}
-        for key, bind in first.items():
+        """These pods were handed to the binder. No gang is bound in part by a decision, so their jobs are whole."""
+        for key, bind in {bind.job: bind for bind in binds}.items():
             namespace, _, name = key.partition("/")
-            self._metrics.job_placed(namespace, name, bind.queue, created=bind.created, is_complete=True)
+            self._metrics.job_placed(namespace, name, bind.queue, created=bind.job_created)
 
     # -- Sink ------------------------------------------------------------------------------------------------------
 

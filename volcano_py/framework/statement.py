@@ -121,12 +121,19 @@ class Statement:
 
     def _binds(self, placement: Placement) -> list[Effect]:
         nodes, job = self._ssn.snapshot.nodes, placement.job
+        job_created = job.created
         created = self._ssn.ledger.tasks.created[placement.rows].tolist()
         none: tuple[tuple[ClaimBinding, ...], float] = ((), 0.0)
         claims = self._ssn.claim_bindings
         return [
             Bind(
-                self._ssn.task_info(row).ref, nodes[node].name, job.key, job.queue.name, moment, *claims.get(row, none)
+                self._ssn.task_info(row).ref,
+                nodes[node].name,
+                job.key,
+                job.queue.name,
+                moment,
+                *claims.get(row, none),
+                job_created,
             )
             for row, node, moment in zip(placement.rows.tolist(), placement.nodes.tolist(), created, strict=True)
             if node != NOWHERE

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.sessions import node, pod, pod_group
 from tests.unit.observe.scraping import value
+from volcano_py.api.effects import Bind, ObjectRef
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import CycleReport, PendingJob
@@ -69,6 +70,24 @@ def test_a_namesake_is_another_pod(watch: Watch) -> None:
 def test_pods_that_are_not_ours_or_placed_already_wait_for_nobody(watch: Watch) -> None:
     watch.seen(pod("b", scheduler="default-scheduler"), pod("c", on="n1"))
     assert watch.counted == (0, 0)
+
+
+def test_a_job_has_waited_since_its_podgroup_was_made_however_young_its_pods_are() -> None:
+    """Once for each of its gangs' bindings, which leave together; a pod that is placed later counts again."""
+    metrics = Metrics(per_job=True, clock=lambda: 1_000.0)
+    jobs = JobMetrics(metrics)
+    jobs.placed([bind("a-0", created=990.0), bind("a-1", created=995.0), bind("b-0", job="ml/b", job_created=999.0)])
+    assert value(metrics, "job_scheduling_duration_seconds_count") == 2
+    assert value(metrics, "job_scheduling_duration_seconds_sum") == 101
+    labels = {"job_name": "a", "queue": "q", "job_namespace": "ml"}
+    assert value(metrics, "e2e_job_scheduling_duration", **labels) == 100_000
+    jobs.placed([bind("a-2", created=999.0)])
+    assert value(metrics, "job_scheduling_duration_seconds_count") == 3
+
+
+def bind(name: str, *, job: str = "ml/a", created: float = 999.0, job_created: float = 900.0) -> Bind:
+    pod_ref = ObjectRef("Pod", "ml", name, name)
+    return Bind(pod_ref, "n1", job, "q", created, job_created=job_created)
 
 
 def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only_write() -> None:

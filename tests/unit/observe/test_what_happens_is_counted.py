@@ -163,8 +163,7 @@ def test_namespace_shares_are_replaced_as_a_whole(metrics: Metrics, report: Repo
 
 def test_a_job_is_measured_when_its_gang_is_whole_and_named_only_when_asked_for(metrics: Metrics) -> None:
     metrics.job_started("ml", "a", "q")
-    metrics.job_placed("ml", "a", "q", created=999_990.0, is_complete=False)
-    metrics.job_placed("ml", "a", "q", created=999_990.0, is_complete=True)
+    metrics.job_placed("ml", "a", "q", created=999_990.0)
     metrics.job_retried("ml", "a")
     metrics.job_gone("ml", "a")
     assert value(metrics, "e2e_job_scheduling_latency_milliseconds_sum") == 10_000
@@ -178,7 +177,7 @@ def test_per_job_gauges_as_volcano_has_them_until_the_job_is_gone(report: Report
     job = {"job_name": "a", "queue": "q", "job_namespace": "ml"}
     metrics.job_started("ml", "a", "q")
     metrics.job_started("ml", "a", "q")
-    metrics.job_placed("ml", "a", "q", created=75.0, is_complete=True)
+    metrics.job_placed("ml", "a", "q", created=75.0)
     metrics.job_retried("ml", "a")
     metrics.observe_cycle(report(job_shares={"ml/a": 0.3}))
     assert value(metrics, "e2e_job_scheduling_start_time", **job) == 100

@@ -98,7 +98,7 @@ _STAGE: Final = _pair(
 _JOB: Final = _pair(
     "e2e_job_scheduling_latency_milliseconds",
     "job_scheduling_duration_seconds",
-    "From a PodGroup's creation until its last placement",
+    "From a PodGroup's creation until pods of it are placed, each time that some are",
     bounds=_JOB_WAIT,
 )
 _POD_CREATION: Final = _pair(

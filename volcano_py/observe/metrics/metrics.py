@@ -98,11 +98,10 @@ class Metrics:
         if self._per_job is not None:
             self._per_job.started((namespace, name), queue, self._clock())
 
-    def job_placed(self, namespace: str, name: str, queue: str, *, created: float, is_complete: bool) -> None:
-        """Pods of the PodGroup were placed; `created` in seconds since 1970, `is_complete` when its gang is whole."""
+    def job_placed(self, namespace: str, name: str, queue: str, *, created: float) -> None:
+        """Pods of the PodGroup, which was `created` then (seconds since 1970), were placed, and its gang is whole."""
         now = self._clock()
-        if is_complete:
-            self.latencies.job_scheduled(now - created)
+        self.latencies.job_scheduled(max(0.0, now - created))
         if self._per_job is not None:
             self._per_job.placed((namespace, name), queue, created, now)
 
