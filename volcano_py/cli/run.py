@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import structlog
@@ -14,6 +16,10 @@ from volcano_py.cli.admission_flags import admission_flags, admission_options
 from volcano_py.cli.durations import DURATION
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
+
+if TYPE_CHECKING:
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
+    from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +33,10 @@ Examples:
   volcano-py run --scheduler-name volcano-trial               # beside a Volcano that keeps its pods
   volcano-py run --controllers=none                           # Volcano's controller-manager stays
 """
+
+# Seconds. A thread that computes (a cycle, or loading modules) then gives the event loop its turn often enough that
+# binding overlaps deciding (the default of 5 ms lets the loop have little more than half of its throughput).
+SWITCH_INTERVAL: Final = 0.0005
 
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
 # health and metrics are always served, and work is not spread over threads.
@@ -257,24 +267,40 @@ def _label(text: str) -> tuple[str, str]:
 def _run(options: DaemonOptions) -> None:
     import uvloop
 
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    if not uvloop.run(_serve(options)):
+        sys.exit(1)
+
+
+async def _serve(options: DaemonOptions) -> bool:
+    """Whether it ended because it was told to. What decides is loaded while the server lists what there is."""
+    from volcano_py.cluster.kubernetes.client import KubernetesClient
     from volcano_py.cluster.kubernetes.credentials import CredentialsError
+    from volcano_py.cluster.kubernetes.early_lists import EarlyLists
+    from volcano_py.cluster.kubernetes.kinds import STATE_KINDS
+
+    try:
+        client = await KubernetesClient.connect(
+            options.kubeconfig, options.context, qps=options.qps, burst=options.burst
+        )
+    except CredentialsError as error:
+        raise click.ClickException(str(error)) from error
+    async with client, EarlyLists(client, STATE_KINDS) as early:
+        await asyncio.to_thread(importlib.import_module, "volcano_py.daemon.daemon")
+        return await _decide(options, client, early)
+
+
+async def _decide(options: DaemonOptions, client: KubernetesClient, early: EarlyLists) -> bool:
+    from volcano_py.daemon.daemon import Daemon
     from volcano_py.daemon.live_configuration import ConfigurationError
     from volcano_py.observe.listen import ListenError
     from volcano_py.operator.supervision import ChildFailedError
 
     try:
-        uvloop.run(_serve(options))
-    except (CredentialsError, ConfigurationError, ListenError) as error:
+        await Daemon(options, client, early).run()
+    except (ConfigurationError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except ChildFailedError as error:
         log.error("the daemon ends", error=str(error), cause=str(error.__cause__ or ""))
-        sys.exit(1)
-
-
-async def _serve(options: DaemonOptions) -> None:
-    from volcano_py.cluster.kubernetes.client import KubernetesClient
-    from volcano_py.daemon.daemon import Daemon
-
-    client = await KubernetesClient.connect(options.kubeconfig, options.context, qps=options.qps, burst=options.burst)
-    async with client:
-        await Daemon(options, client).run()
+        return False
+    return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ import structlog
 from volcano_py.api.effects import Bind, Event, PodCondition
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# Seconds. The worker thread of a cycle then gives the event loop its turn often enough that binding overlaps deciding
-# (the default of 5 ms lets the loop have little more than half of its throughput).
-SWITCH_INTERVAL: Final = 0.0005
 # Seconds after which a cycle that has not ended means that the process is stuck.
 _STUCK_AFTER: Final = 300.0
 # Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
@@ -64,23 +61,13 @@ _STUCK_AFTER: Final = 300.0
 _STATUS_RETRY: Final = 30.0
 # Seconds for which loading kopf lets the first decisions and bindings go before: it takes a third of a second of CPU.
 _LOAD_AFTER: Final = 10.0
-_STATE_KINDS: Final = (
-    kinds.POD,
-    kinds.NODE,
-    kinds.NAMESPACE,
-    kinds.POD_GROUP,
-    kinds.RESOURCE_QUOTA,
-    kinds.PRIORITY_CLASS,
-    kinds.POD_DISRUPTION_BUDGET,
-    *kinds.SELECTING_KINDS,
-    *kinds.VOLUME_KINDS,
-)
 
 
 class Daemon:
     """One daemon process; `run` returns after it was told to stop."""
 
-    def __init__(self, options: DaemonOptions, client: KubernetesClient) -> None:
+    def __init__(self, options: DaemonOptions, client: KubernetesClient, early: EarlyLists | None = None) -> None:
+        """`early` has lists that are under way."""
         self._options = options
         self._client = client
         self._supervisor = Supervisor(stop_timeout=options.drain_timeout + 5)
@@ -111,7 +98,7 @@ class Daemon:
         )
         self._queues = self._make_queue_feed()
         self._kopf = self._make_kopf()
-        self._informers = self._make_informers()
+        self._informers = self._make_informers(early)
         self._gauges = Gauges(self._metrics, self._informers, self._live)
 
     # -- parts -----------------------------------------------------------------------------------------------------
@@ -184,7 +171,7 @@ class Daemon:
             load_after=self._first_decisions if self._admission is None else None,
         )
 
-    def _make_informers(self) -> Informers:
+    def _make_informers(self, early: EarlyLists | None) -> Informers:
         options = self._options
         config_map = kinds.config_map(options.config_namespace, options.config_map)
         state: Sink = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
@@ -196,11 +183,12 @@ class Daemon:
         if self._admission is not None:
             sinks.append(self._admission.view)
         # some kinds are watched for the state and for controllers
-        watched = {kind.name: kind for kind in (*_STATE_KINDS, config_map, *self._controllers.watched)}
+        watched = {kind.name: kind for kind in (*kinds.STATE_KINDS, config_map, *self._controllers.watched)}
         return Informers(
             self._client,
             FanOut(*sinks),
             watched.values(),
+            early=early,
             on_bad_object=self._bad_object,
             resync_every=options.resync_period or None,
         )
@@ -215,7 +203,6 @@ class Daemon:
             ChildFailedError: a part without which the process must not go on has ended (a lost lease, too).
             ListenError: a listen address cannot be had.
         """
-        sys.setswitchinterval(SWITCH_INTERVAL)
         self._supervisor.own_signals()
         self._configuration.start(strict=self._options.strict)
         self._add_checks()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.kinds import Kind
 from volcano_py.cluster.kubernetes.reflector import Reflector, ReflectorStats
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -25,12 +26,14 @@ class Informers:
         sink: Sink,
         kinds: Iterable[Kind],
         *,
+        early: EarlyLists | None = None,
         on_bad_object: BadObjectHandler | None = None,
         resync_every: float | None = RESYNC_EVERY,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`resync_every` (seconds) is spread by a quarter, so that the kinds are not all listed at once.
+        """`early` has lists that are under way. `resync_every` (seconds) is spread by a quarter, so that the kinds are
+        not all listed at once.
 
         Raises:
             ValueError: two kinds have the same name.
@@ -44,6 +47,7 @@ class Informers:
                 client,
                 kind,
                 sink,
+                begun=early.take(kind) if early is not None else None,
                 on_bad_object=on_bad_object,
                 resync_every=resync_every and resync_every * rng.uniform(0.75, 1.25),
                 clock=clock,

@@ -101,6 +101,18 @@ VOLUME_KINDS: Final = (
     CSI_STORAGE_CAPACITY,
 )
 """What the placing of pods with volumes follows from."""
+STATE_KINDS: Final = (
+    POD,
+    NODE,
+    NAMESPACE,
+    POD_GROUP,
+    RESOURCE_QUOTA,
+    PRIORITY_CLASS,
+    POD_DISRUPTION_BUDGET,
+    *SELECTING_KINDS,
+    *VOLUME_KINDS,
+)
+"""What decisions follow from, but for queues, which kopf watches."""
 # Watched by the job controller alone: a cluster need not have the API.
 VOLCANO_JOB: Final = Kind("VolcanoJob", f"/apis/{BATCH_API}/jobs", Job)
 # These are watched by the controllers that make Volcano Jobs of them.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import NoReturn, cast
 
@@ -18,7 +18,7 @@ import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
+from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, Page, WatchStream
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.decoding import Decoder
 from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
@@ -68,6 +68,7 @@ class Reflector:
         kind: Kind,
         sink: Sink,
         *,
+        begun: AsyncGenerator[Page, None] | None = None,
         on_bad_object: BadObjectHandler | None = None,
         page_size: int = PAGE_SIZE,
         watch_lasts: float = WATCH_LASTS,
@@ -76,12 +77,14 @@ class Reflector:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`resync_every` (seconds): list anew that often even when all seems well, against whatever was missed."""
+        """`begun` is a first list that is under way. `resync_every` (seconds): list anew that often even when all seems
+        well, against whatever was missed."""
         self.kind = kind
         self.synced = asyncio.Event()
         self.resource_version = ""
         """Where the watch resumes; "" when a list is needed first."""
         self._client, self._sink, self._clock = client, sink, clock
+        self._begun = begun
         self._on_bad_object = on_bad_object or _ignore
         self._page_size, self._watch_lasts = page_size, watch_lasts
         self._stall_after, self._resync_every = stall_after, resync_every
@@ -169,6 +172,8 @@ class Reflector:
 
     async def _list(self) -> None:
         wanted, self._wanted = self._wanted, []
+        if wanted:
+            self._begun = None  # it began too early for them
         try:
             objects, bad, version = await self._all_pages()
         except BaseException:
@@ -199,7 +204,8 @@ class Reflector:
         objects: list[ApiObject] = []
         bad: dict[str, str] = {}
         version = ""
-        pages = self._client.pages(
+        pages, self._begun = self._begun, None
+        pages = pages or self._client.pages(
             self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
         )
         async with contextlib.aclosing(pages):
