@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from volcano_py.api.nulls import read_without_nulls, without_nulls
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -20,7 +21,7 @@ from volcano_py.cluster.protocol import BadObjectHandler, Sink
 log = structlog.get_logger(__name__)
 
 KIND: Final = "Queue"
-_QUEUE: Final = msgspec.json.Decoder(Queue)
+_QUEUE: Final = msgspec.json.Decoder(Queue).decode
 
 
 class QueueFeed:
@@ -40,7 +41,7 @@ class QueueFeed:
     def event(self, change: str | None, raw: Mapping[str, Any]) -> None:
         """An event of the watch: ADDED, MODIFIED, DELETED, or None for an object of kopf's own list."""
         try:
-            queue = msgspec.convert(raw, Queue)
+            queue = msgspec.convert(without_nulls(raw), Queue)
         except msgspec.ValidationError as error:
             self._unreadable(raw, error)
             return
@@ -86,7 +87,7 @@ class QueueFeed:
         unreadable: set[str] = set()
         for item in items:
             try:
-                queues.append(_QUEUE.decode(item))
+                queues.append(read_without_nulls(_QUEUE, item))
             except msgspec.ValidationError as error:
                 unreadable.add(self._unreadable(msgspec.json.decode(item), error))
         return queues, unreadable

@@ -237,6 +237,28 @@ async def test_one_unreadable_object_in_a_list_is_reported_and_spoils_no_other(
     assert (subject.stats().objects, subject.stats().unreadable) == (2, 2)
 
 
+async def test_nulls_are_taken_for_what_is_left_out(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """In lists and in events, whatever kind of field it is."""
+    bad: BadObjects = []
+    nulls = {"nodeSelector": None, "tolerations": None, "overhead": None, "containers": [{"resources": None}]}
+    api.on("GET", PODS, page(10, {**pod("a", 3), "spec": nulls}, {**pod("b", 4), "status": None}))
+    subject = Reflector(client, POD, sink, on_bad_object=lambda *told: bad.append(told), clock=clock)
+    background(subject.run())
+    watch = await api.watch()
+    assert sink.versions == {"ns/a": "3", "ns/b": "4"}
+
+    labelled = pod("a", 11)
+    labelled["metadata"] |= {"labels": {"app": None}, "annotations": None, "creationTimestamp": None}
+    await watch.send("MODIFIED", labelled)
+    await watch.send("MODIFIED", {**pod("b", 12), "spec": {"tolerations": [None]}})
+    await eventually(lambda: bad)
+
+    assert sink.versions == {"ns/a": "11", "ns/b": "4"}
+    assert [told[:2] for told in bad] == [("Pod", "ns/b")], "an element of a list has to be something"
+
+
 async def test_the_last_readable_version_stays_until_the_object_goes(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

@@ -158,6 +158,14 @@ def test_a_queue_that_cannot_be_read_keeps_its_last_good_version() -> None:
     assert recorder.queues == {"a": "u-a/1"}
 
 
+def test_nulls_are_taken_for_what_is_left_out() -> None:
+    feed, recorder = started(queue("a", 1, weight=None, guarantee=None))
+    assert recorder.queues == {"a": "u-a/1"}
+    feed.event("MODIFIED", raw("a", 11) | {"spec": {"capability": None}, "status": None})
+    assert recorder.queues == {"a": "u-a/11"}
+    assert recorder.bad == []
+
+
 def test_a_queue_in_a_list_that_cannot_be_read_exists_nevertheless() -> None:
     feed, recorder = started(queue("a", 1), queue("b", 2, weight="heavy"))
     assert recorder.queues == {"a": "u-a/1"}

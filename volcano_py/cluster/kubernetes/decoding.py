@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import msgspec
 
+from volcano_py.api.nulls import read_without_nulls
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.kinds import Kind
 
 
 class Decoder:
-    """Both methods that read raise `msgspec.MsgspecError` for what is no such object."""
+    """Both methods that read raise `msgspec.MsgspecError` for what is no such object.
+
+    A null where there should be a list, say, is no reason to.
+    """
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -23,11 +27,11 @@ class Decoder:
 
     def item(self, item: msgspec.Raw) -> ApiObject:
         """An item of a list."""
-        return self._named(self._object(item))
+        return self._named(read_without_nulls(self._object, item))
 
     def event(self, line: bytes) -> tuple[str, ApiObject]:
         """What an event of a watch says has happened, and to which object."""
-        event = self._event(line)
+        event = read_without_nulls(self._event, line)
         return event.type, self._named(event.object)
 
     def bare(self, metadata: ObjectMeta) -> ApiObject:

@@ -1,0 +1,37 @@
+"""Fields that are null. To an API server they are the same as fields that are left out, and some send them.
+
+Old servers do (`names` of images that have none), and so do CRDs that are looser than ours, with what people wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy of a JSON value without the fields that are null; elements of lists stay."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def read_without_nulls(decode: Callable[[bytes | msgspec.Raw], T], document: bytes | msgspec.Raw) -> T:
+    """What `decode` makes of the document; where it refuses, and there are nulls, of the document without them.
+
+    Raises:
+        msgspec.MsgspecError: it is no such object.
+    """
+    try:
+        return decode(document)
+    except msgspec.ValidationError:
+        # (the few objects that have any are worth a second look, the others none)
+        if b"null" not in bytes(document):
+            raise
+        return decode(msgspec.json.encode(without_nulls(msgspec.json.decode(document))))
