@@ -31,7 +31,6 @@ from volcano_py.cluster.kubernetes.errors import (
     ApiError,
     ForbiddenError,
     ServerError,
-    UnauthorizedError,
     UnreachableError,
     api_error,
 )
@@ -276,13 +275,15 @@ class KubernetesClient:
                     status = response.status
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 self._troubled = self._clock.monotonic()
+                # What was read keeps the error, whose traceback keeps what was read.
+                error.__traceback__ = None
                 raise UnreachableError(verb, path, _cause(error)) from error
             if status < 300:
                 return answer
-            refusal = self._refusal(verb, path, response, answer)
             # A 401 comes before anything is done, so that repeating is safe for every verb.
-            if not isinstance(refusal, UnauthorizedError) or not await self.credentials.renew(login):
-                raise refusal
+            if status != 401 or not await self.credentials.renew(login):
+                # Not by way of a variable, which would tie error and frame together: garbage in cycles.
+                raise self._refusal(verb, path, response, answer)
 
     @contextlib.asynccontextmanager
     async def watch(self, path: str, params: Params, *, accept: str = JSON) -> AsyncIterator[WatchStream]:
@@ -301,10 +302,9 @@ class KubernetesClient:
                 self._troubled = self._clock.monotonic()
                 raise UnreachableError("WATCH", path, _cause(error)) from error
             if response.status >= 300:
-                refusal = self._refusal("WATCH", path, response, answer)
-                if isinstance(refusal, UnauthorizedError):
+                if response.status == 401:
                     await self.credentials.renew(login)
-                raise refusal
+                raise self._refusal("WATCH", path, response, answer)
             yield WatchStream(response, path, self._clock)
 
     def _login(self) -> tuple[object, object]:
