@@ -52,6 +52,7 @@ class Gauges:
             effects.events_emitted(event_type, self._more("event", event_type, written))
         for reason, left_out in (
             ("repeated", live.events.counted),
+            ("superseded", live.events.replaced),
             ("throttled", live.events.limited),
             ("queue full", live.events.dropped),
             ("failed", live.events.failed),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.holdings import holdings
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -18,6 +19,10 @@ EVENTS = "/api/v1/namespaces/ns/events"
 
 def waiting(message: str = "0/3 nodes are available", name: str = "a") -> Event:
     return Event(pod_ref(name), "Warning", "FailedScheduling", message)
+
+
+def happened(message: str) -> Event:
+    return Event(pod_ref("a"), "Warning", "Evict", message)
 
 
 class Subject:
@@ -140,18 +145,90 @@ async def test_an_event_that_the_server_has_forgotten_is_made_anew(
 
 
 async def test_one_object_cannot_fill_the_log(subject: Subject, clock: FakeClock) -> None:
-    subject.recorder.submit(waiting(f"reason {number}") for number in range(100))
+    subject.recorder.submit(happened(f"reason {number}") for number in range(100))
     subject.recorder.emit(waiting(name="another"))
     await subject.settle()
     assert len(subject.stored) == 26
     assert subject.recorder.stats().limited == 75
 
-    await clock.advance(300)
-    subject.recorder.emit(waiting("reason 100"))
-    subject.recorder.emit(waiting("reason 101"))
+    await clock.advance(299)
+    subject.recorder.emit(happened("reason 100"))
+    await clock.advance(1)
+    subject.recorder.emit(happened("reason 101"))
+    subject.recorder.emit(happened("reason 102"))
     await subject.settle()
 
     assert len(subject.stored) == 27
+
+
+async def test_who_has_been_silent_for_a_while_may_speak_again(subject: Subject, clock: FakeClock) -> None:
+    """As is forgotten by then who it was."""
+    subject.recorder.submit(happened(f"reason {number}") for number in range(26))
+    await clock.advance(301)
+    subject.recorder.submit(happened(f"other reason {number}") for number in range(26))
+    await subject.settle()
+
+    assert subject.recorder.stats().limited == 2
+
+
+async def test_why_something_waits_is_told_as_it_is_now(subject: Subject) -> None:
+    """Cycles find other reasons while the server is slow; what nobody has seen and is not so any more is no news."""
+    subject.recorder.submit([waiting("2 nodes are full"), happened("one"), waiting("2 nodes are full")])
+    subject.recorder.submit([waiting("3 nodes are full"), happened("two"), waiting("another pod's", name="b")])
+    await subject.settle()
+    assert subject.counts == {"3 nodes are full": 1, "one": 1, "two": 1, "another pod's": 1}
+    assert subject.recorder.stats().replaced == 1
+
+    subject.recorder.submit([waiting("2 nodes are full")])
+    await subject.settle()
+    assert len(subject.stored) == 5
+    assert subject.counts["2 nodes are full"] == 1
+
+
+async def test_what_has_waited_is_not_put_back_by_what_takes_its_place(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    quiet = asyncio.Event()
+    subject = Subject(api, client, clock, in_flight=1, quiet=quiet)
+    subject.recorder.submit([waiting("old", name="a"), waiting(name="b"), waiting("new", name="a")])
+    quiet.set()
+    await subject.settle()
+
+    assert [event["message"] for event in subject.stored.values()] == ["new", "0/3 nodes are available"]
+
+
+async def test_an_explanation_that_is_being_written_is_followed_by_the_next(subject: Subject, api: FakeApi) -> None:
+    answer = asyncio.Event()
+    api.on("POST", EVENTS, Reply(201, hold=answer), Reply(201))
+    subject.recorder.emit(waiting("old"))
+    await eventually(lambda: api.sent("POST"))
+    subject.recorder.emit(waiting("new"))
+    answer.set()
+    await subject.settle()
+
+    assert [request.body["message"] for request in api.sent("POST")] == ["old", "new"]
+
+
+async def test_many_explanations_of_a_few_objects_keep_as_many_waiting_as_there_are_objects(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    subject = Subject(api, client, clock, quiet=asyncio.Event())
+    subject.recorder.submit(waiting(f"reason {number}", name=f"pod-{number % 7}") for number in range(1000))
+    stats = subject.recorder.stats()
+
+    assert stats.waiting + subject.recorder._workers.busy == 7
+    assert (stats.replaced, stats.limited) == (993, 0)
+
+
+async def test_what_is_no_longer_counted_on_is_forgotten(subject: Subject, clock: FakeClock) -> None:
+    for number in range(30):
+        subject.recorder.emit(waiting(name=f"pod-{number}"))
+        await clock.advance(60)
+    await subject.settle()
+
+    kept = holdings(subject.recorder, but_for=[clock, subject.recorder._client])
+    assert kept["volcano_py.cluster.kubernetes.events._Series"] <= 10
+    assert kept["volcano_py.cluster.kubernetes.ratelimit.TokenBucket"] <= 6, "one is for all objects"
 
 
 async def test_all_objects_together_are_limited_too(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> None:

@@ -20,7 +20,7 @@ class Parts:
         self.unsynced = ["Pod"]
         self.pods = SimpleNamespace(objects=0, events=0, lists=0)
         idle = SimpleNamespace(queued=0, in_flight=0, waiting=0)
-        self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, limited=0, dropped=0, failed=0)
+        self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, replaced=0, limited=0, dropped=0, failed=0)
         self.binder = SimpleNamespace(queued=7, in_flight=3)
         self.live = SimpleNamespace(binder=self.binder, evictor=idle, status=idle, events=self.events)
 
@@ -68,11 +68,11 @@ def test_running_numbers_are_added_once(gauges: Gauges, parts: Parts, metrics: M
 
 def test_events_that_made_no_object_are_told_by_reason(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
     numbers: Iterator[int] = count(1)
-    for name in ("counted", "limited", "dropped", "failed"):
+    for name in ("counted", "replaced", "limited", "dropped", "failed"):
         setattr(parts.events, name, next(numbers))
     gauges.render("")
-    reasons = ("repeated", "throttled", "queue full", "failed")
-    assert [value(metrics, "events_dropped_total", reason=reason) for reason in reasons] == [1, 2, 3, 4]
+    reasons = ("repeated", "superseded", "throttled", "queue full", "failed")
+    assert [value(metrics, "events_dropped_total", reason=reason) for reason in reasons] == [1, 2, 3, 4, 5]
 
 
 def test_what_waits_and_what_is_under_way_is_told_as_it_is(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:

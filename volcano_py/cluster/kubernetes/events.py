@@ -1,7 +1,8 @@
 """Writes Kubernetes events: told once, counted when they repeat, limited per object and in all, and last in line.
 
 A repetition is counted here and reaches the API server as a new count now and then, so that a pod that waits for a day
-costs a few writes and not one for each cycle.
+costs a few writes and not one for each cycle. Why something waits may be another with each cycle: of what has not been
+written yet only the latest is, so that no more wait to be written than there are objects.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api.names import SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
@@ -26,6 +27,8 @@ from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, R
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
 from volcano_py.cluster.kubernetes.workers import Workers, stand_back
 from volcano_py.jobs.model import BATCH_API
+
+V = TypeVar("V")
 
 log = structlog.get_logger(__name__)
 
@@ -40,8 +43,12 @@ BURST: Final = 500
 # One object, as client-go limits its recorders: 25 at once, then one in five minutes.
 OBJECT_RATE: Final = 1 / 300
 OBJECT_BURST: Final = 25
+OBJECT_REMEMBERED: Final = 1 / OBJECT_RATE
+"""Seconds of silence about an object after which it begins anew; most objects are gone by then."""
 RETRIES: Final = RetryPolicy(give_up_after=10.0)
 
+STANDINGS: Final = frozenset({"FailedScheduling", UNSCHEDULABLE})
+"""Reasons of events that tell how an object stands, not what has happened to it."""
 WINDOW: Final = 600.0
 """Seconds after its last repetition for which an event is counted on, as in client-go; then it begins anew."""
 COUNT_EVERY: Final = 60.0
@@ -61,6 +68,8 @@ API_VERSIONS: Final = {
 """API versions of the kinds that events are about, where it is not v1."""
 
 _EventKey = tuple[ObjectRef, str, str, str]
+_Topic = tuple[ObjectRef, str, str]
+"""An event but for its message."""
 
 
 @dataclass(slots=True)
@@ -81,13 +90,15 @@ class _Series:
 
 @dataclass(frozen=True, slots=True)
 class EventStats:
-    """`waiting` now; the others since the start. `dropped`: no room, `limited`: over a rate, `counted`: repetitions."""
+    """`waiting` now; the others since the start. `dropped`: no room, `limited`: over a rate, `counted`: repetitions,
+    `replaced`: another one came before they were written."""
 
     waiting: int
     written: int
     written_of: Mapping[str, int]
     """The same by type: Normal, Warning."""
     counted: int
+    replaced: int
     limited: int
     dropped: int
     failed: int
@@ -118,11 +129,13 @@ class EventRecorder:
         self._buckets: OrderedDict[ObjectRef, TokenBucket] = OrderedDict()
         self._series: OrderedDict[_EventKey, _Series] = OrderedDict()
         self._queue: deque[_Series] = deque()
+        self._unwritten: dict[_Topic, _Series] = {}
+        """How objects stand, as far as it waits to be written for the first time."""
         self._workers = Workers("events", self._take, self._work, limit=in_flight)
         self._counter: asyncio.Task[None] | None = None
         self._stopped = False
         self._written: Counter[str] = Counter()
-        self._counted = self._limited = self._dropped = self._failed = 0
+        self._counted = self._replaced = self._limited = self._dropped = self._failed = 0
 
     def emit(self, event: Event) -> None:
         """Write or count this event, some time."""
@@ -141,12 +154,13 @@ class EventRecorder:
         self._stopped = True
         self._dropped += len(self._queue)
         self._queue.clear()
+        self._unwritten.clear()
         if self._counter is not None:
             self._counter.cancel()
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all that waits, latest counts included, then stop. Returns how many were dropped."""
-        for series in self._series.values():
+        for series in list(self._series.values()):
             if series.count > series.told:
                 self._enqueue(series)
         self._workers.wake()
@@ -164,6 +178,7 @@ class EventRecorder:
             written=self._written.total(),
             written_of=self._written.copy(),
             counted=self._counted,
+            replaced=self._replaced,
             limited=self._limited,
             dropped=self._dropped,
             failed=self._failed,
@@ -182,18 +197,37 @@ class EventRecorder:
             self._series.move_to_end(key)
             self._count_later()
             return
-        if not self._bucket_of(event.about).try_take():
+        if (waiting := self._unwritten.get(key[:3])) is not None:
+            self._say_instead(waiting, key, now)
+            return
+        if not self._bucket_of(event.about, now).try_take():
             self._limited += 1
             return
         moment = self._clock.now()
         series = _Series(key, self._name(event.about), moment, moment, now)
-        self._series[key] = series
-        self._series.move_to_end(key)
-        if len(self._series) > _REMEMBERED:
-            self._series.popitem(last=False)
+        if event.reason in STANDINGS:
+            self._unwritten[key[:3]] = series
+        self._remember(series)
         self._enqueue(series)
 
-    def _bucket_of(self, about: ObjectRef) -> TokenBucket:
+    def _say_instead(self, series: _Series, key: _EventKey, now: float) -> None:
+        """Nobody has seen the event, and it does not hold any more."""
+        self._replaced += 1
+        if self._series.get(series.key) is series:
+            del self._series[series.key]
+        series.key, series.count = key, 1
+        series.first, series.last, series.last_seen = self._clock.now(), self._clock.now(), now
+        self._remember(series)
+
+    def _remember(self, series: _Series) -> None:
+        self._series[series.key] = series
+        self._series.move_to_end(series.key)
+        while len(self._series) > _REMEMBERED or series.last_seen - _first(self._series).last_seen >= WINDOW:
+            self._series.popitem(last=False)
+
+    def _bucket_of(self, about: ObjectRef, now: float) -> TokenBucket:
+        while self._buckets and now - _first(self._buckets).last_asked >= OBJECT_REMEMBERED:
+            self._buckets.popitem(last=False)
         bucket = self._buckets.get(about)
         if bucket is None:
             bucket = self._buckets[about] = TokenBucket(OBJECT_RATE, OBJECT_BURST, self._clock)
@@ -213,9 +247,15 @@ class EventRecorder:
 
     def _forget(self, series: _Series) -> None:
         """A repetition will be told as an event of its own."""
-        series.queued = False
+        self._taken_up(series)
         if self._series.get(series.key) is series:
             del self._series[series.key]
+
+    def _taken_up(self, series: _Series) -> None:
+        """It waits no more."""
+        series.queued = False
+        if self._unwritten.get(series.key[:3]) is series:
+            del self._unwritten[series.key[:3]]
 
     def _name(self, about: ObjectRef) -> str:
         """Unique without asking: the object's name and a number, as the events that users know are named."""
@@ -230,16 +270,20 @@ class EventRecorder:
         try:
             while True:
                 await self._clock.sleep(COUNT_EVERY)
-                now = self._clock.monotonic()
-                grown = [series for series in self._series.values() if series.count > series.told]
-                for series in grown:
-                    if now - series.told_at >= COUNT_EVERY:
-                        self._enqueue(series)
-                self._workers.wake()
-                if not grown:
+                if not self._queue_counts():
                     return
         finally:
             self._counter = None
+
+    def _queue_counts(self) -> bool:
+        """Whether there are counts that have grown."""
+        now = self._clock.monotonic()
+        grown = [series for series in self._series.values() if series.count > series.told]
+        for series in grown:
+            if now - series.told_at >= COUNT_EVERY:
+                self._enqueue(series)
+        self._workers.wake()
+        return bool(grown)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -250,7 +294,7 @@ class EventRecorder:
         if self._quiet is not None:
             await stand_back(self._quiet, series.queued_at + PATIENCE - self._clock.monotonic(), self._clock)
         await self._bucket.take()
-        series.queued = False
+        self._taken_up(series)
         if self._stopped:
             return
         count = series.count
@@ -311,3 +355,7 @@ class EventRecorder:
             "lastTimestamp": rfc3339(series.last),
             "count": count,
         }
+
+
+def _first(of: OrderedDict[Any, V]) -> V:
+    return next(iter(of.values()))

@@ -8,12 +8,19 @@ from volcano_py.cluster.kubernetes.clock import Clock
 class TokenBucket:
     """Lets `rate` tokens a second through, and up to `burst` at once after a pause."""
 
+    __slots__ = ("_burst", "_clock", "_filled", "_rate", "_tokens")
+
     def __init__(self, rate: float, burst: float, clock: Clock) -> None:
         if rate <= 0 or burst < 1:
             raise ValueError(f"a rate limit needs a rate above 0 and a burst of at least 1, not {rate:g} and {burst:g}")
         self._rate, self._burst, self._clock = rate, burst, clock
         self._tokens = burst
         self._filled = clock.monotonic()
+
+    @property
+    def last_asked(self) -> float:
+        """When somebody last wanted a token, by the monotonic clock; at first, when the bucket was made."""
+        return self._filled
 
     def _fill(self) -> None:
         now = self._clock.monotonic()
