@@ -19,8 +19,8 @@ from volcano_py.state.term_book import TermBook
 from volcano_py.state.unsupported import strict_numa_policy
 from volcano_py.state.volume_needs import Need
 
-# Digests of distinct specifications that are remembered as a short cut to their class. Cleared when full: they only
-# save time.
+# Digests of distinct specifications that are remembered as a short cut to their class, for as long as the class lives.
+# Cleared when full: they only save time.
 _MOST_REMEMBERED = 4096
 
 
@@ -34,6 +34,8 @@ class ClassBook:
         self._width = len(ledger.axis)
         self._by_key: dict[bytes, TaskClass] = {}
         self._remembered: dict[bytes, bytes] = {}
+        self._short_cuts: dict[bytes, list[bytes]] = {}
+        """Key of a class → the digests that lead to it."""
         self._encoder = msgspec.msgpack.Encoder()
 
     def join(self, pod: Pod, volumes: tuple[Need, ...] = ()) -> TaskClass:
@@ -45,9 +47,7 @@ class ClassBook:
             signature = signature_of(pod, volumes)
             key = self._encoder.encode(signature)
             found = self._by_key.get(key) or self._add(key, signature)
-            if len(self._remembered) >= _MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[short_cut] = found.key
+            self._remember(short_cut, found.key)
         self._ledger.classes.tasks[found.row] += 1
         return found
 
@@ -59,6 +59,8 @@ class ClassBook:
             gone = self._classes[row]
             assert gone is not None
             del self._by_key[gone.key]
+            for short_cut in self._short_cuts.pop(gone.key, ()):
+                del self._remembered[short_cut]
             for term in gone.signature.pod_terms():
                 self._terms.leave(term)
             self._classes[row] = None
@@ -73,6 +75,13 @@ class ClassBook:
                     self._classes[row] = replace(known, request=axis.vector(dict(known.signature.units)))
             self._width = len(axis)
         return self._classes.copy()
+
+    def _remember(self, short_cut: bytes, key: bytes) -> None:
+        if len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+            self._short_cuts.clear()
+        self._remembered[short_cut] = key
+        self._short_cuts.setdefault(key, []).append(short_cut)
 
     def _add(self, key: bytes, signature: Signature) -> TaskClass:
         units = dict(signature.units)
