@@ -45,7 +45,9 @@ class ForeseenGroups:
         """`Sink`."""
         if kind == "PodGroup":
             stored = [obj.metadata.key for obj in objects if isinstance(obj, PodGroup)]
-            for key in stored:
+            # Some may have been stored and deleted, with their pods, while no watch has told of it.
+            ended = [key for key in self._foreseen if not self._index.pods_of(key)]
+            for key in (*stored, *ended):
                 self._foreseen.pop(key, None)
             self._sink.replace(kind, [*objects, *self._foreseen.values()])
             for key in stored:

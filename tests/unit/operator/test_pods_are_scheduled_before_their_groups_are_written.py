@@ -263,3 +263,18 @@ async def test_pods_of_others_and_pods_with_a_group_are_passed_on_as_they_are(ah
     await ahead.settle()
     assert ahead.jobs == set()
     assert ahead.api.requests == []
+
+
+async def test_a_group_of_which_no_event_has_come_goes_with_its_pods(ahead: Ahead) -> None:
+    """It was written and deleted, and a watch has lost both: a list shows none."""
+    solo = ahead.pod("solo")
+    ahead.pod("stays")
+    await ahead.settle()
+    assert ahead.jobs == {"ns/podgroup-uid-solo", "ns/podgroup-uid-stays"}
+
+    ahead.forget(solo)
+    listed = [ahead.stored("podgroup-uid-stays")]
+    ahead.controller.replace("PodGroup", listed)
+    ahead.sink.replace("PodGroup", listed)
+
+    assert ahead.jobs == {"ns/podgroup-uid-stays"}
