@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
+import os
+import platform
 import weakref
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 
+from e2e.faults.memory import resident_bytes
 from tests.unit.cluster.fakes import FakeClock
-from volcano_py.daemon.garbage import collect_by_the_clock
+from volcano_py.daemon.garbage import collect_by_the_clock, give_back
+
+KIB = 1024
 
 
 class Knot:
@@ -58,3 +64,33 @@ async def test_one_that_has_grown_old_is_undone_too(clock: FakeClock) -> None:
     assert knot() is not None, "it was looked at too often to be young"
     await clock.advance(240)
     assert knot() is None
+
+
+async def test_what_is_free_goes_back_whenever_there_was_a_look() -> None:
+    clock, given_back = FakeClock(), list[float]()
+    task = asyncio.create_task(collect_by_the_clock(clock, afterwards=lambda: given_back.append(clock.time - 1000)))
+    await clock.advance(719)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert given_back == [60.0 * minute for minute in range(1, 12)]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
+def test_holes_between_what_lives_on_take_no_memory() -> None:
+    """Large pieces, with a small one after each that keeps glibc from giving them back by itself."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    sizes = [size for _ in range(640) for size in (100 * KIB, 2 * KIB)]
+    pieces = [libc.malloc(size) for size in sizes]
+    for piece, size in zip(pieces, sizes, strict=True):
+        ctypes.memset(piece, 1, size)
+    for piece in pieces[::2]:
+        libc.free(piece)
+    with_holes = resident_bytes(os.getpid())
+
+    give_back()
+
+    assert resident_bytes(os.getpid()) < with_holes - 640 * 80 * KIB
+    for piece in pieces[1::2]:
+        libc.free(piece)
