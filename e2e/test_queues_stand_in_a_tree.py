@@ -144,6 +144,25 @@ async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_men
     await allocated(cluster, tree.name("later"), 1)
 
 
+async def test_a_guarantee_that_the_cluster_cannot_hold_is_told_and_keeps_nothing_from_other_teams(
+    namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
+) -> None:
+    """No webhook looks at what the API server takes; the work of another team runs on all of its nodes."""
+    cluster, tree = namespace.cluster, Tree(namespace.name)
+    pool = await simulated_nodes(1, cpu="4")
+    absurd = {"cpu": "9E"}
+    bad = queue(tree.name("bad"), deserved=absurd, guarantee={"resource": absurd})
+    await create_queues(bad, tree.queue("team", deserved=4))
+    await namespace.apply(gang("work", 4, queue=tree.name("team"), node_selector=pool.selector))
+
+    await namespace.wait_phases(Running=4)
+    told = f"queue {tree.name('bad')}: spec.guarantee.resource[cpu] is 9E, but "
+    await told_of_queue(cluster, tree.name("bad"), "GuaranteeNotKept", told)
+    drawn = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
+    shown = next(each for each in drawn["queues"] if each["name"] == tree.name("bad"))
+    assert ("cpu" in shown["guarantee"], "cpu" in shown["guaranteeNotKept"]) == (False, True)
+
+
 async def test_a_queue_takes_back_what_it_deserves_from_its_sibling_first(
     namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
 ) -> None:
