@@ -91,7 +91,8 @@ class Session(Combined):
         self.dispatch = Dispatch(configuration, registry)
         self.snapshot = tell_apart(self)
         self._classes = _ClassColumns(self.snapshot)
-        self._queue_of_slot = {queue.slot: queue for queue in self.queues.values()}
+        self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
+        self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self._pending = self._collect_pending()
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
         self.absent_node = self.refusal(Reason.NODES_REFUSE, "node(s) did not exist", resolvable=False)
@@ -140,8 +141,7 @@ class Session(Combined):
     def job_rows(self) -> Rows:
         """Rows of all jobs whose PodGroup and queue exist."""
         jobs = self.ledger.jobs
-        slots = np.array(sorted(self._queue_of_slot), dtype=np.int32)
-        return np.flatnonzero(jobs.known & np.isin(jobs.queue, slots))
+        return np.flatnonzero(jobs.known & self._is_queue[jobs.queue])
 
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
         """Jobs that have tasks to place, with the rows of those tasks."""

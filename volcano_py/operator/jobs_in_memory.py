@@ -43,11 +43,18 @@ class JobsInMemory:
         self._cluster = cluster
         name = min(rules.scheduler_names)
         self._rules = JobRules(scheduler_name=name, default_queue=rules.default_queue)
-        self._plugins = plugins or JobPlugins.of(BUILTIN).with_installed()
+        self._known_plugins = plugins
         self._prepared: set[str] = set()
         self._made = 0
         self.look_again_at = 0.0
         """When something is due though nothing changes; 0: never."""
+
+    @property
+    def _plugins(self) -> JobPlugins:
+        """Looked for when there is a job: that takes as long as a cycle of a small cluster."""
+        if self._known_plugins is None:
+            self._known_plugins = JobPlugins.of(BUILTIN).with_installed()
+        return self._known_plugins
 
     def run(self, now: float) -> None:
         """Look at every job."""
