@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +210,12 @@ def _pod(job: Object, namespace: str, index: int) -> Object:
 
 def scenarios_below(folder: Path) -> list[Scenario]:
     """All scenarios, by file name."""
-    return [Scenario.read(path) for path in sorted(folder.rglob("*.yaml")) if _is_scenario(path)]
+    return [found for path in sorted(folder.rglob("*.yaml")) if (found := _read(path)) is not None]
 
 
-def _is_scenario(path: Path) -> bool:
-    first = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))), None)
-    return isinstance(first, dict) and "scenario" in first
+@cache
+def _read(path: Path) -> Scenario | None:
+    """The scenario of a file, unless the file is something else. It is read once for all tests; none changes it."""
+    documents = yaml.load_all(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    first = next(iter(documents), None)
+    return Scenario.read(path) if isinstance(first, dict) and "scenario" in first else None

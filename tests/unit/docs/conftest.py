@@ -9,16 +9,23 @@ from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import builtin_registry
 
 
-@pytest.fixture(autouse=True)
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example plugins are installed, as pages that speak of them ask for."""
-    folder = tmp_path / "site"
-    folder.mkdir()
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the example plugins are installed."""
+    folder = tmp_path_factory.mktemp("site")
     install_all(folder)
-    monkeypatch.syspath_prepend(folder)
+    return folder
 
 
-@pytest.fixture
-def registry(site: None) -> Registry:
+@pytest.fixture(autouse=True)
+def site(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example plugins are installed, as pages that speak of them ask for; for no test but these."""
+    monkeypatch.syspath_prepend(examples)
+
+
+@pytest.fixture(scope="session")
+def registry(examples: Path) -> Registry:
     """Ours and the examples."""
-    return builtin_registry().with_installed()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(examples)
+        return builtin_registry().with_installed()

@@ -37,8 +37,15 @@ PAGES: Final = tuple(
         ]
     )
 )
+# The parser of libyaml, as for the manifests of users: thousands of documents are read while tests are collected.
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK: Final = re.compile(r"\A<!--\s*(.+?)\s*-->\s*\Z", re.DOTALL)
 _NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
+
+
+def yaml_documents(text: str) -> list[Any]:
+    """The documents of a text that are not empty, made anew with each call: a test may change its own."""
+    return [document for document in yaml.load_all(text, Loader=_LOADER) if document is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class Block:
     @property
     def documents(self) -> list[Any]:
         """The documents of a YAML block."""
-        return [document for document in yaml.safe_load_all(self.text) if document is not None]
+        return yaml_documents(self.text)
 
 
 @dataclass(frozen=True, slots=True)

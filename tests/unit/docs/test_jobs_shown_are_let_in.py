@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-import yaml
 
 from tests.support.queue_worlds import queue, world
-from tests.unit.docs.pages import PROJECT, all_blocks
+from tests.unit.docs.pages import PROJECT, all_blocks, yaml_documents
 from volcano_py.admission.jobs import JobCustoms, judge_create
 from volcano_py.admission.templates import judge_cron_job, judge_job_flow, judge_job_template
 from volcano_py.admission.violation import Violation
@@ -29,7 +28,7 @@ def shown() -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((str(block), each) for each in block.documents if is_ours(each))
     for path in sorted((PROJECT / "examples").rglob("*.yaml")):
         name = str(path.relative_to(PROJECT))
-        yield from ((name, each) for each in yaml.safe_load_all(path.read_text()) if is_ours(each))
+        yield from ((name, each) for each in yaml_documents(path.read_text()) if is_ours(each))
 
 
 def is_ours(document: Any) -> bool:

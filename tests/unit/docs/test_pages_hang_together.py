@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -49,6 +50,11 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert not set(DOCUMENTATION) - reached
 
 
+@cache
+def known_options() -> set[str]:
+    return options(main, click.Context(main))
+
+
 def options(command: click.Command, context: click.Context) -> set[str]:
     found = {name for param in command.params for name in (*param.opts, *param.secondary_opts)} | {"--help"}
     if isinstance(command, click.Group):
@@ -61,11 +67,10 @@ def options(command: click.Command, context: click.Context) -> set[str]:
 
 @pytest.mark.parametrize("page", DOCUMENTATION, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_options_and_metrics_in_the_text_exist(page: Path) -> None:
-    known_options = options(main, click.Context(main))
     known_metrics = {definition.name for section in CATALOGUE for definition in section.definitions}
     for line, code in code_spans(page):
         if found := re.fullmatch(r"(--[a-z][a-z-]+)(?:[= ].*)?", code):
-            assert found.group(1) in known_options, f"{page}:{line}: there is no {found.group(1)}"
+            assert found.group(1) in known_options(), f"{page}:{line}: there is no {found.group(1)}"
         if re.fullmatch(r"volcano_[a-z0-9_]+", code) and code != "volcano_py":
             assert code in known_metrics, f"{page}:{line}: there is no metric {code}"
 

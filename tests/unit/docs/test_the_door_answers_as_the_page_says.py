@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-import yaml
 
-from tests.unit.docs.pages import PROJECT, Block, all_blocks, blocks
+from tests.unit.docs.pages import PROJECT, Block, all_blocks, blocks, yaml_documents
 from volcano_py.admission import pod_groups, queues
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.violation import told
@@ -60,7 +59,7 @@ def queues_of_a_page() -> list[tuple[str, list[dict[str, object]]]]:
         if "refused" not in block.marks and "rejected" not in block.marks
     ]
     found += [
-        (path.name, [each for each in yaml.safe_load_all(path.read_text()) if isinstance(each, dict)])
+        (path.name, [each for each in yaml_documents(path.read_text()) if isinstance(each, dict)])
         for path in sorted((PROJECT / "examples").rglob("*.yaml"))
     ]
     return [(name, made) for name, objects in found if (made := [each for each in flat(objects) if is_queue(each)])]
