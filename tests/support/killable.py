@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -94,7 +94,9 @@ class KillableCluster(Generic[C]):
         put = self.api.put
 
         def put_with_time(path: str, obj: dict[str, Any]) -> dict[str, Any]:
-            obj.setdefault("metadata", {}).setdefault("creationTimestamp", f"{self.now():%Y-%m-%dT%H:%M:%SZ}")
+            metadata = obj.setdefault("metadata", {})
+            if "creationTimestamp" not in metadata:
+                metadata["creationTimestamp"] = f"{self.now():%Y-%m-%dT%H:%M:%SZ}"
             stored: dict[str, Any] = put(path, obj)
             return stored
 
@@ -144,24 +146,31 @@ class KillableCluster(Generic[C]):
                 for path, obj in self.api.objects.items()
             },
         )
-        for path, (uid, _) in self._seen.items():
-            if seen.get(path, ("", ""))[0] != uid:
+        changed = [path for path, mark in self._seen.items() if seen.get(path) != mark]
+        for path in changed:
+            if seen.get(path, ("", ""))[0] != self._seen[path][0]:
                 self.came(path, self.api.objects[path])
-        if self.controller is not None:
+        if self.controller is None:
+            return
+        if everything:
             for root, (kind, of) in self._kinds.items():
-                self._tell_kind(self.controller, seen, root, kind, of, everything)
+                self.controller.replace(
+                    kind, [msgspec.convert(obj, of, strict=False) for obj in self.of(root).values()]
+                )
+            return
+        gone = {path: uid for path, (uid, _) in seen.items() if path not in self._seen}
+        if changed or gone:
+            for root, (kind, of) in self._kinds.items():
+                self._tell_kind(self.controller, f"{root}/", kind, of, gone, changed)
 
     def _tell_kind(
-        self, controller: C, seen: Mapping[str, tuple[str, str]], root: str, kind: str, of: type, everything: bool
+        self, controller: C, root: str, kind: str, of: type, gone: Mapping[str, str], changed: Sequence[str]
     ) -> None:
-        objects: dict[str, Any] = {path: msgspec.convert(obj, of, strict=False) for path, obj in self.of(root).items()}
-        if everything:
-            controller.replace(kind, list(objects.values()))
-            return
-        for path, (uid, _) in seen.items():
-            if path.rsplit("/", 1)[0] == root and path not in objects:
-                metadata = {"name": path.rsplit("/", 1)[1], "namespace": self._namespace, "uid": uid}
+        for path, uid in gone.items():
+            name = path.removeprefix(root)
+            if name != path and "/" not in name:
+                metadata = {"name": name, "namespace": self._namespace, "uid": uid}
                 controller.delete(kind, msgspec.convert({"metadata": metadata}, of))
-        for path, obj in objects.items():
-            if seen.get(path, ("", ""))[1] != obj.metadata.resource_version:
-                controller.upsert(kind, obj)
+        for path in changed:
+            if path.startswith(root) and "/" not in path.removeprefix(root):
+                controller.upsert(kind, msgspec.convert(self.api.objects[path], of, strict=False))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -51,7 +52,7 @@ from volcano_py.api.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from volcano_py.config.parse import parse_configuration
+from volcano_py.config.parse import ParseResult, parse_configuration
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Plugin
@@ -377,10 +378,12 @@ def open_session(
     prepare(state)
     snapshot = state.snapshot(NOW.timestamp())
     entries = [[_entry(choice) for choice in tier] for tier in tiers]
-    if registry is None:
-        registry = Registry.of([_plugin(choice) for tier in tiers for choice in tier], actions or [_Nothing])
     text = configuration or _text(entries, [action.name for action in actions] or [_Nothing.name])
-    result = parse_configuration(text, registry.catalogue())
+    if registry is None:
+        plugins = tuple(_plugin(choice) for tier in tiers for choice in tier)
+        registry, result = _configured(plugins, tuple(actions) or (_Nothing,), text)
+    else:
+        result = parse_configuration(text, registry.catalogue())
     assert result.config is not None, [problem.message for problem in result.errors]
     index = NodeIndex(snapshot.nodes, snapshot.nodes_version)
     effects: list[Effect] = []
@@ -403,8 +406,18 @@ def _entry(choice: PluginChoice) -> dict[str, Any]:
     return {"name": _plugin(choice).name, **(choice[1] if isinstance(choice, tuple) else {})}
 
 
+@lru_cache(maxsize=16)  # a property asks for hundreds of sessions that differ in their objects only
+def _configured(
+    plugins: tuple[type[Plugin], ...], actions: tuple[type[Action], ...], text: str
+) -> tuple[Registry, ParseResult]:
+    registry = Registry.of(plugins, actions)
+    return registry, parse_configuration(text, registry.catalogue())
+
+
 def _text(tiers: list[list[dict[str, Any]]], actions: list[str]) -> str:
-    return yaml.safe_dump({"actions": ", ".join(actions), "tiers": [{"plugins": tier} for tier in tiers]})
+    found = {"actions": ", ".join(actions), "tiers": [{"plugins": tier} for tier in tiers]}
+    text: str = yaml.dump(found, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
+    return text
 
 
 def _flat(objects: Iterable[Objects]) -> Iterable[ApiObject]:

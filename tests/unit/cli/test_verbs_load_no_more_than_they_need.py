@@ -8,32 +8,54 @@ import sys
 import pytest
 
 SLOW = ("aiohttp", "cryptography", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "rich", "structlog", "yaml")
+OF_THE_SCHEDULER = {"cryptography", "kopf", "numpy", "pydantic"}
+ASK_THE_CLUSTER = {
+    verb: f"import volcano_py.cli.{verb}" for verb in ("job", "job_flow", "job_template", "pods", "pod_groups", "queue")
+}
+CLIENT = "import volcano_py.cluster.kubernetes.client, volcano_py.cluster.kubernetes.kinds"
 
 
-def loaded(statement: str) -> set[str]:
-    """Which of the slow ones a new process has loaded after this."""
-    script = f"import sys\n{statement}\nsys.stdout.write(' '.join(name for name in {SLOW} if name in sys.modules))"
+def loaded(*statements: str) -> list[set[str]]:
+    """Which of the slow ones a new process has loaded after each of these."""
+    tell = f"sys.stdout.write('\\n' + ' '.join(name for name in {SLOW} if name in sys.modules))"
+    script = "\n".join(["import sys", *(f"{statement}\n{tell}" for statement in statements)])
     answer = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, text=True)
-    return set(answer.stdout.split("\n")[-1].split())
+    return [set(line.split()) for line in answer.stdout.split("\n")[-len(statements) :]]
+
+
+@pytest.fixture(scope="module")
+def one_after_the_other() -> dict[str, set[str]]:
+    """What each verb that asks the cluster brings to a process that has loaded those before it, and the client first.
+
+    Loading only adds: what all of them together do without, each does without.
+    """
+    there: set[str] = set()
+    brought = {}
+    names = ("client", *ASK_THE_CLUSTER)
+    for name, now in zip(names, loaded(CLIENT, *ASK_THE_CLUSTER.values()), strict=True):
+        brought[name], there = now - there, now
+    return brought
 
 
 def test_help_loads_none_of_them() -> None:
     told = "from volcano_py.cli.main import main\nmain(['--help'], standalone_mode=False)"
 
-    assert loaded(told) == set()
+    assert loaded(told) == [set()]
 
 
-@pytest.mark.parametrize("verb", ["job", "job_flow", "job_template", "pods", "pod_groups", "queue"])
-def test_verbs_that_ask_the_cluster_do_without_the_schedulers_own(verb: str) -> None:
-    assert loaded(f"import volcano_py.cli.{verb}").isdisjoint({"cryptography", "kopf", "numpy", "pydantic"})
+@pytest.mark.parametrize("verb", ASK_THE_CLUSTER)
+def test_verbs_that_ask_the_cluster_do_without_the_schedulers_own(
+    verb: str, one_after_the_other: dict[str, set[str]]
+) -> None:
+    assert one_after_the_other[verb].isdisjoint(OF_THE_SCHEDULER)
 
 
-def test_the_client_does_without_them_too() -> None:
-    statement = "import volcano_py.cluster.kubernetes.client, volcano_py.cluster.kubernetes.kinds"
-
-    assert loaded(statement).isdisjoint({"cryptography", "kopf", "numpy", "pydantic"})
+def test_the_client_does_without_them_too(one_after_the_other: dict[str, set[str]]) -> None:
+    assert one_after_the_other["client"].isdisjoint(OF_THE_SCHEDULER)
 
 
 def test_the_daemon_decides_before_it_loads_kopf_and_certificates() -> None:
     """kopf comes when the first decisions have been made; certificates are for admission webhooks."""
-    assert loaded("import volcano_py.daemon.daemon, volcano_py.cli.run").isdisjoint({"cryptography", "kopf"})
+    (there,) = loaded("import volcano_py.daemon.daemon, volcano_py.cli.run")
+
+    assert there.isdisjoint({"cryptography", "kopf"})
