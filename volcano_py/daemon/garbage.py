@@ -23,11 +23,12 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 THRESHOLDS: Final = (50_000, 20, 20)
 
 # Cycles of objects that a cluster at rest makes are too few for the thresholds, and hold connections and whole answers
-# of the API server meanwhile. Young ones are looked at so often (seconds),
+# of the API server meanwhile. Young ones are looked at so often (seconds), and what is free given back,
 _EVERY: Final = 60.0
-# all of them so often, or seldom enough that it costs no more than this part of the time.
+# all of them so often;
 _THOROUGHLY_EVERY: Final = 600.0
-_THOROUGH_PART: Final = 0.001
+# or seldom enough that each of these costs no more than this part of the time.
+_PART: Final = 0.001
 
 
 def collect_seldom() -> None:
@@ -41,7 +42,8 @@ def keep_what_there_is() -> None:
 
 
 def give_back() -> None:
-    """Let the system have the memory that nobody uses, as far as the C library can; it takes some milliseconds."""
+    """Let the system have the memory that nobody uses, as far as the C library can. Each piece costs a system call, all
+    of them some milliseconds in a small cluster, a tenth of a second where much has come and gone."""
     import ctypes  # only the daemon needs it
 
     # Other C libraries have no such function.
@@ -52,14 +54,20 @@ def give_back() -> None:
 
 async def collect_by_the_clock(clock: Clock = SYSTEM_CLOCK, *, afterwards: Callable[[], None] = give_back) -> None:
     """Until cancelled, beside what the thresholds do: a daemon with little to do never reaches them."""
-    thoroughly_at = clock.monotonic() + _THOROUGHLY_EVERY
+    thoroughly_at, afterwards_at = clock.monotonic() + _THOROUGHLY_EVERY, 0.0
     while True:
         await clock.sleep(_EVERY)
-        started = clock.monotonic()
-        if started < thoroughly_at:
+        if clock.monotonic() < thoroughly_at:
             gc.collect(1)
         else:
-            gc.collect()
-            ended = clock.monotonic()
-            thoroughly_at = ended + max(_THOROUGHLY_EVERY, (ended - started) / _THOROUGH_PART)
-        afterwards()
+            thoroughly_at = _do(gc.collect, _THOROUGHLY_EVERY, clock)
+        if clock.monotonic() >= afterwards_at:
+            afterwards_at = _do(afterwards, _EVERY, clock)
+
+
+def _do(work: Callable[[], object], every: float, clock: Clock) -> float:
+    """Do it now; the time at which to do it again."""
+    started = clock.monotonic()
+    work()
+    ended = clock.monotonic()
+    return ended + max(every, (ended - started) / _PART)

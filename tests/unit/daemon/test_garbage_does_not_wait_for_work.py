@@ -66,14 +66,24 @@ async def test_one_that_has_grown_old_is_undone_too(clock: FakeClock) -> None:
     assert knot() is None
 
 
-async def test_what_is_free_goes_back_whenever_there_was_a_look() -> None:
-    clock, given_back = FakeClock(), list[float]()
-    task = asyncio.create_task(collect_by_the_clock(clock, afterwards=lambda: given_back.append(clock.time - 1000)))
-    await clock.advance(719)
+@pytest.mark.parametrize(
+    ("takes", "at"),
+    [(0.0, [60, 120, 180, 240, 300, 360]), (0.15, [60, 240]), (0.5, [60])],
+    ids=["quick", "slow", "slower"],
+)
+async def test_what_is_free_goes_back_as_often_as_it_may_take_time(takes: float, at: list[int]) -> None:
+    clock, given_back = FakeClock(), list[int]()
+
+    def give_back() -> None:
+        given_back.append(int(clock.time - 1000))
+        clock.time += takes
+
+    task = asyncio.create_task(collect_by_the_clock(clock, afterwards=give_back))
+    await clock.advance(400)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    assert given_back == [60.0 * minute for minute in range(1, 12)]
+    assert given_back == at
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
