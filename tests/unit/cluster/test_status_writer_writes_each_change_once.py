@@ -282,6 +282,21 @@ async def test_an_object_that_is_gone_is_no_error(answer: Reply, api: FakeApi, s
     assert len(subject.patches) == 1
 
 
+@pytest.mark.parametrize("gone", [404, 422])
+async def test_nothing_is_remembered_of_an_object_that_is_gone(gone: int, api: FakeApi, subject: Subject) -> None:
+    """Neither what was written on it, nor that it could not be."""
+    details = {"causes": [{"field": "metadata.uid"}]}
+    answers = [Reply(), refusal(403, "Forbidden"), refusal(gone, "NotFound", details=details)]
+    for message in ("written", "refused", "gone"):
+        api.on("PATCH", POD, answers.pop(0))
+        await subject.write(condition(message))
+        if message != "gone":
+            assert subject.writer.stats().remembered == 1
+
+    assert subject.writer.stats().remembered == 0
+    assert not subject.writer._complained
+
+
 async def test_a_refusal_is_told_once_for_each_object(
     api: FakeApi, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ PATIENCE: Final = 1.0
 # scheduler, which sees the object, asks again and is heard after this time.
 _TRUSTED_FOR: Final = 300.0
 _REMEMBERED: Final = 100_000  # objects
+_COMPLAINED: Final = 4096  # objects; with more in trouble at a time some are told again
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -176,11 +177,12 @@ class StatusWriter:
         except NotFoundError:
             # The object is gone, which is no matter; or discovery is out of date, which the next write will find out.
             self._paths.forget()
-            self._written.pop(key, None)
+            self._forget(key)
             return
         except UnprocessableError as error:
             if error.is_about_another_object:
-                return  # a namesake has taken its place
+                self._forget(key)  # a namesake has taken its place
+                return
             raise
         self._patches += 1
         self._remember(key, update)
@@ -251,6 +253,11 @@ class StatusWriter:
         while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 
+    def _forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._written.pop(key, None)
+        self._complained.pop(key, None)
+
     def _complain(self, key: Key, update: Status, error: RequestError) -> None:
         """Once for each object until a write succeeds."""
         if key in self._queue:
@@ -259,7 +266,7 @@ class StatusWriter:
         level = "debug" if key in self._complained else "warning"
         getattr(log, level)("a status was not written", object=_name(update), error=str(error))
         self._complained[key] = None
-        if len(self._complained) > _REMEMBERED:
+        if len(self._complained) > _COMPLAINED:
             self._complained.popitem(last=False)
         self._on_given_up(update)
 
