@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
 from volcano_py.framework.ordering import Heap
@@ -44,7 +42,8 @@ class Enqueue(Action):
     def _collect(self, ssn: Session) -> list[Job]:
         """Pending jobs that are sound."""
         rows = ssn.job_rows()
-        pending = rows[np.isin(ssn.ledger.jobs.phase[rows], (Phase.NONE, Phase.PENDING))]
+        phases = ssn.ledger.jobs.phase[rows]
+        pending = rows[(phases == Phase.NONE) | (phases == Phase.PENDING)]
         jobs = [ssn.job(row) for row in pending.tolist()]
         return [job for job in jobs if job is not None and job.info.problem is None]
 

@@ -33,7 +33,6 @@ _SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
 _FINISHED = np.flatnonzero(FINISHED_STATUSES)
 _COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
-_STICKY = (Phase.INQUEUE, Phase.UNKNOWN)
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
 # Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
 # PodGroup or a queue is not worth a word; nor is that of pods and claims, which are just being created.
@@ -73,7 +72,8 @@ class Closing:
         rows = ssn.job_rows()
         phases = self._phases()
         waiting = jobs.counts[rows][:, _UNPLACED].any(axis=1)
-        not_running = ~np.isin(phases[rows], (Phase.RUNNING, Phase.COMPLETED))
+        now = phases[rows]
+        not_running = (now != Phase.RUNNING) & (now != Phase.COMPLETED)
         for row in rows[waiting | not_running | self._differs(rows, phases)].tolist():
             job = ssn.job(row)
             if job is not None:
@@ -95,7 +95,8 @@ class Closing:
         unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
         enough = (scheduled >= jobs.min_member) & (scheduled > 0)
         complete = enough & (finished == scheduled) & ~unplaced
-        phases = np.where(np.isin(jobs.phase, _STICKY), jobs.phase, Phase.PENDING)
+        sticky = (jobs.phase == Phase.INQUEUE) | (jobs.phase == Phase.UNKNOWN)
+        phases = np.where(sticky, jobs.phase, Phase.PENDING)
         phases = np.where(enough, Phase.RUNNING, phases)
         result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
         return result

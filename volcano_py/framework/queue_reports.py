@@ -47,7 +47,9 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:
     told = mapping_of(plugin.describe_queues(), Mapping)
-    return {name: _complete(report, told.get(name, {})) for name, report in reports.items()}
+    if not told:  # as most plugins, for which a thousand queues need not be looked through
+        return reports
+    return {name: _complete(report, told[name]) if told.get(name) else report for name, report in reports.items()}
 
 
 def _complete(report: QueueReport, told: Mapping[str, Any]) -> QueueReport:
