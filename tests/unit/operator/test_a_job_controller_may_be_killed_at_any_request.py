@@ -128,11 +128,18 @@ LIVES: dict[str, tuple[Life, str, int]] = {
 }
 
 
-async def lived(api: Any, life: Life, killing: tuple[int, bool] | None) -> tuple[dict[str, Any], JobCluster]:
+def cluster_for_one_job(api: Any, killing: tuple[int, bool] | None) -> JobCluster:
+    """Its controllers have no more workers than one job keeps busy: hundreds of them start, and are killed."""
     cluster = JobCluster(api)
+    cluster.options["workers"] = 2
     cluster.killing = killing
     cluster.start()
     cluster.submit(manifest())
+    return cluster
+
+
+async def lived(api: Any, life: Life, killing: tuple[int, bool] | None) -> tuple[dict[str, Any], JobCluster]:
+    cluster = cluster_for_one_job(api, killing)
     await life(cluster)
     await cluster.live()
     await cluster.stop()
@@ -161,10 +168,7 @@ async def test_it_comes_to_the_same_end(fresh: Callable[[], Any], name: str) -> 
 
 async def test_a_job_whose_time_is_over_is_deleted_whenever_the_controller_is_killed(fresh: Callable[[], Any]) -> None:
     async def requests_of(killing: tuple[int, bool] | None) -> int:
-        cluster = JobCluster(fresh())
-        cluster.killing = killing
-        cluster.start()
-        cluster.submit(manifest())
+        cluster = cluster_for_one_job(fresh(), killing)
         await expire(cluster)
         await cluster.stop()
         assert f"{JOBS}/train" not in cluster.api.objects, killing
