@@ -128,13 +128,14 @@ class Combined:
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
         return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
 
-    def victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+    def victims(self, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
         """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
 
         They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
+        `in_time`: that they would give up once budgets and cool-downs allow it.
         """
         candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
-        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates))
+        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates), in_time=in_time)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
         """The candidates without those that no selection could make a victim; costs one look at all of them."""

@@ -274,4 +274,4 @@ class EvictionPlan:
         task = Task(row, owner, ssn.task_class(row), int(ledger.tasks.priority[row]))
         if task.task_class.best_effort:
             placed = placed[ssn.best_effort_classes[ledger.tasks.task_class[placed]]]
-        return len(ssn.victims(self._scheme.point, task, placed)) > 0
+        return len(ssn.victims(self._scheme.point, task, placed, in_time=True)) > 0

@@ -59,6 +59,12 @@ class Plugin:
     arguments_type: ClassVar[type[Arguments]] = NoArguments
     guards: ClassVar[frozenset[str]] = frozenset()
     """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
+    names_nobody: ClassVar[bool] = False
+    """Whether it only spares pods, as a guard: what it does not spare is no victim until another plugin says so. Alone in
+    a tier it would else give up everybody to anybody."""
+    protects_for_a_while: ClassVar[bool] = False
+    """Whether its no to a victim passes with time. Nobody counts on it where the question is whether two jobs would
+    evict each other in turn: they would do so all the same, only more slowly."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}

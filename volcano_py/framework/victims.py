@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,15 +26,17 @@ def expendable_first(tasks: TaskTable, candidates: Rows) -> Rows:
     return candidates[np.lexsort((*keys, tasks.priority[candidates]))]
 
 
-def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
+def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
     """The first tier with a victim left decides; an intersection that is empty is empty for its tier.
 
     Guards filter what the tier left, in order and whatever tier they stand in, so that a pod which a protector or the
     owner of the queues refuses is no victim through another tier. When they leave nothing the next tier is asked.
+
+    `in_time`: who could be a victim sooner or later, as if all protection that passes with time had done so.
     """
-    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards]
-    for calls in dispatch.by_tier(point):
-        chosen = _tier(calls, task, candidates)
+    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and _counts(call, in_time)]
+    for calls in _naming(dispatch, point):
+        chosen = _tier([call for call in calls if _counts(call, in_time)], task, candidates)
         if chosen is None:
             continue
         for guard in guards:
@@ -49,12 +52,23 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
 def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
     """The candidates that `elect` could name out of any selection of them, as far as plugins can tell beforehand."""
     mask = np.zeros(len(candidates), dtype=np.bool_)
-    for calls in dispatch.by_tier(point):
+    for calls in _naming(dispatch, point):
         mask |= _bound(calls, point, task, candidates)
         if mask.all():
             break
     mask &= _bound([call for call in dispatch.calls(point) if point in call.plugin.guards], point, task, candidates)
     return candidates[mask]
+
+
+def _naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
+    """The tiers in which somebody does more than spare pods."""
+    for calls in dispatch.by_tier(point):
+        if not all(call.plugin.names_nobody for call in calls):
+            yield calls
+
+
+def _counts(call: Call, in_time: bool) -> bool:
+    return not (in_time and call.plugin.protects_for_a_while)
 
 
 def _bound(calls: list[Call], point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
@@ -87,15 +101,17 @@ def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:
 
 
 def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:
-    """What a tier agrees on; None when everybody abstains."""
+    """What a tier agrees on; None when everybody abstains who does more than spare pods."""
     agreed: np.ndarray | None = None
+    named = False
     for call in calls:
         answer = call(task, candidates)
         if answer is not None:
             agreed = answer if agreed is None else agreed & answer
+            named |= not call.plugin.names_nobody
             if not agreed.any():
                 break
-    return None if agreed is None else candidates[agreed]
+    return candidates[agreed] if agreed is not None and named else None
 
 
 def _filter(guard: Call, task: Task, chosen: Rows) -> Rows:

@@ -23,6 +23,7 @@ class Conformance(Plugin):
 
     name = "conformance"
     guards = frozenset({"preemptable", "reclaimable"})
+    names_nobody = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -91,6 +91,31 @@ def test_guards(tiers: list[list[str]], victims: str) -> None:
     assert elected(*[[plugin(pods) for pods in tier] for tier in tiers]) == victims
 
 
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
+    """Not alone in a tier, nor beside one that abstains; beside one that names victims it has its say."""
+
+    def spares(others: str) -> type[Plugin]:
+        return type("Spares", (gives_up(others, guard=True, point=point),), {"names_nobody": True})
+
+    def names(victims: str | None) -> type[Plugin]:
+        return gives_up(victims, point=point)
+
+    assert elected([spares("0123")], point=point) == ""
+    assert elected([spares("0123"), names(None)], point=point) == ""
+    assert elected([spares("012"), names("123")], point=point) == "12"
+    assert elected([spares("012")], [names("123")], point=point) == "12"
+
+
+def test_protection_that_passes_is_left_out_where_it_is_asked_who_could_be_a_victim_in_time() -> None:
+    spares = type("Spares", (gives_up("1", guard=True),), {"names_nobody": True, "protects_for_a_while": True})
+    opened = opened_with([gives_up("012"), spares])
+    task, candidates = opened.task("p-0"), opened.running("v")
+    now = opened.ssn.victims("preemptable", task, candidates)
+    in_time = opened.ssn.victims("preemptable", task, candidates, in_time=True)
+    assert (len(now), len(in_time)) == (1, 3)
+
+
 def test_a_guard_is_not_asked_twice_about_its_own_tier() -> None:
     guard = gives_up("01", guard=True)
     assert elected([gives_up("012"), guard]) == "01"

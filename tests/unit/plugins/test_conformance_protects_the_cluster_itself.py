@@ -24,7 +24,7 @@ OBJECTS = (
 
 @pytest.mark.parametrize("point", POINTS)
 def test_critical_classes_and_kube_system_are_spared(point: str) -> None:
-    session = open_session(*OBJECTS, tiers=[[Conformance]])
+    session = open_session(*OBJECTS, tiers=[[Conformance, Ruthless]])
     candidates = session.running("app", "kube-system/dns")
     assert session.victims(point, "urgent-0", candidates) == ["important", "plain"]
     assert session.victims(point, "urgent-0", candidates[::-1]) == ["important", "plain"], "asked again"
@@ -35,6 +35,12 @@ def test_no_other_tier_can_give_them_up(point: str) -> None:
     session = open_session(*OBJECTS, tiers=[[Ruthless], [Conformance]])
     candidates = session.running("app", "kube-system/dns")
     assert session.victims(point, "urgent-0", candidates) == ["important", "plain"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_alone_it_gives_up_nobody(point: str) -> None:
+    session = open_session(*OBJECTS, tiers=[[Conformance]])
+    assert session.victims(point, "urgent-0", session.running("app")) == []
 
 
 def test_switched_off_it_protects_nobody() -> None:

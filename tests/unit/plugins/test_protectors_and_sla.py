@@ -7,7 +7,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from tests.support.policies import Ruthless
 from tests.support.sessions import NAMESPACE, NOW, gang, node, open_session, pod, pod_group
+from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
     Condition,
     LabelSelector,
@@ -18,9 +20,11 @@ from volcano_py.api.objects import (
     PodDisruptionBudgetStatus,
     PodGroup,
 )
+from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.pdb import Pdb
+from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.sla import Sla
 
 
@@ -38,7 +42,7 @@ def victims_under(*budgets: PodDisruptionBudget, evicted: tuple[str, ...] = (), 
         *gang("web", pods=3, running_on=["n1"] * 3, labels=labels),
         *gang("high"),
         *budgets,
-        tiers=[[Pdb]],
+        tiers=[[Ruthless], [Pdb]],
     )
     opened.evict(*evicted)
     return opened.victims("preemptable", "high-0", opened.running("web"))
@@ -93,15 +97,43 @@ def scheduled(seconds_ago: float, *, label: str = "", annotation: str = "") -> P
     ],
 )
 def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> None:
-    opened = open_session(node("n1"), pod_group("low", phase="Running"), running, *gang("high"), tiers=[[Cdp]])
+    opened = open_session(
+        node("n1"), pod_group("low", phase="Running"), running, *gang("high"), tiers=[[Ruthless], [Cdp]]
+    )
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
 
 
 def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
     bound = msgspec.structs.replace(scheduled(30, label="1m"))
     starting = msgspec.structs.replace(bound, status=msgspec.structs.replace(bound.status, phase="Pending"))
-    opened = open_session(node("n1"), pod_group("low", phase="Running"), starting, *gang("high"), tiers=[[Cdp]])
+    opened = open_session(
+        node("n1"), pod_group("low", phase="Running"), starting, *gang("high"), tiers=[[Ruthless], [Cdp]]
+    )
     assert opened.victims("reclaimable", "high-0", opened.rows("low-0")) == ["low-0"]
+
+
+@pytest.mark.parametrize("protector", [Pdb, Cdp])
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+def test_alone_they_give_up_nobody(protector: type[Plugin], point: str) -> None:
+    """Whom they do not spare is still no victim of just anybody."""
+    web = gang("web", running_on=["n1"], labels={"app": "web"})
+    opened = open_session(node("n1"), *web, *gang("high"), tiers=[[], [protector]])
+    assert opened.victims(point, "high-0", opened.running("web")) == []
+
+
+@pytest.mark.parametrize("allowed", [5, 1, 0])
+def test_a_budget_that_is_used_up_does_not_make_an_exchange_final(allowed: int) -> None:
+    """Both pods are of one budget. Once it allows another disruption, the one evicted would take its place back."""
+    opened = open_session(
+        node("n1", cpu="1"),
+        *gang("held", running_on=["n1"], cpu="1", labels={"app": "web"}),
+        *gang("waits", cpu="1", labels={"app": "web"}),
+        budget(allowed, app="web"),
+        tiers=[[(Priority, {"enablePreemptable": False}), Ruthless], [Pdb]],
+        actions=[Preempt],
+    )
+    Preempt(None).execute(opened.ssn)
+    assert opened.evictions == []
 
 
 def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
