@@ -60,8 +60,8 @@ class Plugin:
     guards: ClassVar[frozenset[str]] = frozenset()
     """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
     names_nobody: ClassVar[bool] = False
-    """Whether it only spares pods, as a guard: what it does not spare is no victim until another plugin says so. Alone in
-    a tier it would else give up everybody to anybody."""
+    """Whether it only spares pods, as a guard: what it does not spare is no victim until another plugin says so. In a
+    tier of its own it would else give up everybody to anybody."""
     protects_for_a_while: ClassVar[bool] = False
     """Whether its no to a victim passes with time. Nobody counts on it where the question is whether two jobs would
     evict each other in turn: they would do so all the same, only more slowly."""
