@@ -38,6 +38,14 @@ class MemoryLog:
                 self.samples.append((time.monotonic(), size))
             await asyncio.sleep(_EVERY)
 
+    def by_minute(self) -> list[float]:
+        """The median of each minute in bytes; what is left of the last one, too."""
+        start = self.samples[0][0]
+        minutes: dict[int, list[int]] = {}
+        for moment, size in self.samples:
+            minutes.setdefault(int((moment - start) // 60), []).append(size)
+        return [float(np.median(sizes)) for sizes in minutes.values()]
+
     def growth_per_minute(self, *, after: float) -> float:
         """Bytes a minute by the line that fits best, leaving out the first `after` seconds (warming up)."""
         kept = self._from(after)

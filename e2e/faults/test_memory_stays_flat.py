@@ -23,8 +23,8 @@ SECONDS = 900.0
 WARM_AFTER = 300.0
 """Until all code has been run, the population has reached its size, and what is remembered of the last thousands of
 events and deleted objects has filled. Ten minutes are left."""
-MOST_GROWTH = 512 * 1024
-"""Bytes a minute. Kubernetes lets the daemon live for weeks: 512 KiB a minute would be 5 GB in one."""
+MOST_GROWTH = 256 * 1024
+"""Bytes a minute. Memory goes up and down by a MiB or so, which over ten minutes looks like a slope of half as much."""
 
 MIB = 1024**2
 
@@ -58,7 +58,7 @@ async def test_memory_does_not_grow_with_what_has_happened(
     tell(
         f"{proxy.faults} faults and {churn.changes} changes in {SECONDS / 60:g} minutes; resident memory "
         f"{first / MIB:.1f} MiB after {WARM_AFTER / 60:g} minutes, {last / MIB:.1f} MiB at the end: "
-        f"{growth / 1024:+.0f} KiB a minute"
+        f"{growth / 1024:+.0f} KiB a minute; by minute " + " ".join(f"{size / MIB:.1f}" for size in memory.by_minute())
     )
     assert daemon.process.running
     assert growth < MOST_GROWTH
