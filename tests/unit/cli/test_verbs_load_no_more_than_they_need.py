@@ -12,7 +12,11 @@ OF_THE_SCHEDULER = {"cryptography", "kopf", "numpy", "pydantic"}
 ASK_THE_CLUSTER = {
     verb: f"import volcano_py.cli.{verb}" for verb in ("job", "job_flow", "job_template", "pods", "pod_groups", "queue")
 }
-CLIENT = "import volcano_py.cluster.kubernetes.client, volcano_py.cluster.kubernetes.kinds"
+IN_THIS_ORDER = {
+    "client": "import volcano_py.cluster.kubernetes.client, volcano_py.cluster.kubernetes.kinds",
+    **ASK_THE_CLUSTER,
+    "daemon": "import volcano_py.daemon.daemon, volcano_py.cli.run",
+}
 
 
 def loaded(*statements: str) -> list[set[str]]:
@@ -25,14 +29,13 @@ def loaded(*statements: str) -> list[set[str]]:
 
 @pytest.fixture(scope="module")
 def one_after_the_other() -> dict[str, set[str]]:
-    """What each verb that asks the cluster brings to a process that has loaded those before it, and the client first.
+    """What each brings to a process that has loaded those before it.
 
     Loading only adds: what all of them together do without, each does without.
     """
     there: set[str] = set()
     brought = {}
-    names = ("client", *ASK_THE_CLUSTER)
-    for name, now in zip(names, loaded(CLIENT, *ASK_THE_CLUSTER.values()), strict=True):
+    for name, now in zip(IN_THIS_ORDER, loaded(*IN_THIS_ORDER.values()), strict=True):
         brought[name], there = now - there, now
     return brought
 
@@ -54,8 +57,6 @@ def test_the_client_does_without_them_too(one_after_the_other: dict[str, set[str
     assert one_after_the_other["client"].isdisjoint(OF_THE_SCHEDULER)
 
 
-def test_the_daemon_decides_before_it_loads_kopf_and_certificates() -> None:
+def test_the_daemon_decides_before_it_loads_kopf_and_certificates(one_after_the_other: dict[str, set[str]]) -> None:
     """kopf comes when the first decisions have been made; certificates are for admission webhooks."""
-    (there,) = loaded("import volcano_py.daemon.daemon, volcano_py.cli.run")
-
-    assert there.isdisjoint({"cryptography", "kopf"})
+    assert one_after_the_other["daemon"].isdisjoint({"cryptography", "kopf"})
