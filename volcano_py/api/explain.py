@@ -178,7 +178,7 @@ def over_ceiling(
     inqueue: int = 0,
     above: str = "",
     holder: str = "",
-    kept: Sequence[tuple[str, int]] = (),
+    kept: str = "",
 ) -> str:
     """`queue team-a: 12 cpu allocated + 8 asked > 16 deserved; …`.
 
@@ -187,7 +187,7 @@ def over_ceiling(
         inqueue: promised to jobs that are let in but hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
         holder: who holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
-        kept: queues whose guarantees leave no more than `ceiling`, and what is kept for each; the largest are told.
+        kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).
     """
     held, promised, wanted, limit, _ = numbers(
         resource, allocated, inqueue, asked, ceiling, allocated + inqueue + asked
@@ -195,7 +195,7 @@ def over_ceiling(
     whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
     waiting = f" + {promised} promised" if inqueue else ""
     held_by = f" ({holder})" if holder else ""
-    for_whom = f" ({_largest(resource, kept)})" if kept else ""
+    for_whom = f" ({kept})" if kept else ""
     return (
         f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
         f"{kind.word}{for_whom}; {kind.remedy}"
@@ -350,12 +350,6 @@ def tell(reason: Reason, sentence: str) -> str:
 def _names(names: Sequence[str]) -> str:
     told = ", ".join(names[:_MOST_NAMES])
     return f"{told} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else told
-
-
-def _largest(resource: str, parts: Sequence[tuple[str, int]]) -> str:
-    """`train: 20 cpu, web: 4 cpu and 2 more`."""
-    largest = sorted(parts, key=lambda part: (-part[1], part[0]))
-    return _names([f"{name}: {amount(resource, units)}" for name, units in largest])
 
 
 def _cut(text: str) -> str:

@@ -134,15 +134,11 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
     )
 
 
-def test_whose_guarantees_leave_no_more_is_told_of_the_largest() -> None:
-    def told(**kept: int) -> str:
-        whose = list(kept.items())
-        return explain.over_ceiling(
-            "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept=whose
-        )
-
-    assert "> 0 left for it beside the others' guarantees (a: 1 cpu); wait" in told(a=1000)
-    assert "(d: 3 cpu, b: 2 cpu, a: 1 cpu and 2 more); " in told(a=1000, b=2000, c=1000, d=3000, e=1000)
+def test_whose_guarantees_leave_no_more_is_told() -> None:
+    told = explain.over_ceiling(
+        "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
+    )
+    assert "> 0 left for it beside the others' guarantees (a: 1 cpu); wait until" in told
 
 
 def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:

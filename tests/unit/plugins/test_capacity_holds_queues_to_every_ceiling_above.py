@@ -150,6 +150,16 @@ def test_the_queues_with_the_largest_guarantees_are_named_without_what_they_hold
     )
 
 
+def test_what_is_kept_is_told_as_it_is_at_that_moment() -> None:
+    session = opened(
+        queue("kept", guarantee=20), queue("y"), jobs("k", "kept", 15, running=5), jobs("yj", "y", 81, running=80),
+        cpu=100,
+    )  # fmt: skip
+    assert "(kept: 15 cpu)" in refusal(session, "yj-80")
+    session.place("k", {"k-5": "n1", "k-6": "n1"})
+    assert "(kept: 13 cpu)" in refusal(session, "yj-80")
+
+
 def test_what_is_kept_for_the_queue_itself_and_those_above_it_is_not_told() -> None:
     session = opened(
         queue("a", guarantee=30), queue("a1", "a", guarantee=5), queue("a2", "a", guarantee=6),

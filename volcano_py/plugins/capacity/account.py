@@ -99,8 +99,12 @@ class QueueAccount:
         """Whether it would go beyond what it deserves of any resource that is asked for."""
         return any(self.held[dim] + wanted > self.deserved[dim] for dim, wanted in asked if dim != PODS)
 
-    def book(self, asked: Asked, count: int) -> None:
-        """`count` more tasks in this queue (fewer, when negative) hold what they ask for; so do all queues above."""
+    def book(self, asked: Asked, count: int) -> bool:
+        """`count` more tasks in this queue (fewer, when negative) hold what they ask for; so do all queues above.
+
+        Returns whether some of it is held within a guarantee.
+        """
+        is_guaranteed = False
         for account in self.chain:
             account._turn = None
         for dim, amount in asked:
@@ -112,6 +116,8 @@ class QueueAccount:
                 guaranteed = account.guarantee[dim]
                 # What is held within the guarantee was kept for the queue already.
                 grown = max(after, guaranteed) - max(before, guaranteed)
+            is_guaranteed = is_guaranteed or grown != moved
+        return is_guaranteed
 
     def promise(self, amounts: Amounts) -> None:
         """A job that may claim these was let in."""

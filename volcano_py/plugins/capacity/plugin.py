@@ -167,12 +167,16 @@ class Capacity(Plugin):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._account(placement.job.queue).book(self._asked[placement.task_class], placement.count)
+        self._book(placement, placement.count)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._account(placement.job.queue).book(self._asked[placement.task_class], -placement.count)
+        self._book(placement, -placement.count)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _book(self, placement: Placement, count: int) -> None:
+        if self._account(placement.job.queue).book(self._asked[placement.task_class], count):
+            self._refusals.guarantees_changed()
 
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]

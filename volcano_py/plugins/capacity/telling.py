@@ -53,7 +53,11 @@ class Refusals:
     def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Accounts) -> None:
         self._names = names
         self._total = total
-        self._reserved = Reserved(accounts)
+        self._reserved = Reserved(names, accounts)
+
+    def guarantees_changed(self) -> None:
+        """Somebody holds more, or less, of what is guaranteed to him."""
+        self._reserved.changed()
 
     def no_room(self, asking: QueueAccount, bound: Bound, wanted: int) -> Refusal:
         """One more task of `asking` exceeds the bound."""
@@ -104,7 +108,7 @@ class Refusals:
             inqueue=account.inqueue[dim],
             above=_above(asking, account),
             holder=f"and {amount(resource, surplus)} beyond minResources, not counted" if surplus else "",
-            kept=self._reserved.holding_down(account, dim) if kind is Ceiling.REAL_CAPABILITY else (),
+            kept=self._reserved.holding_down(account, dim) if kind is Ceiling.REAL_CAPABILITY else "",
         )
         return Refusal(reason, text)
 

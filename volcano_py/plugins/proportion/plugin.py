@@ -16,7 +16,7 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import AskedByClass
-from volcano_py.plugins.guarantees import not_kept
+from volcano_py.plugins.guarantees import Holders, not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
@@ -48,7 +48,7 @@ class Proportion(Plugin):
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = AskedByClass()
-        self._guaranteed: dict[int, list[tuple[str, int]]] = {}
+        self._guaranteed: dict[int, Holders] = {}
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(not_kept(self._opened.infos, self._opened.kept, ssn.axis.names, ssn.total)))
@@ -200,14 +200,13 @@ class Proportion(Plugin):
         else:
             reason, kind = Reason.OVER_DESERVED, Ceiling.DESERVED
         name, resource = account.info.name, self._ssn.axis.names[dim]
-        kept = self._guaranteed_beside(account, dim) if kind is Ceiling.REAL_CAPABILITY else ()
+        kept = self._guaranteed_beside(account, dim) if kind is Ceiling.REAL_CAPABILITY else ""
         text = over_ceiling(name, resource, asked=wanted, ceiling=limit, kind=kind, kept=kept, **numbers)
         return Refusal(reason, text)
 
-    def _guaranteed_beside(self, account: QueueAccount, dim: int) -> list[tuple[str, int]]:
+    def _guaranteed_beside(self, account: QueueAccount, dim: int) -> str:
         """Other queues for which something is kept of a resource, and how much."""
         if dim not in self._guaranteed:
-            self._guaranteed[dim] = [
-                (name, each.guarantee[dim]) for name, each in self._accounts.items() if each.guarantee[dim]
-            ]
-        return [part for part in self._guaranteed[dim] if part[0] != account.info.name]
+            parts = ((name, each.guarantee[dim]) for name, each in self._accounts.items())
+            self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], [part for part in parts if part[1]])
+        return self._guaranteed[dim].told([account.info.name])
