@@ -39,24 +39,44 @@ def is_interrupt(error: BaseException) -> bool:
 
 _NUMBER: Final = "a number"
 _TEXT: Final = "a text"
-_SIMPLE: Final = {int: _NUMBER, bool: _NUMBER, str: _TEXT}
+_PLAIN: Final = frozenset({int, bool, float, str})
 
 
 class Keys:
-    """Checks the keys of one plugin at one point. They are compared with each other, so that all have to be alike."""
+    """Checks the keys of one plugin at one point. They are compared with each other, so that all have to be alike.
 
-    __slots__ = ("_shape",)
+    Asked for every key of every turn: types that were found to be alike are not looked into again.
+    """
+
+    __slots__ = ("_known", "_shape")
 
     def __init__(self) -> None:
         self._shape: Any = None
+        self._known: set[Any] = set()
 
     def __call__(self, key: Any, _asked: Any) -> None:
-        shape = _SIMPLE.get(type(key)) or _shape(key)
-        if shape is not self._shape:
-            if self._shape is None:
-                self._shape = shape
-            elif not _comparable(shape, self._shape):
-                raise NonsenseError(f"the key {key!r} cannot be compared with an earlier one, {_said(self._shape)}")
+        kind: Any = type(key)
+        if kind is tuple:
+            kind = tuple(map(type, key))
+            if kind in self._known:
+                for part in key:
+                    if part != part:  # (of all plain values only NaN is another than itself)
+                        raise NonsenseError(_NAN)
+                return
+        elif kind in self._known:
+            if key != key:
+                raise NonsenseError(_NAN)
+            return
+        shape = _shape(key)
+        if self._shape is None:
+            self._shape = shape
+        elif not _comparable(shape, self._shape):
+            raise NonsenseError(f"the key {key!r} cannot be compared with an earlier one, {_said(self._shape)}")
+        if kind in _PLAIN or (isinstance(kind, tuple) and _PLAIN.issuperset(kind)):
+            self._known.add(kind)
+
+
+_NAN: Final = "a key is not a number (NaN): it is neither before nor behind others"
 
 
 def _shape(key: Any) -> Any:
@@ -65,8 +85,8 @@ def _shape(key: Any) -> Any:
     if isinstance(key, str):
         return _TEXT
     if isinstance(key, int | float | np.integer | np.floating | np.bool_):
-        if key != key:  # (of all numbers only NaN is another than itself)
-            raise NonsenseError("a key is not a number (NaN): it is neither before nor behind others")
+        if key != key:
+            raise NonsenseError(_NAN)
         return _NUMBER
     raise NonsenseError(f"a key is {type(key).__name__}, expected a number, a text or a tuple of them")
 

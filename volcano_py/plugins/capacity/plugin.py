@@ -85,7 +85,7 @@ class Capacity(Plugin):
         """Side by side, queues of equal priority go by their shares; in the tree it is the turn of their branches."""
         if self._accounts.tree is not None:
             return -queue.priority
-        return -queue.priority, self._account(queue).turn
+        return -queue.priority, *self._account(queue).turn
 
     def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
         assert self._accounts.tree is not None, "asked with enableHierarchy only"
