@@ -277,11 +277,12 @@ class Daemon:
     async def _audit(self) -> None:
         while True:
             await asyncio.sleep(self._options.audit_period)
-            drift = self._state.drift()
+            drift = self._state.audit()
             self._metrics.daemon.audited(drift)
             if drift:
                 log.error(
-                    "self-audit: sums differ from the pods; please report this with `volcano-py dump`", drift=drift
+                    "self-audit: sums differed from the pods and were put right; please report this with the log",
+                    drift=drift,
                 )
 
     # -- what the parts ask and tell -----------------------------------------------------------------------------------

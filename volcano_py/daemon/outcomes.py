@@ -15,12 +15,13 @@ from volcano_py.observe.metrics import Metrics
 from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
 from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.pods import LONGEST_PAUSE
 
 log = structlog.get_logger(__name__)
 
 # Seconds until a pod whose binding failed is tried again: doubled with each failure in a row, up to the second value.
 FIRST_RETRY: Final = 1.0
-LAST_RETRY: Final = 60.0
+LAST_RETRY: Final = LONGEST_PAUSE
 # Pods remembered as having failed; beyond it the oldest are forgotten and start over.
 _MOST_FAILURES: Final = 10_000
 

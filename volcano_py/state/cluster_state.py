@@ -167,7 +167,7 @@ class ClusterState:
         """An independent copy of everything a cycle needs."""
         self._snapshots += 1
         self._groups.expire(now)
-        self._pods.date_nominations(now)
+        self._pods.heed_clock(now)
         self._spread_defaults.settle()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         return Snapshot(
@@ -211,5 +211,12 @@ class ClusterState:
         return known if known is not None and known.type == condition_type else None
 
     def drift(self) -> int:
-        """Self-audit: 0 when every sum follows from the pods."""
+        """0 when every sum follows from the pods, else how far they are off."""
         return self.ledger.drift()
+
+    def audit(self) -> int:
+        """The drift there was: sums that do not follow from the pods are put right, and whoever decides is told."""
+        drift = self.ledger.put_right()
+        if drift:
+            self._tell(Change.DECISION)
+        return drift

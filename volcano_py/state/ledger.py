@@ -32,6 +32,9 @@ _CHANGES: Final[dict[int, Callable[[NDArray[np.int64], NDArray[np.int64]], objec
 }
 
 
+_Sums = list[NDArray[np.int64] | NDArray[np.int32]]
+
+
 class NodeTable(Table):
     """Row per node. `present` is false for a node that pods name but that does not (any more) exist."""
 
@@ -303,14 +306,23 @@ class Ledger:
 
     def drift(self) -> int:
         """How far the sums are from a recount, as the sum of absolute differences; 0 unless there is a bug."""
-        fresh = self.recount()
-        pairs = (
-            (self.nodes.used[: self.nodes.size], fresh.nodes.used),
-            (self.nodes.releasing[: self.nodes.size], fresh.nodes.releasing),
-            (self.nodes.pipelined[: self.nodes.size], fresh.nodes.pipelined),
-            (self.nodes.nonzero_used[: self.nodes.size], fresh.nodes.nonzero_used),
-            (self.nodes.tasks[: self.nodes.size], fresh.nodes.tasks),
-            (self.jobs.counts[: self.jobs.size], fresh.jobs.counts),
-            (self.jobs.allocated[: self.jobs.size], fresh.jobs.allocated),
-        )
-        return int(sum(np.abs(mine - true).sum() for mine, true in pairs))
+        return _distance(self._sums(), self.recount()._sums())
+
+    def put_right(self) -> int:
+        """The drift there was; there is none any more."""
+        mine, true = self._sums(), self.recount()._sums()
+        drift = _distance(mine, true)
+        if drift:
+            for wrong, right in zip(mine, true, strict=True):
+                wrong[:] = right
+        return drift
+
+    def _sums(self) -> _Sums:
+        """All sums, as views."""
+        nodes, jobs = self.nodes, self.jobs
+        of_nodes = (nodes.used, nodes.releasing, nodes.pipelined, nodes.nonzero_used, nodes.tasks)
+        return [*(array[: nodes.size] for array in of_nodes), jobs.counts[: jobs.size], jobs.allocated[: jobs.size]]
+
+
+def _distance(mine: _Sums, true: _Sums) -> int:
+    return int(sum(np.abs(some - other).sum() for some, other in zip(mine, true, strict=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from volcano_py.state.pod_claims import PodClaims
     from volcano_py.state.spread_defaults import SpreadDefaults
     from volcano_py.state.term_book import TermBook
+
+LONGEST_PAUSE: Final = 60.0
+"""Seconds until a pod whose binding failed again and again is tried once more."""
 
 _FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 # From one of these to another a pod takes no more and frees nothing.
@@ -216,10 +219,12 @@ class Pods:
         elif known is None or known.nominated_node != node:
             self._ledger.tasks.nominated_since[row] = np.inf
 
-    def date_nominations(self, now: float) -> None:
-        """Give a date to promises that are new since the last snapshot."""
-        since = self._ledger.tasks.nominated_since
-        since[since == np.inf] = now
+    def heed_clock(self, now: float) -> None:
+        """Give a date to promises that are new since the last snapshot. Where the clock was set back meanwhile, older
+        ones count from now, and no pod waits longer for its next attempt than the longest pause."""
+        tasks = self._ledger.tasks
+        np.minimum(tasks.nominated_since, now, out=tasks.nominated_since)
+        np.minimum(tasks.retry_at, now + LONGEST_PAUSE, out=tasks.retry_at)
 
     def _standing(self, row: int, told: TaskStatus, node_name: str) -> tuple[TaskStatus, int]:
         """Status and node row of a pod that the API server tells to be so, heeding what we did to it meanwhile."""

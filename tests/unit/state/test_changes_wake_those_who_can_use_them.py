@@ -20,6 +20,16 @@ DECISIVE, QUIET = True, False
 FOREIGN = pod("f", cpu="1", scheduler="default-scheduler")
 
 
+def test_sums_that_are_put_right_are_decisive() -> None:
+    watched = Watched(node("n1", cpu="4"), pod("a", cpu="1", on="n1"))
+    assert watched.state.audit() == 0
+    assert watched.told() == []
+    watched.state.ledger.nodes.used[0, 0] += 5
+    assert watched.state.audit() == 5
+    assert watched.told() == [True]
+    assert watched.state.drift() == 0
+
+
 def test_a_new_pod_of_ours_is_decisive() -> None:
     watched = Watched(pod_group("g"))
     watched.put(pod("a", group="g", cpu="1"))

@@ -175,6 +175,17 @@ def test_drift_is_seen_wherever_it_hides() -> None:
     assert ledger.drift() == 1
 
 
+def test_what_has_drifted_is_put_right() -> None:
+    ledger, sound = books(), books()
+    assert ledger.put_right() == 0
+    ledger.nodes.used[0, 0] += 5
+    ledger.jobs.counts[1, 0] -= 2
+    ledger.nodes.tasks[1] += 1
+    assert ledger.put_right() == 8
+    assert ledger.drift() == 0
+    assert (ledger.nodes.used[:2] == sound.nodes.used[:2]).all()
+
+
 def test_whether_a_task_fits_is_a_question_of_what_it_asks_for() -> None:
     ledger = books()
     assert ledger.fits(1, 0)

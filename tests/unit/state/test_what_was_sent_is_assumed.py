@@ -10,6 +10,7 @@ from tests.unit.state.watched import Watched, deleted, on, with_meta
 from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import Condition, Pod, PodGroupStatus
 from volcano_py.api.reasons import Reason
+from volcano_py.state.pods import LONGEST_PAUSE
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
 
@@ -65,6 +66,15 @@ def test_a_failed_binding_gives_the_place_back_and_waits_its_time(watched: Watch
     assert watched.told() == [True]
     assert watched.state.next_retry(now) == now + 5
     assert watched.state.next_retry(now + 5) is None
+
+
+def test_a_clock_that_was_set_back_keeps_no_pod_waiting(watched: Watched) -> None:
+    now = watched.snapshot().now
+    watched.state.assume_bound(UID, "n1")
+    watched.state.bind_failed(UID, retry_at=now + 5)
+    back = now - 3600
+    watched.state.snapshot(back)
+    assert watched.state.next_retry(back) == back + LONGEST_PAUSE
 
 
 def test_a_binding_that_failed_as_far_as_we_know_but_happened_stays(watched: Watched) -> None:

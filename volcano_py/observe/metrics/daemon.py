@@ -69,8 +69,8 @@ _LEADER_CHANGES: Final = Definition(
 _DRIFT: Final = Definition(
     name=PREFIX + "state_drift",
     kind=Kind.GAUGE,
-    text="Rows that differ between the running sums and sums made afresh from all pods, at the last self-audit. "
-    "Anything but 0 is a bug.",
+    text="How far the running sums were from sums made afresh from all pods, at the last self-audit; they were put "
+    "right then. Anything but 0 is a bug.",
 )
 _AUDITS: Final = Definition(
     name=PREFIX + "state_audits_total", kind=Kind.COUNTER, text="Self-audits of the running sums."
@@ -142,6 +142,6 @@ class DaemonMetrics:
         self._is_leader = is_leader
         self._leader.set(is_leader)
 
-    def audited(self, drifted_rows: int) -> None:
+    def audited(self, drift: int) -> None:
         self._audits.inc()
-        self._drift.set(drifted_rows)
+        self._drift.set(drift)
