@@ -15,8 +15,12 @@ class Fault(StrEnum):
     """The value is what the table of injected faults calls it."""
 
     # The answer to a call.
+    UNAUTHORIZED = "401"
+    FORBIDDEN = "403"
     CONFLICT = "409"
     GONE = "410"
+    TOO_LARGE = "413"
+    INVALID = "422"
     TOO_MANY_REQUESTS = "429"
     FAILED = "500"
     UNAVAILABLE = "503"
@@ -33,11 +37,16 @@ class Fault(StrEnum):
     WATCH_CUT = "watch cut between events"
     WATCH_CUT_IN_EVENT = "watch cut in the middle of an event"
     WATCH_EXPIRED = "watch ended with 410"
+    WATCH_MUTE = "watch open but silent"
 
 
 REFUSALS: Mapping[Fault, tuple[int, str]] = {
+    Fault.UNAUTHORIZED: (401, "Unauthorized"),
+    Fault.FORBIDDEN: (403, "Forbidden"),
     Fault.CONFLICT: (409, "Conflict"),
     Fault.GONE: (410, "Expired"),
+    Fault.TOO_LARGE: (413, "RequestEntityTooLarge"),
+    Fault.INVALID: (422, "Invalid"),
     Fault.TOO_MANY_REQUESTS: (429, "TooManyRequests"),
     Fault.FAILED: (500, "InternalError"),
     Fault.UNAVAILABLE: (503, "ServiceUnavailable"),
@@ -139,6 +148,7 @@ EVENTS: Mix = {
     Fault.WATCH_CUT: 0.004,
     Fault.WATCH_CUT_IN_EVENT: 0.004,
     Fault.WATCH_EXPIRED: 0.003,
+    Fault.WATCH_MUTE: 0.002,
 }
 _GROUPS: Mapping[str, Mix] = {
     "watches": READS,
@@ -146,6 +156,28 @@ _GROUPS: Mapping[str, Mix] = {
     "leases": LEASES,
     "reads": READS,
     "other writes": WRITES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """Runs of calls of one stream that all meet the same fault: a token that has expired, rights that somebody took
+    away, a disk that is full."""
+
+    faults: tuple[Fault, ...]
+    block: int
+    """At most one spell in so many calls of a stream."""
+    lasts: tuple[int, int]
+    """Calls, at least and at most."""
+
+
+_SPELL_CHANCE = 0.3
+# Lists and watches come a few times a minute, writes hundreds of times.
+SPELLS: Mapping[str, Spells] = {
+    "watches": Spells((Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.UNAVAILABLE), 12, (2, 4)),
+    "bindings": Spells((Fault.FORBIDDEN, Fault.FAILED, Fault.INVALID), 60, (5, 15)),
+    "reads": Spells((Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.FAILED), 12, (2, 4)),
+    "other writes": Spells((Fault.FORBIDDEN, Fault.TOO_LARGE, Fault.INVALID, Fault.FAILED), 60, (5, 15)),
 }
 
 _SLOW_SECONDS = (0.2, 3.0)
@@ -167,7 +199,10 @@ class Seeded:
         self._asked: Counter[str] = Counter()
 
     async def for_call(self, call: Call) -> Injection | None:
-        return self._draw(call.stream, self._calls.get(call.group, {}))
+        mix = self._calls.get(call.group)
+        if mix is None:
+            return None
+        return self._draw(call.stream, mix) or self._spell(call)
 
     async def for_event(self, call: Call) -> Injection | None:
         return self._draw(f"event of {call.stream}", self._events)
@@ -181,6 +216,18 @@ class Seeded:
             if point < 0:
                 return Injection(fault, self._duration(fault, rng))
         return None
+
+    def _spell(self, call: Call) -> Injection | None:
+        """The fault of the spell that the call falls into."""
+        if call.group not in SPELLS:
+            return None
+        spells = SPELLS[call.group]
+        block, place = divmod(self._asked[call.stream], spells.block)
+        rng = random.Random(f"{self._seed}/{call.stream}/spell/{block}")
+        if rng.random() >= _SPELL_CHANCE:
+            return None
+        start, lasts = rng.randrange(spells.block), rng.randint(*spells.lasts)
+        return Injection(rng.choice(spells.faults)) if start <= place < start + lasts else None
 
     def _duration(self, fault: Fault, rng: random.Random) -> float:
         if fault is Fault.SLOW:

@@ -199,14 +199,10 @@ class FaultProxy:
             moment, line = arrived
             injection = None if line.startswith(b'{"type":"BOOKMARK"') else await self.plan.for_event(call)
             fault = injection.fault if injection is not None else None
-            if fault in (Fault.WATCH_CUT, Fault.WATCH_CUT_IN_EVENT, Fault.WATCH_EXPIRED):
+            if fault in _LAST:
                 self._count(call, fault)
                 await response.write(kept)
-                if fault is Fault.WATCH_CUT_IN_EVENT:
-                    await response.write(line[: len(line) // 2])
-                elif fault is Fault.WATCH_EXPIRED:
-                    await response.write(_EXPIRED)
-                return fault is Fault.WATCH_EXPIRED
+                return await _end_with(fault, line, lines, response)
             if fault is Fault.DROPPED:
                 self._count(call, fault)
                 continue
@@ -225,6 +221,24 @@ class FaultProxy:
                 self._count(call, Fault.SWAPPED)
             await response.write(line + kept)
             kept = b""
+
+
+_LAST = frozenset({Fault.WATCH_CUT, Fault.WATCH_CUT_IN_EVENT, Fault.WATCH_EXPIRED, Fault.WATCH_MUTE})
+"""Faults after which no event comes any more."""
+
+
+async def _end_with(
+    fault: Fault, line: bytes, lines: asyncio.Queue[tuple[float, bytes] | None], response: web.StreamResponse
+) -> bool:
+    """Whether the watch ends as watches do; otherwise its connection is to be cut."""
+    if fault is Fault.WATCH_CUT_IN_EVENT:
+        await response.write(line[: len(line) // 2])
+    elif fault is Fault.WATCH_EXPIRED:
+        await response.write(_EXPIRED)
+    elif fault is Fault.WATCH_MUTE:
+        while await lines.get() is not None:
+            pass
+    return fault in (Fault.WATCH_EXPIRED, Fault.WATCH_MUTE)
 
 
 _EXPIRED = (

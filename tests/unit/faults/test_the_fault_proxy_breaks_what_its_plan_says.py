@@ -11,12 +11,13 @@ import json
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
-from e2e.faults.plans import REFUSALS, Always, Call, Calm, Fault, Gate, Injection, Plan, Seeded, is_binding
+from e2e.faults.plans import REFUSALS, SPELLS, Always, Call, Calm, Fault, Gate, Injection, Plan, Seeded, is_binding
 from e2e.faults.proxy import FaultProxy, call_of
 from tests.unit.cluster.fakes import FakeApi, Reply, eventually, page, pod
 
@@ -36,7 +37,8 @@ async def api() -> AsyncIterator[FakeApi]:
 
 @pytest_asyncio.fixture
 async def proxy(api: FakeApi) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy(api.url, trust=ssl.create_default_context(), serve=None) as proxy:
+    nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the API server speaks plain HTTP; to load CAs takes a while
+    async with FaultProxy(api.url, trust=nobody, serve=None) as proxy:
         yield proxy
 
 
@@ -210,6 +212,16 @@ async def test_watches_end_before_their_time(
     assert proxy.injected == Counter({("watches", fault): 1})
 
 
+async def test_a_watch_stays_open_and_brings_nothing_more(
+    api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
+) -> None:
+    proxy.plan = Script(None, Fault.WATCH_MUTE)
+
+    assert await seen(api, session, "abc") == (["a"], b"")
+
+    assert proxy.injected == Counter({("watches", Fault.WATCH_MUTE): 1})
+
+
 async def test_a_gate_lets_some_through_and_holds_the_rest(
     api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
 ) -> None:
@@ -250,6 +262,19 @@ async def test_the_same_seed_breaks_the_same_in_whatever_order_the_streams_are_a
     assert one_by_one == [alternating[::2], alternating[1::2]]
     assert await _faults(Seeded(8), [bindings] * 300) != one_by_one[0]
     assert any(one_by_one[0])
+
+
+async def test_a_spell_is_a_run_of_equal_faults_and_the_same_for_the_same_seed() -> None:
+    bindings = [Call("create", "pods/binding", "ns", "a")] * 600
+    runs = [await _faults(Seeded(seed, calls={"bindings": {}}), bindings) for seed in (7, 7, 8)]
+
+    assert runs[0] == runs[1] != runs[2]
+    lasting = [list(run) for fault, run in groupby(runs[0]) if fault is not None]
+    assert 1 <= len(lasting) <= 600 / SPELLS["bindings"].block
+    shortest, longest = SPELLS["bindings"].lasts
+    # (the end of a block may cut one short)
+    assert any(shortest <= len(run) <= longest for run in lasting)
+    assert not any(await _faults(Seeded(7, calls={"bindings": {}}), [Call("patch", "leases", "ns", "a")] * 600))
 
 
 async def _faults(plan: Plan, calls: list[Call]) -> list[Injection | None]:
