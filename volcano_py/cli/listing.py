@@ -12,6 +12,8 @@ from rich.text import Text
 Cells = Sequence[str | Text]
 
 _GAP: Final = "  "
+_LEAST_FLOW: Final = 50  # characters; a sentence in a narrower column is a tower, and stands below its row instead
+_HANGING: Final = 4  # blanks before it there
 _PHASE_STYLES: Final[Mapping[str, str]] = {
     "Running": "green",
     "Open": "green",
@@ -38,11 +40,19 @@ class Listing:
     """A table that can go on, row by row, with the columns where they are."""
 
     def __init__(
-        self, console: Console, header: Sequence[str], numbers: Iterable[str] = (), *, spare: Sequence[str] = ()
+        self,
+        console: Console,
+        header: Sequence[str],
+        numbers: Iterable[str] = (),
+        *,
+        spare: Sequence[str] = (),
+        flows: bool = False,
     ) -> None:
         """`numbers`: the columns that are aligned to the right. `spare`: those that are left out, one after the other,
-        on a terminal where a line would be too long with them."""
+        on a terminal where a line would be too long with them. `flows`: on a terminal the last column, a sentence,
+        goes on below itself; where there is no room for it, below its row."""
         self._console, self._header, self._numbers = console, tuple(header), frozenset(numbers)
+        self._flows = flows and console.is_terminal
         self._spare, self._left_out = spare, frozenset[str]()
         self._widths = [len(name) for name in header]
         self._begun = False
@@ -62,6 +72,8 @@ class Listing:
     def _too_many(self, indent: int) -> frozenset[str]:
         """The spare columns that have to go. The first rows decide it: columns that come and go cannot be read."""
         widths = dict(zip(self._header, self._widths, strict=True))
+        if self._flows:
+            widths[self._header[-1]] = len(self._header[-1])
         for name in self._spare if self._console.is_terminal else ():
             if indent + sum(widths.values()) + len(_GAP) * (len(widths) - 1) <= self._console.width:
                 break
@@ -72,12 +84,24 @@ class Listing:
         """A line without blanks at its end, which on a narrow terminal would be lines of their own."""
         line = Text(" " * indent)
         shown = [each for each in zip(self._header, cells, self._widths, strict=True) if each[0] not in self._left_out]
+        flowing = shown.pop()[1] if self._flows else None
         for number, (name, cell, width) in enumerate(shown):
             blanks = " " * (width - cell.cell_len)
             line.append(_GAP if number else "")
             line.append(Text(blanks).append(cell) if name in self._numbers else cell.copy().append(blanks))
-        line.rstrip()
-        self._console.print(line, soft_wrap=True)
+        for each in self._flowing(line, flowing) if flowing is not None else [line]:
+            each.rstrip()
+            self._console.print(each, soft_wrap=True)
+
+    def _flowing(self, line: Text, last: Text) -> Sequence[Text]:
+        """The line with its last column beside it, or below it where it has no room there."""
+        room = self._console.width - line.cell_len - len(_GAP)
+        if room >= min(_LEAST_FLOW, last.cell_len):
+            first, *more = last.wrap(self._console, room) or [last]
+            beside = " " * (line.cell_len + len(_GAP))
+            return [line.append(_GAP).append(first), *(Text(beside).append(each) for each in more)]
+        room = max(self._console.width - _HANGING, 1)
+        return [line, *(Text(" " * _HANGING).append(each) for each in last.wrap(self._console, room))]
 
 
 def phase_text(phase: str) -> Text:

@@ -41,6 +41,8 @@ Pods are listed that belong to a PodGroup, or that ask for the scheduler.
 HEADER: Final = (
     "NAMESPACE", "NAME", "JOB", "QUEUE", "READY", "STATUS", "RESTARTS", "AGE", "NODE", "WHY IT WAITS",
 )  # fmt: skip
+SPARE: Final = ("RESTARTS", "READY", "JOB", "NAMESPACE", "QUEUE", "NODE")
+"""What a narrow terminal does without, the first one first."""
 _STATUS_COLUMN: Final = 5
 
 
@@ -98,6 +100,8 @@ def list_(
             row=lambda obj, now: pod_row(obj, queues.of(msgspec.convert(obj, Pod)), now),
             state_column=_STATUS_COLUMN,
             numbers=("READY", "RESTARTS"),
+            spare=SPARE,
+            flows=True,
             params={"labelSelector": f"{JOB_NAME}={job}"} if job else {},
             keep=keep,
             prepare=queues.learn,

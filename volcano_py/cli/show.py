@@ -41,6 +41,7 @@ class Shown:
         state_column: the cell that becomes `Deleted` in the last row of an object.
         numbers: the columns that are aligned to the right.
         spare: those that are left out on a narrow terminal, the first one first.
+        flows: whether the last one is a sentence, which goes on below itself.
         keep: which objects of the list are shown.
         prepare: called with objects before `keep` and `row` are.
     """
@@ -53,6 +54,7 @@ class Shown:
     state_column: int
     numbers: Sequence[str] = ()
     spare: Sequence[str] = ()
+    flows: bool = False
     params: Mapping[str, str | int] = field(default_factory=dict)
     keep: Callable[[JsonObject], bool] = _every
     prepare: Callable[[Sequence[JsonObject]], Awaitable[None]] = _nothing
@@ -87,7 +89,7 @@ class _Rows:
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
-        self._listing = Listing(console(), shown.header, shown.numbers, spare=shown.spare)
+        self._listing = Listing(console(), shown.header, shown.numbers, spare=shown.spare, flows=shown.flows)
         self._said: dict[tuple[str, str], Cells] = {}
         self._begun = False
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
+from volcano_py.cli import pod_groups, pods
 from volcano_py.cli.flows.rows import FLOW_HEADER
 from volcano_py.cli.jobs.rows import HEADER, SPARE
 from volcano_py.cli.listing import Listing
+from volcano_py.cli.queues import rows as queues
 
 ROW = ("default", "train", Text("Completed", "dim"), "research", *"123456789"[: len(HEADER) - 5], "12m")
 
@@ -41,6 +44,54 @@ def test_rows_have_the_columns_of_the_header_above_them() -> None:
 
 def test_a_pipe_has_all_of_them() -> None:
     assert printed(80, ROW, terminal=False)[0].split() == list(HEADER)
+
+
+WAITS = ("NAME", "STATUS", "WHY IT WAITS")
+WHY = "NeverFits: the pod asks 16 cpu; the largest node, n1, has 8 cpu even when empty: ask for less"
+
+
+def waiting(width: int, *rows: tuple[str, str, str], terminal: bool = True) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=terminal, color_system=None, highlight=False)
+    Listing(console, WAITS, flows=True).print(rows)
+    return out.getvalue().splitlines()
+
+
+def test_a_sentence_goes_on_below_itself() -> None:
+    assert waiting(80, ("train-0", "Pending", WHY), ("train-1", "Running", "-")) == [
+        "NAME     STATUS   WHY IT WAITS",
+        "train-0  Pending  NeverFits: the pod asks 16 cpu; the largest node, n1, has 8",
+        "                  cpu even when empty: ask for less",
+        "train-1  Running  -",
+    ]
+
+
+def test_a_sentence_without_room_beside_its_row_stands_below_it() -> None:
+    name = "the-name-of-this-pod-is-long"
+    assert waiting(60, (name, "Pending", WHY), (name, "Pending", "Unsupported: no")) == [
+        "NAME                          STATUS   WHY IT WAITS",
+        f"{name}  Pending",
+        "    NeverFits: the pod asks 16 cpu; the largest node, n1,",
+        "    has 8 cpu even when empty: ask for less",
+        f"{name}  Pending  Unsupported: no",
+    ]
+
+
+def test_in_a_pipe_a_row_is_a_line() -> None:
+    assert waiting(60, ("train-0", "Pending", WHY), terminal=False)[1] == f"train-0  Pending  {WHY}"
+
+
+@pytest.mark.parametrize(
+    ("header", "spare"),
+    [
+        (queues.HEADER, queues.SPARE),
+        (pods.HEADER, pods.SPARE),
+        (pod_groups.HEADER, pod_groups.SPARE),
+    ],
+)
+def test_what_can_be_left_out_is_there(header: tuple[str, ...], spare: tuple[str, ...]) -> None:
+    assert set(spare) < set(header)
+    assert "NAME" not in spare
 
 
 def test_flows_need_no_more_than_80_columns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from volcano_py.api.report import QueueReport
 from volcano_py.cli.main import main
 from volcano_py.cli.queues import sources
 from volcano_py.cli.queues.drawing import drawing
-from volcano_py.cli.queues.standing import standings
+from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.errors import ForbiddenError
 from volcano_py.cluster.kubernetes.kinds import ConfigMap
 from volcano_py.config import parse_configuration
@@ -104,13 +105,34 @@ def test_weights_and_guarantees_that_tell_nothing_are_left_out_and_bars_fit_the_
     assert parsed is not None
     report = QueueReport("a", allocated={"cpu": 3000}, deserved={"cpu": 2000}, real_capability={"cpu": 4000})
     found = standings({"a": report}, parsed)
-    for width, bar in ((69, "████▓▓░░"), (100, "██████████▓▓▓▓▓░░░░░"), (10, "███▓░░")):
+    for width, bar in ((69, "████▓▓░░"), (100, "██████████▓▓▓▓▓░░░░░"), (67, "███▓░░")):
         console = Console(file=StringIO(), width=200)
         console.print(drawing(found, width))
         assert isinstance(console.file, StringIO)
         lines = console.file.getvalue().splitlines()
         assert lines[0].split() == ["Queue", "Share", "Allocated", "Pending", "Deserved", "Capability"]
         assert lines[2].split() == ["└──", "a", "0.00", "cpu", bar, "3", "-", "2", "-"]
+
+
+def test_long_names_leave_room_for_what_is_told() -> None:
+    """Cut in the middle, as names of one house begin alike; then columns go, the least important one first."""
+    names = [f"research-department-of-long-names-{number:02}" for number in range(2)]
+    reports = {name: QueueReport(name, weight=2, parent="root") for name in names}
+    parsed = parse_configuration(PROPORTION, builtin_registry().catalogue()).config
+    assert parsed is not None
+    found = standings(reports, parsed)
+    wide, narrow = (_drawn(found, width) for width in (200, 80))
+    assert [line.split()[1] for line in wide[2:4]] == names
+    assert max(map(len, narrow[:4])) <= 80
+    assert narrow[0].split() == ["Queue", "Share", "Allocated", "Pending", "Deserved", "Capability"]
+    assert [line.split()[1] for line in narrow[2:4]] == ["researc…mes-00", "researc…mes-01"]
+
+
+def _drawn(found: Sequence[Standing], width: int) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    console.print(drawing(found, width))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def test_json_has_every_queue_below_the_one_above_it(files: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,10 @@ from volcano_py.cli.live.tables import plain
 from volcano_py.cli.queues.standing import Standing
 
 _SHORTEST_BAR, _LONGEST_BAR = 6, 20  # characters
+_ROOM_FOR_NAMES: Final = 18  # characters, guides included; rather than less, columns are left out
+_SHORTEST_NAME: Final = 8
+_SPARE: Final = ("Weight", "Guarantee", "Pending", "Share")
+"""What a narrow terminal does without, the first one first."""
 _GUIDE: Final = 4  # characters that a level is indented by
 _FIRST: Final = ("cpu", "memory")
 _MOST_RESOURCES: Final = 6
@@ -83,9 +88,9 @@ class _Column:
 def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
     """Headings, the tree, the queues that have no place in it, and what the bars mean, in so many characters."""
     lines = [_lines(standing, _resources(standings)) for standing in standings]
-    titles = [_title(standing) for standing in standings]
+    columns, room = _fitting(_columns(lines), max(len(_title(each)) + _GUIDE * each.depth for each in standings), width)
+    titles = [_title(each, room - _GUIDE * each.depth) for each in standings]
     title_width = max(len(title) + _GUIDE * each.depth for title, each in zip(titles, standings, strict=True))
-    columns = _columns(lines)
     taken = title_width + sum(len(_GAP) + column.width for column in columns)
     bar = max(_SHORTEST_BAR, min(width - taken - len(_GAP), _LONGEST_BAR))
     at = next(at for at, column in enumerate(columns) if column.heading == "Allocated")
@@ -164,6 +169,16 @@ def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
     return columns
 
 
+def _fitting(columns: list[_Column], wanted: int, width: int) -> tuple[list[_Column], int]:
+    """The columns for which there is room beside names, and the room for these, `wanted` if possible."""
+    left = width - len(_GAP) - _SHORTEST_BAR
+    for heading in _SPARE:
+        if left - sum(len(_GAP) + column.width for column in columns) >= min(wanted, _ROOM_FOR_NAMES):
+            break
+        columns = [column for column in columns if column.heading != heading]
+    return columns, min(wanted, max(left - sum(len(_GAP) + column.width for column in columns), _ROOM_FOR_NAMES))
+
+
 def _once(text: Text, lines: Sequence[_Line]) -> tuple[Text, ...]:
     """In the first line of a queue only."""
     return (text, *(Text() for _ in lines[1:]))
@@ -188,10 +203,13 @@ def _bar(line: _Line, width: int) -> Text:
     return bar.append(_FREE * (width - filled), "dim")
 
 
-def _title(standing: Standing) -> Text:
-    title = Text(plain(standing.name), "bold red" if standing.problem else "bold")
-    state = standing.report.state
-    return title if state == "Open" else title.append(f" {plain(state)}", _STATES.get(state, "red"))
+def _title(standing: Standing, room: int = sys.maxsize) -> Text:
+    """Name and state. What is too long is cut in the middle: names of one house begin alike."""
+    state = "" if standing.report.state == "Open" else f" {plain(standing.report.state)}"
+    name, most = plain(standing.name), max(room - len(state), _SHORTEST_NAME)
+    if len(name) > most:
+        name = f"{name[: most // 2]}…{name[len(name) - (most - most // 2 - 1) :]}"
+    return Text(name, "bold red" if standing.problem else "bold").append(state, _STATES.get(state.strip(), "red"))
 
 
 def _label(title: Text, room: int, lines: Sequence[Sequence[Text]]) -> Text:

@@ -18,6 +18,8 @@ HEADER: Final = (
     "NAME", "PARENT", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "UNKNOWN", "COMPLETED", "AGE",
 )  # fmt: skip
 NUMBERS: Final = HEADER[3:9]
+SPARE: Final = ("UNKNOWN", "COMPLETED", "WEIGHT", "PARENT", "AGE", "INQUEUE")
+"""What a narrow terminal does without, the first one first."""
 STATE_COLUMN: Final = 2
 AMOUNTS_HEADER: Final = ("RESOURCE", "ALLOCATED", "GUARANTEE", "DESERVED", "CAPABILITY")
 

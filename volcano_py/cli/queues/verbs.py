@@ -137,7 +137,7 @@ def create(
 def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None) -> None:
     """List queues with their state, and how many PodGroups of theirs are in which phase."""
     from volcano_py.api.names import SCHEDULING_API
-    from volcano_py.cli.queues.rows import HEADER, NUMBERS, STATE_COLUMN, queue_row
+    from volcano_py.cli.queues.rows import HEADER, NUMBERS, SPARE, STATE_COLUMN, queue_row
     from volcano_py.cli.show import Shown, show
     from volcano_py.cluster.kubernetes.kinds import QUEUE
 
@@ -149,6 +149,7 @@ def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None
         row=queue_row,
         state_column=STATE_COLUMN,
         numbers=NUMBERS,
+        spare=SPARE,
     )
     on_cluster(kubeconfig, context, lambda client: show(client, shown, output, watch=watch))
 
