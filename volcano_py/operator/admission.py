@@ -177,7 +177,8 @@ class AdmissionHandlers:
         rules = self._rules.queues
         if review.new is None:
             _refuse("queue", review.name, queues.judge_delete(review.name, await self._view.fresh(review.name), rules))
-            self._view.forget_promise(review.name)
+            if not review.is_rehearsal:
+                self._view.forget_promise(review.name)
             return
         after = _decoded(review.new, Queue, "queue")
         before = None if review.old is None else _decoded_old(review.old, Queue) or Queue(metadata=after.metadata)

@@ -197,6 +197,16 @@ async def test_a_dry_run_promises_nothing(door: Door) -> None:
         assert await door.ask("validate-queues", QUEUE_KIND, new, dry_run=True) == {"allowed": True}
 
 
+@pytest.mark.parametrize(("dry_run", "is_let_in"), [(True, False), (False, True)])
+async def test_only_a_deletion_that_happens_makes_room_for_others(door: Door, dry_run: bool, is_let_in: bool) -> None:
+    """The first queue was let in a moment ago and is not stored yet."""
+    door.api.put(QUEUES, "dept", spec={"deserved": {"cpu": "4"}})
+    one, two = (raw(name, {"parent": "dept", "deserved": {"cpu": 3}, "weight": 1}) for name in ("one", "two"))
+    assert (await door.ask("validate-queues", QUEUE_KIND, one))["allowed"]
+    assert (await door.ask("validate-queues", QUEUE_KIND, None, one, dry_run=dry_run))["allowed"]
+    assert (await door.ask("validate-queues", QUEUE_KIND, two))["allowed"] == is_let_in
+
+
 async def test_defaults_come_as_a_patch(door: Door) -> None:
     answer = await door.ask("mutate-queues", QUEUE_KIND, raw("team", {"weight": 0}))
     patch = json.loads(base64.b64decode(answer["patch"]))
