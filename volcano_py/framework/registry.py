@@ -43,8 +43,9 @@ class Registry:
 
     def with_installed(self) -> Registry:
         """These and everything installed through entry points; ours cannot be replaced, broken ones are logged."""
-        plugins = _installed(PLUGIN_GROUP, Plugin, self.plugins)
-        actions = _installed(ACTION_GROUP, Action, self.actions)
+        found = entry_points()  # once for both: it reads a file of every package there is
+        plugins = _usable(found.select(group=PLUGIN_GROUP), Plugin, self.plugins)
+        actions = _usable(found.select(group=ACTION_GROUP), Action, self.actions)
         return Registry.of((*self.plugins.values(), *plugins), (*self.actions.values(), *actions))
 
     def catalogue(self) -> Catalogue:
@@ -61,10 +62,10 @@ class _UnusableError(Exception):
     """Why an entry point is left out."""
 
 
-def _installed(group: str, base: type[T], builtin: Collection[str]) -> list[type[T]]:
-    """What the entry points of a group name; the first of those that claim one name."""
+def _usable(entries: Iterable[EntryPoint], base: type[T], builtin: Collection[str]) -> list[type[T]]:
+    """What the entry points name; the first of those that claim one name."""
     found: dict[str, type[T]] = {}
-    for entry in entry_points(group=group):
+    for entry in entries:
         try:
             if entry.name in builtin:
                 raise _UnusableError("the name is taken by a built-in")

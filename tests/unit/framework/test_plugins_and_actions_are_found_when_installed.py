@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pytest
@@ -55,15 +54,15 @@ not_a_class = Mine.name
 
 def entries(monkeypatch: pytest.MonkeyPatch, **found: str) -> None:
     """What is installed: name → what its entry names in this module, plugins unless it is an action."""
-    here = __name__
-
-    def installed(*, group: str) -> Iterable[EntryPoint]:
-        for name, value in found.items():
-            kind = ACTION_GROUP if "Action" in value else PLUGIN_GROUP
-            if kind == group:
-                yield EntryPoint(name.replace("_", "-"), value if ":" in value else f"{here}:{value}", group)
-
-    monkeypatch.setattr(module, "entry_points", installed)
+    installed = [
+        EntryPoint(
+            name.replace("_", "-"),
+            value if ":" in value else f"{__name__}:{value}",
+            ACTION_GROUP if "Action" in value else PLUGIN_GROUP,
+        )
+        for name, value in found.items()
+    ]
+    monkeypatch.setattr(module, "entry_points", lambda: EntryPoints(installed))
 
 
 def with_installed() -> tuple[Registry, list[str]]:
@@ -120,12 +119,8 @@ def test_what_cannot_be_used_is_left_out_and_said(
 
 
 def test_a_name_that_two_packages_claim_is_the_first_ones_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def installed(*, group: str) -> list[EntryPoint]:
-        if group != PLUGIN_GROUP:
-            return []
-        return [EntryPoint("mine", f"{__name__}:{value}", group) for value in ("Mine", "Rival")]
-
-    monkeypatch.setattr(module, "entry_points", installed)
+    installed = [EntryPoint("mine", f"{__name__}:{value}", PLUGIN_GROUP) for value in ("Mine", "Rival")]
+    monkeypatch.setattr(module, "entry_points", lambda: EntryPoints(installed))
     registry, logs = with_installed()
     assert registry.plugins["mine"] is Mine
     assert logs == ["another package has installed this name"]
