@@ -99,6 +99,8 @@ class Scheduler:
 
         # 1. Open: a private copy of the cluster, new plugins from their arguments.
         index = self._index(snapshot)
+        if decide:
+            index.kept.next_cycle()
         ssn = Session(
             snapshot,
             configuration,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
@@ -24,6 +25,9 @@ _NO_KEY: Final = ""  # no label has this key
 _MOST_KEPT: Final = 64 * 1024 * 1024  # bytes
 # What an entry costs beside the result and the text in its key, roughly.
 _ENTRY: Final = 256  # bytes
+# Cycles, those that decide; what waits is looked at in each of them. Most pods with wishes of their own are gone long
+# before the memory is full, which in a small cluster would take a hundred thousand of them.
+_UNUSED_FOR: Final = 100
 
 
 class Sized(Protocol):
@@ -39,8 +43,18 @@ Key = tuple[str | bytes, ...]
 """What the result is, then what it depends on."""
 
 
+@dataclass(slots=True, eq=False)
+class _Result:
+    """`used`: the number of the last cycle that did."""
+
+    value: Sized
+    size: int
+    used: int
+
+
 class Kept:
-    """Results worth keeping while nodes stay as they are, up to a number of bytes; the longest unused go first.
+    """Results worth keeping while nodes stay as they are, up to a number of bytes; the longest unused go first. What no
+    cycle has used for long goes, too.
 
     A result is found again by its key alone, so the key says everything that the result depends on beside the nodes.
     """
@@ -48,25 +62,36 @@ class Kept:
     def __init__(self, most: int = _MOST_KEPT) -> None:
         self._most = most
         self._bytes = 0
-        self._results: OrderedDict[Key, tuple[Sized, int]] = OrderedDict()
+        self._cycle = 0
+        self._results: OrderedDict[Key, _Result] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def next_cycle(self) -> None:
+        """Another cycle begins that decides."""
+        self._cycle += 1
+        while self._results and next(iter(self._results.values())).used < self._cycle - _UNUSED_FOR:
+            self._drop_oldest()
 
     def keep(self, key: Key, make: Callable[[], K]) -> K:
         """The result kept under `key`, made first if there is none. Nobody may change it afterwards."""
         found = self._results.get(key)
         if found is not None:
+            found.used = self._cycle
             self._results.move_to_end(key)
-            return cast("K", found[0])
+            return cast("K", found.value)
         made = make()
         size = made.nbytes + sum(map(len, key)) + _ENTRY
-        self._results[key] = (made, size)
+        self._results[key] = _Result(made, size, self._cycle)
         self._bytes += size
         while self._bytes > self._most and len(self._results) > 1:
-            _, (_, freed) = self._results.popitem(last=False)
-            self._bytes -= freed
+            self._drop_oldest()
         return made
+
+    def _drop_oldest(self) -> None:
+        _, dropped = self._results.popitem(last=False)
+        self._bytes -= dropped.size
 
 
 class LabelColumn:

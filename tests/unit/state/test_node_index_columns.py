@@ -93,3 +93,18 @@ def test_keys_take_room_too_and_the_newest_result_always_stays() -> None:
     large = kept.keep(("large", b"x" * 5000), mask)
     assert len(kept) == 1
     assert kept.keep(("large", b"x" * 5000), mask) is large
+
+
+def test_what_no_cycle_has_used_for_long_is_dropped() -> None:
+    kept = Kept()
+    first = kept.keep(("first",), mask)
+    second = kept.keep(("second",), mask)
+    for _ in range(100):
+        kept.next_cycle()
+        assert kept.keep(("second",), mask) is second
+    assert len(kept) == 2
+
+    kept.next_cycle()
+
+    assert len(kept) == 1
+    assert kept.keep(("first",), mask) is not first
