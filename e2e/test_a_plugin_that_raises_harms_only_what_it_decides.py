@@ -1,4 +1,4 @@
-"""Out-of-tree code that fails: a plugin that raises for some pods, one that cannot be imported, an action that raises.
+"""Out-of-tree code that fails: a plugin that raises for some pods, one that cannot be imported, an action that leaves.
 
 They are installed the way pip leaves them, in a folder on the daemon's Python path.
 """
@@ -31,12 +31,12 @@ class Quarrelsome(Plugin):
 
 
 class Brawl(Action):
-    """Raises in each cycle."""
+    """Would end the process in each cycle."""
 
     name = "brawl"
 
     def execute(self, ssn):
-        raise RuntimeError("somebody threw a chair")
+        raise SystemExit("somebody threw a chair")
 '''
 
 ENTRY_POINTS = """
@@ -94,6 +94,7 @@ async def test_it_is_named_and_what_it_does_not_decide_goes_on(
 
     assert not any(each.node for each in await namespace.pods("of!=fine"))
     await daemon.wait_metric("volcano_plugin_errors_total", 1, or_more=True, plugin="quarrelsome")
+    await daemon.wait_metric("volcano_action_errors_total", 1, or_more=True, action="brawl")
 
     async def logged() -> None:
         records = daemon.log_records()
