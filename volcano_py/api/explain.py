@@ -24,6 +24,7 @@ MOST_REFUSALS: Final = 12
 # Names told in one list, for the same reason.
 _MOST_NAMES: Final = 3
 _LONGEST_ERROR: Final = 200  # characters of a foreign exception's text
+_OPEN: Final = "volcano-py queue open --name"
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def queue_overused(queue: str) -> str:
 
 
 def queue_closed(queue: str, state: str) -> str:
-    return f"queue {queue} is {state} and starts no jobs: open it or choose another queue"
+    return f"queue {queue} is {state} and starts no jobs: open it ({_OPEN} {queue}) or choose another queue"
 
 
 # --- the rest of the reasons -----------------------------------------------------------------------------------------
@@ -339,7 +340,7 @@ def would_come_back(action: str, victim: str) -> str:
 
 
 def not_yet_evaluated() -> str:
-    return "the scheduler has not come to it yet"
+    return "the scheduler has not come to it yet; if that lasts, its /status and log tell whether it runs and leads"
 
 
 def tell(reason: Reason, sentence: str) -> str:

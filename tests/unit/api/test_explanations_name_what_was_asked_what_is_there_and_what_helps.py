@@ -160,7 +160,10 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
     [
         (
             explain.queue_closed("team-a", "Closing"),
-            "queue team-a is Closing and starts no jobs: open it or choose another queue",
+            (
+                "queue team-a is Closing and starts no jobs: open it (volcano-py queue open --name team-a) or choose "
+                "another queue"
+            ),
         ),
         (
             explain.queue_not_found("team-x"),
@@ -234,7 +237,10 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             explain.waiting_for_release("n1", ["b/old-0", "b/old-1"]),
             "a place on node n1 is kept for it until pods that are terminating there are gone (b/old-0, b/old-1)",
         ),
-        (explain.not_yet_evaluated(), "the scheduler has not come to it yet"),
+        (
+            explain.not_yet_evaluated(),
+            "the scheduler has not come to it yet; if that lasts, its /status and log tell whether it runs and leads",
+        ),
     ],
 )
 def test_the_other_reasons_have_a_sentence_each(sentence: str, text: str) -> None:
@@ -248,5 +254,6 @@ def test_what_others_wrote_is_cut_before_it_is_repeated() -> None:
 
 def test_a_message_opens_with_its_code() -> None:
     assert explain.tell(Reason.QUEUE_CLOSED, explain.queue_closed("a", "Closed")) == (
-        "QueueClosed: queue a is Closed and starts no jobs: open it or choose another queue"
+        "QueueClosed: queue a is Closed and starts no jobs: open it (volcano-py queue open --name a) or choose another "
+        "queue"
     )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, lone_row, node_row, queue_row, waiting_row
+from volcano_py.api import explain
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
 from volcano_py.cli.live.tables import plain, resources_text, sections
@@ -72,14 +73,14 @@ def test_a_reason_without_a_code_is_shown_whole(why: str) -> None:
 def test_everybody_who_waits_is_found_with_or_without_a_pod_group() -> None:
     told, untold = waiting_row(), waiting_row("default/new", why="")
     alone = (lone_row(), lone_row("default/many-0", others=59), lone_row("default/young", why=""))
-    shown = table(Overview(groups=(told, untold, group_row()), alone=alone))
+    shown = table(Overview(groups=(told, untold, group_row()), alone=alone), width=180)
     _, _, reasons = shown.partition("Why they wait")
     assert reasons.splitlines()[3:] == [
         "default/too-large 0/4 nodes are unavailable: 4 Insufficient cpu.",
-        "default/new the scheduler has not come to it yet",
+        f"default/new {explain.not_yet_evaluated()}",
         "default/orphan (Pod) PodGroup ml/nobody does not exist: create it",
         "default/many-0 (Pod) and 59 more PodGroup ml/nobody does not exist: create it",
-        "default/young (Pod) the scheduler has not come to it yet",
+        f"default/young (Pod) {explain.not_yet_evaluated()}",
     ]
 
 

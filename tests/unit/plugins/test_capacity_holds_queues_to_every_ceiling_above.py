@@ -240,7 +240,8 @@ def test_side_by_side_a_queue_is_bound_by_its_own_ceiling_only() -> None:
 def test_a_queue_that_is_closed_or_below_a_closed_one_starts_nothing(own: str, above: str, shut: str) -> None:
     session = opened(queue("a", state=above), queue("a1", "a", state=own), jobs("j", "a1", running=0))
     state = "Closed" if own == "Closed" else "Closing"
-    text = f"queue {shut} is {state} and starts no jobs: open it or choose another queue"
+    remedy = f"open it (volcano-py queue open --name {shut}) or choose another queue"
+    text = f"queue {shut} is {state} and starts no jobs: {remedy}"
     assert room(session, "j-0") == Room(0, Refusal(Reason.QUEUE_CLOSED, text))
     assert allocate(session) == {}
 

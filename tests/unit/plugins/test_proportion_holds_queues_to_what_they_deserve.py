@@ -256,7 +256,8 @@ def test_a_pod_larger_than_every_node_is_refused_by_the_nodes() -> None:
 
 def test_a_closed_queue_starts_nothing() -> None:
     session = opened(queue("q1", state="Closing"), singles("a", 2, "q1"))
-    refusal = Refusal(Reason.QUEUE_CLOSED, "queue q1 is Closing and starts no jobs: open it or choose another queue")
+    remedy = "open it (volcano-py queue open --name q1) or choose another queue"
+    refusal = Refusal(Reason.QUEUE_CLOSED, f"queue q1 is Closing and starts no jobs: {remedy}")
     assert room(session, "a-0") == Room(0, refusal)
     assert allocate(session) == {}
     assert session.ssn.notes[session.job("a-0").row] == refusal
