@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,15 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def site(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def site(examples: Path) -> Iterator[None]:
     """The example plugins are installed, as pages that speak of them ask for; for no test but these."""
-    monkeypatch.syspath_prepend(examples)
-
-
-@pytest.fixture(scope="session")
-def registry(examples: Path) -> Registry:
-    """Ours and the examples."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(examples)
-        return builtin_registry().with_installed()
+        yield
+
+
+@pytest.fixture(scope="module")
+def registry(site: None) -> Registry:
+    """Ours and the examples."""
+    return builtin_registry().with_installed()
