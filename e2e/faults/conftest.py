@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak",
         action="store_true",
-        help="fault suite: 1,000 faults, and ten minutes of churn under the eye on memory",
+        help="fault suite: 1,000 faults, and 20 minutes of churn under the eye on memory",
     )
     parser.addoption("--fault-seed", type=int, default=1, help="fault suite: seed of faults, churn and crashes")
 

@@ -21,8 +21,8 @@ from e2e.harness.objects import queue
 
 SECONDS = 1200.0
 WARM_AFTER = 600.0
-"""Until all code has been run, the population has reached its size, and what is remembered has filled: events are counted
-on for ten minutes. Ten minutes are left."""
+"""Until all code has been run, the population has reached its size, and what is remembered has filled: events are
+counted on for ten minutes. Ten minutes are left."""
 MOST_GROWTH = 256 * 1024
 """Bytes a minute. Memory goes up and down by a MiB or so, which over ten minutes looks like a slope of half as much."""
 FILLS_AFTER = 5
