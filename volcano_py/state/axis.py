@@ -21,8 +21,10 @@ _FIRST: Final = ("cpu", "memory", "pods")
 # Each name costs a column in every table.
 MOST_RESOURCES: Final = 128
 # Anybody who may create a pod can invent resource names. So many are counted that pods or PodGroups alone bring up; the
-# rest of the axis is kept for what nodes offer and queues limit.
+# rest of the axis is kept for what queues limit
 MOST_ASKED: Final = 64
+# up to here, and beyond it for what nodes offer.
+MOST_LIMITED: Final = 96
 
 LARGEST_SUM: Final = 2**56
 """Cap on what queues and PodGroups speak of, many pods' worth: 64 PiB of memory, and sums of 60 of them fit."""

@@ -15,7 +15,7 @@ from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import LARGEST_SUM, ResourceAxis, TooManyResourcesError
+from volcano_py.state.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
 from volcano_py.state.hierarchy import read_hierarchy
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
 from volcano_py.state.task_class import Refusal
@@ -112,7 +112,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
     deserved = amounts("deserved", spec.deserved)
     guarantee = amounts("guarantee.resource", spec.guarantee.resource)
     try:
-        axis = axis.with_names({**capability, **deserved, **guarantee})
+        axis = axis.with_names({**capability, **deserved, **guarantee}, MOST_LIMITED)
     except TooManyResourcesError as error:
         problems.append(str(error))
     weight = spec.weight

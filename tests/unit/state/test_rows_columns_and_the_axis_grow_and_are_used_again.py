@@ -80,6 +80,16 @@ def test_names_that_pods_invent_cannot_keep_out_what_nodes_offer() -> None:
     assert watched.class_of("real").problem is None
 
 
+def test_names_that_queues_speak_of_cannot_keep_out_what_nodes_offer() -> None:
+    watched = Watched(
+        *[queue(f"q{index}", deserved={"cpu": "1", device(f"x{index}"): "1"}) for index in range(MOST_RESOURCES)]
+    )
+    watched.put(offering("n", device("gpu")))
+    assert watched.on_node("n", "allocatable")[device("gpu")] == 2
+    told = watched.snapshot().queues[f"q{MOST_RESOURCES - 1}"].problems
+    assert "at most 96 are counted" in " ".join(told)
+
+
 def test_a_pod_with_one_name_too_many_waits_and_is_told() -> None:
     watched = Watched(*[asking_for(device(f"x{index}"), name=f"p{index}") for index in range(MOST_RESOURCES)])
     watched.put(asking_for(device("last"), name="last"))
