@@ -346,7 +346,7 @@ async def test_what_was_stored_before_a_rule_is_not_locked_by_it(installed: Clus
     definition, kind = a_definition_of_its_own()
     path = f"/apis/{definition['spec']['group']}/v1beta1/{kind}"
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    old = {
+    old: dict[str, Object] = {
         "guaranteed": {"guarantee": {"resource": {"cpu": "4"}}},
         "overfull": {"deserved": {"cpu": 4}, "capability": {"cpu": 2}},
         "itself": {"parent": "itself"},
