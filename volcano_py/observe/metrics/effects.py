@@ -108,7 +108,8 @@ _EVENTS_DROPPED: Final = Definition(
     name=PREFIX + "events_dropped_total",
     kind=Kind.COUNTER,
     text="Kubernetes Events that made no object of their own, by reason: repeated (counted in the one before), "
-    "superseded (why something waits was another before it was written), throttled (too many about one object), queue full (too many waiting), failed (refused).",
+    "superseded (why something waits was another before it was written), throttled (too many about one object), "
+    "queue full (too many waiting), failed (refused).",
     labels=("reason",),
 )
 

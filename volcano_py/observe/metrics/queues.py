@@ -111,8 +111,8 @@ _RESOURCES: Final = Definition(
     name=PREFIX + "queue_resources",
     kind=Kind.GAUGE,
     text=f"Amounts of a queue in base units (cores, bytes, counts); quantity is one of {', '.join(_AMOUNT_FIELDS)}; "
-    "without a sample where a ceiling is not set. guarantee is what is set aside, guarantee_not_kept what the spec says "
-    "beyond that: the cluster, or a ceiling, cannot hold it.",
+    "without a sample where a ceiling is not set. guarantee is what is set aside, guarantee_not_kept what the spec "
+    "says beyond that: the cluster, or a ceiling, cannot hold it.",
     labels=("queue", "quantity", "resource"),
 )
 _INFO: Final = Definition(
