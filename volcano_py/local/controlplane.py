@@ -40,12 +40,6 @@ _STOP_SECONDS = 10.0
 
 _TOKEN_SECONDS = 24 * 3600
 
-_GO_RUNTIME: Mapping[str, str] = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
-"""Go's collector looks for garbage after so many percent of growth (its default is 100), more often beyond the limit.
-
-Measured on two cores: it takes a quarter of the API server's CPU by default, which here everything else shares.
-"""
-
 
 class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager and KWOK on free ports of the loopback interface.
@@ -285,8 +279,8 @@ def clean_environment(home: Path) -> dict[str, str]:
 
     Nothing else, because etcd reads each flag from a variable too, and KWOK a configuration below $HOME.
     """
-    ours = {name: value for name, value in os.environ.items() if name.startswith("GO")}
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), **_GO_RUNTIME, **ours}
+    tuning = {name: value for name, value in os.environ.items() if name.startswith("GO")}
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), **tuning}
 
 
 async def service_account_token(client: APIClient, namespace: str, name: str) -> str:

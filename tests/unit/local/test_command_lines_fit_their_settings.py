@@ -137,12 +137,3 @@ def test_the_processes_do_not_see_what_our_environment_says_to_others(
     assert "ETCD_NAME" not in environment
     assert environment["GOMAXPROCS"] == "1"
     assert environment["HOME"] == str(tmp_path)
-
-
-def test_garbage_is_collected_seldom_unless_our_environment_says_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GOGC", raising=False)
-    assert int(clean_environment(tmp_path)["GOGC"]) > 100
-    monkeypatch.setenv("GOGC", "50")
-    assert clean_environment(tmp_path)["GOGC"] == "50"
