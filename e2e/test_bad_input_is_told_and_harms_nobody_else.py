@@ -263,14 +263,13 @@ async def test_a_guarantee_of_more_than_there_is(
     create_queues: Callable[..., Awaitable[None]],
     daemon: Daemon,
 ) -> None:
-    """It leaves nothing for anybody else, as it says. They are told what is in their way, and run once it is not."""
+    """Nothing is kept for it, which its queue is told, and everybody else runs."""
     name = f"{namespace.name}-greedy"
     pool = await simulated_nodes(1, cpu="4")
     await create_queues(queue(name, deserved={"cpu": "1e9"}, guarantee={"resource": {"cpu": "1e9"}}))
-    await namespace.apply(gang("fine", 2, node_selector=pool.selector))
-    await namespace.wait_event("FailedScheduling", "Pod/fine-0", saying="guarantees of other queues")
+    await cluster.wait_queue_event(name, "GuaranteeNotKept", saying="spec.guarantee.resource[cpu] is 1e9")
 
-    await cluster.delete(f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+    await namespace.apply(gang("fine", 2, node_selector=pool.selector))
 
     await namespace.wait_phases(Running=2)
     await all_is_well(daemon)

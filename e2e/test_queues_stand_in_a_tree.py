@@ -73,16 +73,6 @@ async def allocated(cluster: Cluster, name: str, cpus: int) -> None:
     await cluster.eventually(f"{name} holds {cpus} cpus", told)
 
 
-async def told_of_queue(cluster: Cluster, name: str, reason: str, beginning: str) -> None:
-    """Wait for an event about a queue whose message begins so; such events live in the namespace `default`."""
-
-    async def seen() -> None:
-        found = [each for each in await cluster.events("default") if each.about == f"Queue/{name}"]
-        assert any(each.reason == reason and each.message.startswith(beginning) for each in found), listed(found)
-
-    await cluster.eventually(f"an event {reason} about queue {name}: {beginning}", seen)
-
-
 async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
     namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
 ) -> None:
@@ -135,8 +125,8 @@ async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_men
     for name, why in (("stray", below), ("stuck", missing)):
         told = f"InvalidQueue: 1/1 tasks in gang unschedulable: {why}"
         await namespace.wait_event("Unschedulable", f"PodGroup/{name}", saying=told)
-    await told_of_queue(cluster, tree.name("dept"), "InvalidQueue", below)
-    await told_of_queue(cluster, tree.name("lost"), "InvalidQueue", missing)
+    await cluster.wait_queue_event(tree.name("dept"), "InvalidQueue", saying=below)
+    await cluster.wait_queue_event(tree.name("lost"), "InvalidQueue", saying=missing)
 
     await create_queues(tree.queue("later"))
 
@@ -157,7 +147,7 @@ async def test_a_guarantee_that_the_cluster_cannot_hold_is_told_and_keeps_nothin
 
     await namespace.wait_phases(Running=4)
     told = f"queue {tree.name('bad')}: spec.guarantee.resource[cpu] is 9E, but "
-    await told_of_queue(cluster, tree.name("bad"), "GuaranteeNotKept", told)
+    await cluster.wait_queue_event(tree.name("bad"), "GuaranteeNotKept", saying=told)
     drawn = json.loads(await volcano_py("queue", "tree", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"))
     shown = next(each for each in drawn["queues"] if each["name"] == tree.name("bad"))
     assert ("cpu" in shown["guarantee"], "cpu" in shown["guaranteeNotKept"]) == (False, True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from e2e.harness import waiting
-from e2e.harness.views import EventView, PodGroupView, PodView, QueueView
+from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, listed
 from volcano_py.local import components
 from volcano_py.local.binaries import ensure_binaries
 from volcano_py.local.certificates import write_private
@@ -77,6 +77,17 @@ class Cluster:
         except APIError as error:
             if error.status != 404:
                 raise
+
+    async def wait_queue_event(self, queue: str, reason: str, *, saying: str) -> None:
+        """Wait for an event of this reason about a queue with `saying` in its message."""
+        __tracebackhide__ = True
+
+        async def seen() -> None:
+            # events about what has no namespace live in this one
+            found = [each for each in await self.events("default") if each.about == f"Queue/{queue}"]
+            assert any(each.reason == reason and saying in each.message for each in found), listed(found)
+
+        await self.eventually(f"an event {reason} about queue {queue} saying {saying!r}", seen)
 
     async def eventually(
         self, what: str, check: Callable[[], Awaitable[_T]], *, seconds: float = waiting.WAIT_SECONDS
