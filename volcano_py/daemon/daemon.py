@@ -66,7 +66,7 @@ _LOAD_AFTER: Final = 10.0
 class Daemon:
     """One daemon process; `run` returns after it was told to stop."""
 
-    def __init__(self, options: DaemonOptions, client: KubernetesClient, early: EarlyLists | None = None) -> None:
+    def __init__(self, options: DaemonOptions, client: KubernetesClient, early: EarlyLists) -> None:
         """`early` has lists that are under way."""
         self._options = options
         self._client = client
@@ -171,7 +171,7 @@ class Daemon:
             load_after=self._first_decisions if self._admission is None else None,
         )
 
-    def _make_informers(self, early: EarlyLists | None) -> Informers:
+    def _make_informers(self, early: EarlyLists) -> Informers:
         options = self._options
         config_map = kinds.config_map(options.config_namespace, options.config_map)
         state: Sink = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state

@@ -59,14 +59,16 @@ async def test_a_list_that_ages_before_its_last_page_is_read_anew_in_one_piece(
 async def test_who_wants_a_list_begun_from_now_on_does_not_get_the_early_one(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
-    api.on("GET", PODS, page(10, pod("a", 3)), page(20, pod("b", 12)))
+    ahead = [page(10, pod(f"a{n}", 3), go_on="more") for n in range(17)]  # one more than wait to be taken
+    api.on("GET", PODS, *ahead, page(20, pod("b", 12)))
     async with EarlyLists(client, [POD]) as early:
-        await eventually(lambda: api.sent("GET"))
+        await eventually(lambda: len(api.sent("GET")) == len(ahead))
         subject = Reflector(client, POD, sink, begun=early.take(POD), clock=clock)
         wanted = asyncio.create_task(subject.relist())
         await settle()
         background(subject.run())
         await wanted
+        assert not _early(), "nobody will take the rest"
 
     assert sink.calls == [("replace", "ns/b")]
 

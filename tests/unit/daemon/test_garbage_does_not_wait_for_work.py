@@ -10,6 +10,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -83,13 +84,11 @@ async def test_what_is_free_goes_back_as_often_as_it_may_take_time(takes: float,
     assert given_back == at
 
 
+ROOT = Path(__file__).parents[3]
 HOLES = """
 import ctypes, os
-from pathlib import Path
+from e2e.faults.memory import resident_bytes
 from volcano_py.daemon.garbage import give_back
-
-def resident_kib():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 # large pieces, with a small one after each that keeps glibc from giving them back by itself
 libc = ctypes.CDLL(None)
@@ -100,14 +99,14 @@ for piece, size in zip(pieces, sizes):
     ctypes.memset(piece, 1, size)
 for piece in pieces[::2]:
     libc.free(piece)
-with_holes = resident_kib()
+with_holes = resident_bytes(os.getpid())
 give_back()
-print(with_holes - resident_kib())
+print(with_holes - resident_bytes(os.getpid()))
 """
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
 def test_holes_between_what_lives_on_take_no_memory() -> None:
     """In a process of its own: where pieces come to lie depends on what was freed before."""
-    answer = subprocess.run([sys.executable, "-c", HOLES], stdout=subprocess.PIPE, check=True, text=True)
-    assert int(answer.stdout) > 640 * 80
+    answer = subprocess.run([sys.executable, "-c", HOLES], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
+    assert int(answer.stdout) > 640 * 80 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Final, Self
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient, Page
@@ -20,22 +20,25 @@ class EarlyLists:
     def __init__(self, client: KubernetesClient, kinds: Iterable[Kind]) -> None:
         self._client = client
         self._kinds = tuple(kinds)
-        self._lists: dict[str, _EarlyList] = {}
+        self._lists: dict[str, EarlyList] = {}
+        self._left: dict[str, EarlyList] = {}
 
     async def __aenter__(self) -> Self:
-        self._lists = {kind.name: _EarlyList(self._client, kind) for kind in self._kinds}
+        self._lists = {kind.name: EarlyList(self._client, kind) for kind in self._kinds}
+        self._left = self._lists.copy()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*(each.give_up() for each in self._lists.values()))
+        await asyncio.gather(*(each.aclose() for each in self._lists.values()))
 
-    def take(self, kind: Kind) -> AsyncGenerator[Page, None] | None:
-        """As `KubernetesClient.pages` gives them, errors included; None when it was taken or never begun."""
-        begun = self._lists.pop(kind.name, None)
-        return None if begun is None else begun.pages()
+    def take(self, kind: Kind) -> EarlyList | None:
+        """None when it was taken or never begun."""
+        return self._left.pop(kind.name, None)
 
 
-class _EarlyList:
+class EarlyList:
+    """The pages of one list as `KubernetesClient.pages` gives them, errors included."""
+
     def __init__(self, client: KubernetesClient, kind: Kind) -> None:
         self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept)
         self._waiting: asyncio.Queue[Page | RequestError | None] = asyncio.Queue(_MOST_PAGES)
@@ -50,16 +53,14 @@ class _EarlyList:
             end = error
         await self._waiting.put(end)
 
-    async def pages(self) -> AsyncGenerator[Page, None]:
-        try:
-            while isinstance(page := await self._waiting.get(), Page):
-                yield page
-            if page is not None:
-                raise page
-        finally:
-            await self.give_up()
+    async def __aiter__(self) -> AsyncIterator[Page]:
+        while isinstance(page := await self._waiting.get(), Page):
+            yield page
+        if page is not None:
+            raise page
 
-    async def give_up(self) -> None:
+    async def aclose(self) -> None:
+        """Give up what has not come."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await self._pages.aclose()

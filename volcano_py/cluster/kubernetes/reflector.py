@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, cast
 
@@ -18,9 +18,10 @@ import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, Page, WatchStream
+from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.decoding import Decoder
+from volcano_py.cluster.kubernetes.early_lists import EarlyList
 from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
 from volcano_py.cluster.kubernetes.kinds import Kind
 from volcano_py.cluster.kubernetes.unreadable import Identity, RawEvent, identify, stream_error
@@ -38,7 +39,6 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-
 # Seconds after which a resource that was not served is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
 
@@ -68,7 +68,7 @@ class Reflector:
         kind: Kind,
         sink: Sink,
         *,
-        begun: AsyncGenerator[Page, None] | None = None,
+        begun: EarlyList | None = None,
         on_bad_object: BadObjectHandler | None = None,
         page_size: int = PAGE_SIZE,
         watch_lasts: float = WATCH_LASTS,
@@ -172,9 +172,10 @@ class Reflector:
 
     async def _list(self) -> None:
         wanted, self._wanted = self._wanted, []
-        if wanted:
-            self._begun = None  # it began too early for them
         try:
+            if wanted and self._begun is not None:  # it began too early for them
+                begun, self._begun = self._begun, None
+                await begun.aclose()
             objects, bad, version = await self._all_pages()
         except BaseException:
             self._wanted += wanted
@@ -204,8 +205,8 @@ class Reflector:
         objects: list[ApiObject] = []
         bad: dict[str, str] = {}
         version = ""
-        pages, self._begun = self._begun, None
-        pages = pages or self._client.pages(
+        begun, self._begun = self._begun, None
+        pages = begun or self._client.pages(
             self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
         )
         async with contextlib.aclosing(pages):
