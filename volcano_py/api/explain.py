@@ -15,14 +15,13 @@ from fractions import Fraction
 from typing import Final
 
 from volcano_py.api.amounts import amount, amounts, numbers, with_name
+from volcano_py.api.few import few
 from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 
 # Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
 # condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
 MOST_REFUSALS: Final = 12
-# Names told in one list, for the same reason.
-_MOST_NAMES: Final = 3
 _LONGEST_ERROR: Final = 200  # characters of a foreign exception's text
 _OPEN: Final = "volcano-py queue open --name"
 
@@ -291,7 +290,7 @@ def invalid_field(field: str, found: object, fix: str) -> str:
 
 
 def unsupported(features: Sequence[str]) -> str:
-    return f"asks for {_names(features)}, not supported yet: remove it from the pod or use another scheduler"
+    return f"asks for {few(features)}, not supported yet: remove it from the pod or use another scheduler"
 
 
 def plugin_error(plugin: str, error: BaseException) -> str:
@@ -303,7 +302,7 @@ def plugin_error(plugin: str, error: BaseException) -> str:
 
 
 def scheduling_gated(gates: Sequence[str]) -> str:
-    return f"has the scheduling gate{_s(len(gates))} {_names(gates)}: whoever set {_it(gates)} must remove {_it(gates)}"
+    return f"has the scheduling gate{_s(len(gates))} {few(gates)}: whoever set {_it(gates)} must remove {_it(gates)}"
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
@@ -318,7 +317,7 @@ def behind_others(job: str, *, queue: str = "") -> str:
 
 def waiting_for_release(node: str, victims: Sequence[str] = ()) -> str:
     """`victims`: the pods that must go first, as namespace/name."""
-    who = f" ({_names(victims)})" if victims else ""
+    who = f" ({few(victims)})" if victims else ""
     return f"a place on node {node} is kept for it until pods that are terminating there are gone{who}"
 
 
@@ -346,11 +345,6 @@ def not_yet_evaluated() -> str:
 def tell(reason: Reason, sentence: str) -> str:
     """A whole message: the closed code first, so that machines find it, then the sentence."""
     return f"{reason.value}: {sentence}"
-
-
-def _names(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMES])
-    return f"{told} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else told
 
 
 def _cut(text: str) -> str:

@@ -10,7 +10,7 @@ Everything follows from the queues and nodes of the moment. So a guarantee is ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -28,7 +28,6 @@ Amounts = NDArray[np.int64]
 GUARANTEE_NOT_KEPT: Final = "GuaranteeNotKept"
 """Reason of the event about a guarantee of which less is kept than is written. It stops nothing."""
 _TOP: Final = 0  # row of the cluster as a whole
-_MOST_NAMES: Final = 3  # queues told in one sentence
 
 
 class Shortfall(NamedTuple):
@@ -151,24 +150,6 @@ def by_age(infos: Sequence[QueueInfo | None]) -> list[int]:
     """Rows of queues, the oldest first, then by name."""
     found = [(info.created, info.name, row) for row, info in enumerate(infos) if info is not None]
     return [row for _, _, row in sorted(found)]
-
-
-class Holders:
-    """Queues for which something is kept of one resource: in many messages of a cycle, so they are ordered once."""
-
-    def __init__(self, resource: str, parts: Iterable[tuple[str, int]]) -> None:
-        """`parts`: queue → units."""
-        self._resource = resource
-        self._largest_first = sorted(parts, key=lambda part: (-part[1], part[0]))
-        self._names = {name for name, _ in self._largest_first}
-
-    def told(self, left_out: Collection[str] = ()) -> str:
-        """`train: 20 cpu, web: 4 cpu and 2 more`; nothing of the queues that are left out."""
-        candidates = self._largest_first[: _MOST_NAMES + len(left_out)]
-        told = [(name, units) for name, units in candidates if name not in left_out][:_MOST_NAMES]
-        more = len(self._names) - len(self._names.intersection(left_out)) - len(told)
-        text = ", ".join(f"{name}: {amount(self._resource, units)}" for name, units in told)
-        return f"{text} and {more} more" if more else text
 
 
 # -- telling -----------------------------------------------------------------------------------------------------------

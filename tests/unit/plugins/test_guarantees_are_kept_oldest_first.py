@@ -14,7 +14,7 @@ from tests.support.queue_trees import told as told_by_capacity
 from tests.support.sessions import Objects, Opened, node, open_session
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import Queue
-from volcano_py.plugins.guarantees import Holders, Kept, keep
+from volcano_py.plugins.guarantees import Kept, keep
 from volcano_py.plugins.proportion import Proportion
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED
 
@@ -231,14 +231,6 @@ def test_where_root_is_held_to_less_than_the_cluster_that_is_told() -> None:
 def test_somebodys_long_text_is_cut() -> None:
     of = session("tree", queue("a", guarantee={"cpu": "9" * 60}))
     assert f"[cpu] is {'9' * 40}…, but" in events(of)["a"]
-
-
-def test_of_those_for_whom_something_is_kept_the_largest_are_named() -> None:
-    holders = Holders("cpu", [("a", 1000), ("b", 2000), ("c", 1000), ("d", 3000), ("e", 1000)])
-    assert holders.told() == "d: 3 cpu, b: 2 cpu, a: 1 cpu and 2 more"
-    assert holders.told(["d", "a", "unknown"]) == "b: 2 cpu, c: 1 cpu, e: 1 cpu"
-    assert holders.told(["d", "e"]) == "b: 2 cpu, a: 1 cpu, c: 1 cpu"
-    assert Holders("cpu", []).told() == Holders("cpu", [("a", 1)]).told(["a"]) == ""
 
 
 # -- whatever is written ----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from volcano_py.api.amounts import amount
 from volcano_py.api.effects import Event
 from volcano_py.api.explain import invalid_queue
+from volcano_py.api.holders import Holders
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.session import Session
 from volcano_py.plugins.capacity.account import QueueAccount
@@ -25,7 +26,6 @@ EXCEEDS_PARENT: Final = "ExceedsParent"
 """Reason of the event about limits that do not fit below those of the queue above. It stops nothing."""
 EXCEEDS_CAPABILITY: Final = "ExceedsCapability"
 """Reason of the event about what a queue deserves and may never have. It stops nothing."""
-_MOST_NAMES: Final = 5  # queues told in one sentence
 
 
 def findings(ssn: Session, accounts: Accounts) -> Iterator[Event]:
@@ -96,15 +96,10 @@ def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueI
         for dim in np.flatnonzero(given > limits).tolist():
             together, own = amount(names[dim], int(given[dim])), amount(names[dim], int(limits[dim]))
             parts = ((child.name, int(part)) for child, part in zip(children, each[:, dim], strict=True))
-            text = f"spec.{field} is {own}, the queues below it have {together} together ({_whose(names[dim], parts)})"
+            # An edit that should not have been let in is one of theirs.
+            whose = Holders(names[dim], parts).told()
+            text = f"spec.{field} is {own}, the queues below it have {together} together ({whose})"
             yield _event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")
-
-
-def _whose(resource: str, parts: Iterable[tuple[str, int]]) -> str:
-    """Who has how much, the most first: an edit that should not have been let in is one of theirs."""
-    found = sorted(((part, name) for name, part in parts if part), key=lambda each: (-each[0], each[1]))
-    told = ", ".join(f"{name}: {amount(resource, part)}" for part, name in found[:_MOST_NAMES])
-    return told if len(found) <= _MOST_NAMES else f"{told}, …"
 
 
 def _event(info: QueueInfo, reason: str, problem: str) -> Event:

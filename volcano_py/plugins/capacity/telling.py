@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano_py.api.amounts import amount, numbers
 from volcano_py.api.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
+from volcano_py.api.few import few
 from volcano_py.api.reasons import Reason
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
@@ -14,8 +15,6 @@ from volcano_py.plugins.capacity.reserved import Reserved
 from volcano_py.plugins.capacity.room import Bound
 from volcano_py.state.task_class import Refusal
 
-# Names of queues told in one sentence.
-_MOST_NAMES: Final = 3
 _SHUT: Final = frozenset({"Closed", "Closing"})
 
 
@@ -29,10 +28,7 @@ def not_for_jobs(account: QueueAccount) -> Refusal | None:
 
 
 def _inner(children: Sequence[str]) -> str:
-    told = ", ".join(children[:_MOST_NAMES])
-    if len(children) > _MOST_NAMES:
-        told = f"{told} and {len(children) - _MOST_NAMES} more"
-    return f"has queues below it ({told}), and jobs run in queues without any; name such a one in spec.queue"
+    return f"has queues below it ({few(children)}), and jobs run in queues without any; name such a one in spec.queue"
 
 
 def closed(account: QueueAccount) -> Refusal | None:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from volcano_py.api.amounts import amount
 from volcano_py.api.explain import Ceiling, over_ceiling, queue_closed
+from volcano_py.api.holders import Holders
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import AskedByClass
-from volcano_py.plugins.guarantees import Holders, not_kept
+from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
@@ -208,5 +209,5 @@ class Proportion(Plugin):
         """Other queues for which something is kept of a resource, and how much."""
         if dim not in self._guaranteed:
             parts = ((name, each.guarantee[dim]) for name, each in self._accounts.items())
-            self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], [part for part in parts if part[1]])
+            self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], parts)
         return self._guaranteed[dim].told([account.info.name])

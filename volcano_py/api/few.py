@@ -1,0 +1,16 @@
+"""Lists in sentences: the first few, and how many more there are, so that no list makes a message long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+MOST_TOLD: Final = 3
+
+
+def few(told: Sequence[str], *, total: int | None = None) -> str:
+    """`a, b, c and 2 more`. `total`: how many there are, where only the first of them are given."""
+    first = told[:MOST_TOLD]
+    more = (len(told) if total is None else total) - len(first)
+    text = ", ".join(first)
+    return f"{text} and {more} more" if more > 0 else text
