@@ -108,6 +108,8 @@ class PodGroupController:
         self._delays = Delays()
         self._put_off: dict[str, tuple[float, float]] = {}
         """Group → when it was first seen that something has to be written, and when it is looked at again."""
+        self._forbidden: set[str] = set()
+        """Groups of which a write was forbidden: the scheduler is not shown them before they are stored."""
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> ForeseenGroups:
         """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
@@ -177,7 +179,7 @@ class PodGroupController:
         self._put_off.pop(key, None)
 
     async def _show_ahead(self, key: str, pod: Pod) -> None:
-        if self._foreseen is None or key in self._put_off:
+        if self._foreseen is None or key in self._put_off or key in self._forbidden:
             return
         group = (await self._plan(pod)).group
         metadata = msgspec.structs.replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
@@ -209,6 +211,7 @@ class PodGroupController:
     def _forget(self, key: str) -> None:
         """Its pods are gone, or have come to an end."""
         self._put_off.pop(key, None)
+        self._forbidden.discard(key)
         if self._foreseen is not None:
             self._foreseen.withdraw(key)
 
@@ -222,6 +225,7 @@ class PodGroupController:
             answer = await self._api.get(pod_group_path(metadata.namespace, metadata.name))
         group = _POD_GROUP.decode(answer)
         self._index.note_group(key, group)
+        self._forbidden.discard(key)
         for warning in plan.warnings:
             self._warn(pod, warning)
         return group
@@ -311,16 +315,18 @@ class PodGroupController:
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
         """Always try again: without its group a pod is never scheduled. The first failure is told, then every tenth."""
+        if isinstance(error, ForbiddenError):
+            # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler tells
+            # the pod.
+            self._forbidden.add(key)
+            if self._foreseen is not None:
+                self._foreseen.withdraw(key)
         if failures == 1 or failures % _TELL_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
             if waiting is not None and isinstance(error, ApiError) and not error.transient:
-                # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler
-                # tells the pod.
-                if self._foreseen is not None and isinstance(error, ForbiddenError):
-                    self._foreseen.withdraw(key)
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
         return True
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import selectors
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -55,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
 class FakeApi:
     """An API server in memory, as far as the controllers use one: versions, UIDs, preconditions, merge patches.
 
-    `requests` is what was asked, as "VERB path". `refuse` lets requests fail, with one of the errors after the other.
+    `requests` is what was asked, as "VERB path". `refuse` lets the next requests fail, with one of the errors after the
+    other. How soon a controller tries again is drawn at random: where a test looks at what holds between the attempts,
+    it refuses by `refuse_all`, until it says `relent`.
     """
 
     def __init__(self) -> None:
@@ -64,7 +67,7 @@ class FakeApi:
         self.patches: list[tuple[str, dict[str, Any]]] = []
         self.latency = 0.0
         self.on_request: Callable[[str, str], None] = lambda verb, path: None
-        self._refusals: list[tuple[str, str, list[Exception]]] = []
+        self._refusals: list[tuple[str, str, Iterator[Exception]]] = []
         self._version = 0
 
     def put(self, path: str, obj: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +81,14 @@ class FakeApi:
         return obj
 
     def refuse(self, verb: str, part: str, *errors: Exception) -> None:
-        self._refusals.append((verb, part, list(errors)))
+        self._refusals.append((verb, part, iter(errors)))
+
+    def refuse_all(self, verb: str, part: str, error: Exception) -> None:
+        self._refusals.append((verb, part, itertools.repeat(error)))
+
+    def relent(self) -> None:
+        """Refuse nothing any more."""
+        self._refusals.clear()
 
     def count(self, verb: str, part: str = "") -> int:
         return sum(1 for request in self.requests if request.startswith(verb) and part in request)
@@ -126,8 +136,8 @@ class FakeApi:
             await asyncio.sleep(self.latency)
         self.on_request(verb, path)
         for its_verb, part, errors in self._refusals:
-            if its_verb == verb and part in path and errors:
-                raise errors.pop(0)
+            if its_verb == verb and part in path and (error := next(errors, None)) is not None:
+                raise error
 
     def _existing(self, verb: str, path: str) -> dict[str, Any]:
         if path not in self.objects:

@@ -14,7 +14,7 @@ from tests.unit.cluster.fakes import eventually
 from tests.unit.operator.test_pod_group_controller import GROUPS, PODS, REPLICA_SET, Cluster
 from volcano_py.api.effects import Bind, Event, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
-from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.operator.pod_group_index import PodGroupIndex
 from volcano_py.operator.pod_groups import Delays
 
@@ -225,7 +225,7 @@ async def test_of_a_group_that_is_invalid_the_scheduler_tells_the_pod_why(ahead:
     """Its queue cannot exist, as no queue can have such a name."""
     body = ahead.api.put(f"{PODS}/lost", bare_pod("lost", queue="no name"))
     pod = msgspec.convert(body, Pod)
-    ahead.api.refuse("POST", "podgroups", *[api_error("POST", GROUPS, 422, b'{"reason": "Invalid"}')] * 2)
+    ahead.api.refuse_all("POST", "podgroups", api_error("POST", GROUPS, 422, b'{"reason": "Invalid"}'))
     ahead.controller.upsert("Pod", pod)
     ahead.sink.upsert("Pod", pod)
     async with ahead.running():
@@ -235,15 +235,44 @@ async def test_of_a_group_that_is_invalid_the_scheduler_tells_the_pod_why(ahead:
     assert told.message.startswith("QueueNotFound: queue no name does not exist")
 
 
+FORBIDDEN = api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')
+
+
 async def test_a_group_that_is_forbidden_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
     """Somebody's rule forbids it, for good; the pod is told."""
     ahead.pod("solo")
-    ahead.api.refuse("POST", "podgroups", *[api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')] * 2)
+    ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)
     async with ahead.running():
         await eventually(lambda: bool(events))
-    assert ahead.jobs == set()
-    assert ahead.bound() == {}
+        assert ahead.jobs == set()
+        assert ahead.bound() == {}
     assert "cannot be written" in events[0].message
+
+
+async def test_a_group_that_is_forbidden_is_not_foreseen_with_the_next_attempts(ahead: Ahead) -> None:
+    """Nor while they are made; when the rule is gone, the group is written, and seen as any other."""
+    ahead.pod("solo")
+    ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)
+    foreseen: list[set[str]] = []
+    ahead.api.on_request = lambda verb, path: foreseen.append(ahead.jobs)
+    async with ahead.running() as controller:
+        await eventually(lambda: len(foreseen) >= 5)
+        assert foreseen == [{"ns/podgroup-uid-solo"}, *[set()] * (len(foreseen) - 1)]
+        ahead.api.relent()
+        await controller.idle()
+    ahead.see("podgroup-uid-solo")
+    ahead.pod("solo", group=ahead.named("solo"))
+    assert ahead.bound() == {"solo": "ns/podgroup-uid-solo"}
+
+
+async def test_a_group_that_is_forbidden_at_the_second_attempt_is_not_foreseen_any_more(ahead: Ahead) -> None:
+    """The first one met nobody."""
+    ahead.pod("solo")
+    ahead.api.refuse("POST", "podgroups", UnreachableError("POST", GROUPS, "reset"))
+    ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)
+    async with ahead.running():
+        await eventually(lambda: ahead.api.count("POST") >= 2)
+        assert ahead.jobs == set()
 
 
 async def test_when_a_stored_group_is_deleted_its_pods_wait_for_the_next(ahead: Ahead) -> None:
