@@ -28,6 +28,10 @@ class OwnerReference(ApiObject, frozen=True):
     uid: str = ""
     controller: bool = False
 
+    @property
+    def is_volcano_job(self) -> bool:
+        return self.kind == "Job" and self.api_version.startswith("batch.volcano.sh/")
+
 
 class ObjectMeta(ApiObject, frozen=True):
     name: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from volcano_py.api.explain import NamedBy, QueueSource
 from volcano_py.api.names import GENERATED_GROUP_PREFIX
@@ -11,8 +11,6 @@ from volcano_py.state.infos import JobInfo
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_VOLCANO_JOBS: Final = "batch.volcano.sh/"
-
 
 def queue_source(ssn: Session, row: int, info: JobInfo) -> QueueSource | None:
     """Where the PodGroup of this row has its queue from; None when from its own spec."""
@@ -20,7 +18,7 @@ def queue_source(ssn: Session, row: int, info: JobInfo) -> QueueSource | None:
     if owner is None:
         return None
     maker = f"{owner.kind} {owner.name}"
-    if owner.kind == "Job" and owner.api_version.startswith(_VOLCANO_JOBS):
+    if owner.is_volcano_job:
         return QueueSource(NamedBy.JOB, maker, info.ref.namespace)
     if not info.ref.name.startswith(GENERATED_GROUP_PREFIX):
         return None

@@ -14,6 +14,7 @@ from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.combined import Combined
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement
+from volcano_py.framework.leaving import Leaving
 from volcano_py.framework.moments import Moments
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.pod_counts import PodCounts
@@ -85,6 +86,7 @@ class Session(Combined):
         """How often tasks were placed or taken away: while it stays the same, orders do."""
         self._refusals = Refusals()
         self._pod_counts: PodCounts | None = None
+        self._leaving: tuple[int, Leaving] | None = None
         self._statements: list[Statement] = []
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
@@ -215,6 +217,13 @@ class Session(Combined):
         if self._pod_counts is None:
             self._pod_counts = PodCounts(self)
         return self._pod_counts
+
+    @property
+    def leaving(self) -> Leaving:
+        """Who is terminating where at this moment of the cycle; made when somebody asks."""
+        if self._leaving is None or self._leaving[0] != self.placements:
+            self._leaving = (self.placements, Leaving(self))
+        return self._leaving[1]
 
     # -- refusals --------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 from volcano_py.api import explain, names
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
+from volcano_py.framework.reservations import HELD_FOR
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.task_class import Refusal
@@ -67,8 +68,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
         # What is free was counted with the gang's own pods in their places; say so.
         yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
     if job.waiting:
-        node = ssn.snapshot.nodes[int(tasks.node[rows[tasks.status[rows] == TaskStatus.PIPELINED][0]])].name
-        yield Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
+        yield _waits_for_release(ssn, rows[tasks.status[rows] == TaskStatus.PIPELINED].tolist())
     if has_places:
         yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
     yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
@@ -92,9 +92,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     columns = (rows.tolist(), tasks.status[rows].tolist(), tasks.task_class[rows].tolist())
     for row, status, class_row in zip(*columns, strict=True):
         if status == _PIPELINED:
-            node = ssn.snapshot.nodes[int(tasks.node[row])].name
-            refusal = Refusal(Reason.WAITING_FOR_RELEASE, explain.waiting_for_release(node))
-            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, refusal)
+            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _waits_for_release(ssn, [row]))
         elif status == _ALLOCATED or row in ssn.tentative:
             if found is None:
                 text = _gang(ssn, job, rows)
@@ -125,3 +123,12 @@ def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
     causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
     cause = f"beside {'it' if placed == 1 else 'them'} {causes[0]}" if causes else ""
     return explain.gang_incomplete(placed, job.tasks, job.min_member, cause=cause)
+
+
+def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:
+    """Whom these tasks wait for, all of which have a place that is not free yet."""
+    nodes = sorted({int(ssn.ledger.tasks.node[row]) for row in rows})
+    named = sorted(ssn.snapshot.nodes[node].name for node in nodes)
+    is_promised = any(row in ssn.nominations or ssn.reservations.holds(row) for row in rows)
+    text = explain.waiting_for_release(named, ssn.leaving.on(nodes), held_for=HELD_FOR if is_promised else 0.0)
+    return Refusal(Reason.WAITING_FOR_RELEASE, text)

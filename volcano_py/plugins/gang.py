@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import gang_incomplete, not_enough_tasks
+from volcano_py.api.explain import PodMaker, ShortRole, gang_incomplete, not_enough_of_roles, not_enough_tasks
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
@@ -59,12 +59,15 @@ class Gang(Plugin):
     # -- may it be scheduled at all --------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
-        for role in self._roles(job, VALID_STATUSES) if job.info.min_task_member else ():
-            if role.missing:
-                text = not_enough_tasks(role.found, role.minimum, role=role.name)
-                return Refusal(Reason.NOT_ENOUGH_TASKS, text)
-        if job.valid_tasks < job.min_member:
-            return Refusal(Reason.NOT_ENOUGH_TASKS, not_enough_tasks(job.valid_tasks, job.min_member))
+        counted = self._roles(job, VALID_STATUSES) if job.info.min_task_member else ()
+        if short := [ShortRole(role.name, role.found, role.minimum) for role in counted if role.missing]:
+            text = not_enough_of_roles(job.key, short, maker=_maker_of(job.info))
+            return Refusal(Reason.NOT_ENOUGH_TASKS, text)
+        found = job.valid_tasks
+        if found < job.min_member:
+            ended = job.tasks - found
+            text = not_enough_tasks(job.key, found, job.min_member, ended=ended, maker=_maker_of(job.info))
+            return Refusal(Reason.NOT_ENOUGH_TASKS, text)
         return None
 
     # -- is it complete --------------------------------------------------------------------------------------------
@@ -157,3 +160,14 @@ def _role_minimums(info: JobInfo | None) -> list[tuple[str, int]]:
         return []
     minimums = [(name, minimum) for name, minimum in info.min_task_member.items() if minimum > 0]
     return minimums if sum(minimum for _, minimum in minimums) <= info.min_member else []
+
+
+def _maker_of(info: JobInfo) -> PodMaker | None:
+    """Who creates the pods; a PodGroup that somebody wrote, or that was made for one pod, does not say."""
+    owner = info.owner
+    if owner is None or owner.kind == "Pod":
+        return None
+    who = f"{owner.kind} {owner.name}"
+    if owner.is_volcano_job:
+        return PodMaker(who, "its minAvailable", "minAvailable of its tasks")
+    return PodMaker(who)

@@ -19,7 +19,8 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import Ballot, reject
 
 MISSING_ONE = (
-    "NotEnoughTasks: 1/2 tasks in gang unschedulable: 1 pod exists, minMember is 2: create 1 more or lower minMember"
+    "NotEnoughTasks: 1/2 tasks in gang unschedulable: PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or "
+    "lower minMember"
 )
 
 
@@ -195,8 +196,8 @@ def test_a_gang_short_of_a_role_has_its_own_reason() -> None:
     condition = closed(node("n1"), group, members).conditions("g")["Unschedulable"]
     assert condition.reason == "NotEnoughPodsOfTask"
     assert condition.message == (
-        "NotEnoughTasks: 2/2 tasks in gang unschedulable: 0 pods of role driver exist, minTaskMember of driver is 1:"
-        " create 1 more or lower minTaskMember of driver"
+        "NotEnoughTasks: 2/2 tasks in gang unschedulable: PodGroup team/g: minTaskMember is not met by 0 of 1 pods of "
+        "role driver: create 1 more with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 

@@ -88,8 +88,30 @@ def test_what_was_not_let_in_is_undetermined_unless_a_node_more_would_help() -> 
 def test_what_waits_for_pods_to_end_names_the_node() -> None:
     leaving = [pod_group("old"), pod("old-0", group="old", cpu="2", on="n1", deleting=True)]
     done = closed(node("n1", cpu="2"), leaving, gang("g", cpu="2"))
-    message = "WaitingForRelease: a place on node n1 is kept for it until pods that are terminating there are gone"
+    message = (
+        "WaitingForRelease: a place on node n1 is kept for it until pods that are terminating there are gone: "
+        "team/old-0 of PodGroup team/old in queue default"
+    )
     assert done.pods() == {"g-0": ("Unschedulable", message)}
+
+
+def test_a_gang_that_waits_for_pods_on_several_nodes_names_them_and_each_member_its_own() -> None:
+    nodes = [node(f"n{number}", cpu="1") for number in range(4)]
+    leaving = [pod(f"old-{number}", cpu="1", on=f"n{number}", deleting=True) for number in range(4)]
+    done = closed(nodes, leaving, gang("g", pods=4, min_member=4, cpu="1"))
+    [told] = done.closing.pending
+    assert "places on nodes n0, n1, n2 and 1 more are kept for it until pods that" in told.message
+    assert told.message.endswith("are gone: team/old-0, team/old-1, team/old-2 and 1 more")
+    assert sorted(message.partition(": team/")[2] for _, message in done.pods().values()) == [
+        f"old-{number}" for number in range(4)
+    ]
+
+
+def test_how_long_a_place_is_kept_is_told_where_it_was_promised() -> None:
+    leaving = pod("old-0", cpu="2", on="n1", deleting=True)
+    nominated = with_status(pod("g-0", group="g", cpu="2"), nominated_node_name="n1")
+    done = closed(node("n1", cpu="2"), leaving, pod_group("g"), nominated)
+    assert done.pods()["g-0"][1].endswith("are gone: team/old-0; the promise ends 60 s after they should be gone")
 
 
 def test_a_place_that_was_found_later_outweighs_one_that_was_given_back() -> None:
@@ -122,7 +144,7 @@ def test_a_member_that_cannot_be_placed_is_the_reason_for_its_gang() -> None:
 
 def test_a_gang_that_is_short_of_pods_tells_those_it_has() -> None:
     done = closed(node("n1"), gang("g", pods=1, min_member=2, cpu="1"))
-    sentence = "1 pod exists, minMember is 2: create 1 more or lower minMember"
+    sentence = "PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or lower minMember"
     assert done.pods() == {"g-0": ("Undetermined", f"NotEnoughTasks: {sentence}")}
 
 

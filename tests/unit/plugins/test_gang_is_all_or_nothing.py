@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.sessions import Objects, Opened, gang, node, open_session, pod, pod_group
+from tests.unit.state.watched import with_meta
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.backfill import Backfill
+from volcano_py.api.objects import OwnerReference
 from volcano_py.api.reasons import Reason
 from volcano_py.config.arguments import NoArguments
 from volcano_py.plugins.gang import Gang
@@ -31,9 +33,22 @@ def act(session: Opened) -> dict[str, str]:
 def test_a_gang_whose_pods_do_not_exist_yet_is_not_tried() -> None:
     session = opened(gang("train", pods=2, min_member=3, cpu="1"))
     assert session.ssn.job_valid(session.job("train")) == Refusal(
-        Reason.NOT_ENOUGH_TASKS, "2 pods exist, minMember is 3: create 1 more or lower minMember"
+        Reason.NOT_ENOUGH_TASKS, "PodGroup team/train: 2 pods exist, minMember is 3: create 1 more or lower minMember"
     )
     assert act(session) == {}
+
+
+def test_who_has_to_create_the_missing_pods_is_named() -> None:
+    job = OwnerReference(api_version="batch.volcano.sh/v1alpha1", kind="Job", name="train", controller=True)
+    group = with_meta(pod_group("train", min_member=3), owner_references=[job])
+    members = [pod("train-0", group="train", cpu="1"), pod("train-1", group="train", cpu="1", phase="Failed")]
+    session = opened(group, *members)
+    refusal = session.ssn.job_valid(session.job("train"))
+    assert refusal is not None
+    assert refusal.message == (
+        "PodGroup team/train: 1 pod exists beside 1 that failed or is being deleted, minMember is 3: Job train has to "
+        "create 2 more, see its events, or lower its minAvailable"
+    )
 
 
 def test_pods_that_failed_do_not_count_for_validity_and_succeeded_ones_do() -> None:
@@ -58,7 +73,7 @@ def test_minimums_of_roles_hold_only_when_min_member_covers_their_sum(min_member
     assert (refusal is None) is is_valid
     if refusal is not None:
         assert refusal.reason is Reason.NOT_ENOUGH_TASKS
-        assert refusal.message.startswith("0 pods of role master exist, minTaskMember of master is 1")
+        assert "minTaskMember is not met by 0 of 1 pods of role master: create 1 more" in refusal.message
 
 
 # -- readiness ----------------------------------------------------------------------------------------------------
