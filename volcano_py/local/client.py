@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +10,8 @@ from typing import Any, Self
 
 import aiohttp
 import orjson
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import load_kube_config
 
+from volcano_py.cluster.kubernetes.credentials import Credentials
 from volcano_py.local.errors import LocalError
 
 _REQUEST_SECONDS = 30.0
@@ -45,14 +43,13 @@ class APIClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        configuration = Configuration()
-        await load_kube_config(config_file=str(self._kubeconfig), client_configuration=configuration)
-        self._server = (configuration.host or "").rstrip("/")
+        credentials = await Credentials.load(self._kubeconfig)
+        self._server = credentials.server
         headers = {"Accept": "application/json"}
-        if bearer := await configuration.get_api_key_with_prefix("BearerToken"):
-            headers["Authorization"] = bearer
+        if credentials.authorization:
+            headers["Authorization"] = credentials.authorization
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=_tls_context(configuration), limit=2 * _IN_FLIGHT),
+            connector=aiohttp.TCPConnector(ssl=credentials.ssl, limit=2 * _IN_FLIGHT),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=_REQUEST_SECONDS),
         )
@@ -134,13 +131,3 @@ def _api_error(method: str, path: str, status: int, content: bytes) -> APIError:
         return APIError(method, path, status, str(answer["reason"]), str(answer["message"]))
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return APIError(method, path, status, "", content.decode(errors="replace")[:500])
-
-
-def _tls_context(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context

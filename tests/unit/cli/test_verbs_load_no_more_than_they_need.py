@@ -60,3 +60,12 @@ def test_the_client_does_without_them_too(one_after_the_other: dict[str, set[str
 def test_the_daemon_decides_before_it_loads_kopf_and_certificates(one_after_the_other: dict[str, set[str]]) -> None:
     """kopf comes when the first decisions have been made; certificates are for admission webhooks."""
     assert one_after_the_other["daemon"].isdisjoint({"cryptography", "kopf"})
+
+
+def test_nobody_loads_the_generated_models() -> None:
+    """There are 800 of them; only the logins and the election of kubernetes_asyncio are used."""
+    count = "import sys, volcano_py.daemon.daemon, volcano_py.cluster.kubernetes.lease\n"
+    count += "print(sum(name.startswith('kubernetes_asyncio.') for name in sys.modules))"
+    answer = subprocess.run([sys.executable, "-c", count], stdout=subprocess.PIPE, check=True, text=True)
+
+    assert 0 < int(answer.stdout) < 50
