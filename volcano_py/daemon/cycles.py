@@ -153,6 +153,7 @@ class CycleLoop:
                 await self._run_cycle(executor, configuration, decide=decide)
             except Exception:
                 log.exception("cycle failed; it is tried again")
+                self.running_since = None  # during the pause nothing runs that could hang
                 self._on_failure()
                 await self._clock.sleep(self._rhythm.period)
                 started = self._clock.monotonic()  # this was pause enough

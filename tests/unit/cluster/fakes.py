@@ -22,10 +22,20 @@ from volcano_py.api.objects import ApiObject, ObjectMeta
 PATIENCE = 20.0
 
 
-class FakeClock:
-    """Time stands still until `advance`; `sleeps` are the durations that were asked for."""
+async def settle() -> None:
+    """Let everything run that can run without the network."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
-    def __init__(self) -> None:
+
+class FakeClock:
+    """Time stands still until `advance`; `sleeps` are the durations that were asked for.
+
+    `until_settled` returns when all has run that can run before time passes: more than `settle` where there are threads.
+    """
+
+    def __init__(self, until_settled: Callable[[], Awaitable[None]] = settle) -> None:
+        self._until_settled = until_settled
         self.time = 1000.0
         self.start = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
         self.sleeps: list[float] = []
@@ -54,22 +64,16 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, waking sleepers one moment after the other."""
-        await settle()
+        await self._until_settled()
         end = self.time + seconds
         while self._sleepers and self._sleepers[0][0] <= end:
             moment, _, future = heapq.heappop(self._sleepers)
             self.time = max(self.time, moment)
             if not future.done():
                 future.set_result(None)
-            await settle()
+            await self._until_settled()
         self.time = end
-        await settle()
-
-
-async def settle() -> None:
-    """Let everything run that can run without the network."""
-    for _ in range(20):
-        await asyncio.sleep(0)
+        await self._until_settled()
 
 
 async def eventually(condition: Callable[[], object], clock: FakeClock | None = None) -> None:

@@ -134,7 +134,7 @@ async def test_a_job_that_cannot_be_made_does_not_keep_the_status_from_telling_o
     await cluster.stop()
     await cluster.live(60)
     refusal = api_error("POST", JOBS, 403, b'{"reason": "Forbidden", "message": "exceeded quota"}')
-    cluster.api.refuse("POST", JOBS, *[refusal] * 100)
+    cluster.api.refuse_all("POST", JOBS, refusal)
     cluster.start()
     await cluster.live(5)
     assert set(cluster.jobs()) == {due(1)}

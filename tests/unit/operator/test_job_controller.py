@@ -107,7 +107,7 @@ async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_made(
 
 async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) -> None:
     invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
-    cluster.api.refuse("POST", "/pods", *[invalid] * 1000)
+    cluster.api.refuse_all("POST", "/pods", invalid)
     cluster.submit(job(task("worker", 1)))
     await cluster.live(600)
     assert cluster.phase() == "Terminated"
@@ -124,7 +124,7 @@ async def restarted(cluster: JobCluster, **options: Any) -> None:
 async def test_a_job_may_be_tried_for_ever(cluster: JobCluster) -> None:
     await restarted(cluster, max_requeues=-1)
     invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
-    cluster.api.refuse("POST", "/pods", *[invalid] * 1000)
+    cluster.api.refuse_all("POST", "/pods", invalid)
     cluster.submit(job(task("worker", 1)))
     await cluster.live(1200)
     assert cluster.phase() == "Pending"

@@ -129,7 +129,7 @@ async def test_nobody_has_to_watch_queues_to_hear_of_those_that_had_to_be_create
 
 async def test_queues_that_cannot_be_created_are_not_waited_for(api: Any, events: list[Event]) -> None:
     cluster = Cluster(api, events)
-    api.refuse("POST", "queues", api_error("POST", QUEUES, 403, b""))
+    api.refuse_all("POST", "queues", api_error("POST", QUEUES, 403, b""))
     async with cluster.running() as controller:
         await asyncio.sleep(0.5)
         assert controller.initial_queues.is_set()
@@ -342,11 +342,11 @@ async def test_a_stop_between_mark_and_state_is_made_good_by_the_next_replica(
 ) -> None:
     cluster.queue("dept", "Closed")
     cluster.queue("team", parent="dept")
-    cluster.api.refuse("PATCH", "team/status", *[UnreachableError("PATCH", QUEUES, "stopped")] * 1000)
+    cluster.api.refuse_all("PATCH", "team/status", UnreachableError("PATCH", QUEUES, "stopped"))
     async with cluster.running():
         await asyncio.sleep(0.1)
     assert (cluster.state("team"), cluster.mark("team")) == ("Open", "true")
-    cluster.api._refusals.clear()
+    cluster.api.relent()
     again = Cluster(cluster.api, events)
     for name in ("root", "default", "dept", "team"):
         again.see(name)
@@ -380,7 +380,7 @@ async def test_without_the_lease_nothing_is_written_and_with_it_everything_is(cl
 
 async def test_a_write_that_keeps_failing_is_given_up_with_a_warning(cluster: Cluster) -> None:
     cluster.queue("team")
-    cluster.api.refuse("PATCH", "team", *[api_error("PATCH", QUEUES, 403, b'{"message": "no"}')] * 1000)
+    cluster.api.refuse_all("PATCH", "team", api_error("PATCH", QUEUES, 403, b'{"message": "no"}'))
     async with cluster.running() as controller:
         controller.request("team", CLOSE, "Command ns/c")
         await controller.idle()
