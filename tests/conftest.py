@@ -1,6 +1,6 @@
 """How tests run here.
 
-Hypothesis has no deadlines, as machines are busy, and looks at so many examples that all tests take a minute;
+Hypothesis has no deadlines, as machines are busy or slow, and looks at so many examples that all tests take a minute;
 `--hypothesis-profile=deep` searches for long. Tables are printed as for a file, however wide the terminal is.
 """
 
@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # In CI every run looks at the same examples, so that a change is judged by what it changes.
-settings.register_profile("everyday", deadline=None, max_examples=30, derandomize="CI" in os.environ)
-settings.register_profile("deep", deadline=None, max_examples=5000)
+_AT_ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("everyday", _AT_ANY_SPEED, max_examples=30, derandomize="CI" in os.environ)
+settings.register_profile("deep", _AT_ANY_SPEED, max_examples=5000)
 settings.load_profile("everyday")
 
 os.environ.pop("COLUMNS", None)

@@ -20,6 +20,7 @@ from volcano_py.cli.live.mirror import WATCHED, Mirror
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.looking_around import how_to_look_around
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.creation import create_objects
@@ -158,11 +159,11 @@ class LocalCluster:
             await reach(goal, follower, deadline)
 
 
-async def reach(goal: Goal, follower: Follower, deadline: float) -> None:
+async def reach(goal: Goal, follower: Follower, deadline: float, clock: Clock = SYSTEM_CLOCK) -> None:
     """Return when the goal is reached; raises NotSettledError after the deadline (of the monotonic clock)."""
     calm_since = None
     while True:
-        now = time.monotonic()
+        now = clock.monotonic()
         missing = goal.lacks(follower.seen)
         if missing:
             calm_since = None
@@ -173,7 +174,7 @@ async def reach(goal: Goal, follower: Follower, deadline: float) -> None:
             calm_since = now if calm_since is None else calm_since
             if now - calm_since >= goal.calm:
                 return
-        await asyncio.sleep(DRAWING_SECONDS)
+        await clock.sleep(DRAWING_SECONDS)
 
 
 async def during(work: Coroutine[Any, Any, _T], *others: Coroutine[Any, Any, object]) -> _T:

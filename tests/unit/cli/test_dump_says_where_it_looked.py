@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click.testing
 
+from tests.support.ports import silent_port
 from volcano_py.cli.main import main
-from volcano_py.local.ports import free_port
 
 
 def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -> None:
-    url = f"http://127.0.0.1:{free_port(set())}"
-    result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
+    with silent_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
     assert result.exit_code == 1
     assert result.output == (
         f"Error: {url}/dump: Connection refused; is the daemon running there? "

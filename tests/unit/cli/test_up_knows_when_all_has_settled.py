@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.unit.cli.up_objects import WHY, group_row, lone_row, pod_row, waiting_row
 from volcano_py.api.reasons import Reason
-from volcano_py.cli.live.follower import Follower
+from volcano_py.cli.live.follower import DRAWING_SECONDS, Follower
 from volcano_py.cli.live.mirror import Mirror
 from volcano_py.cli.live.overview import Overview, PodRow
 from volcano_py.cli.local_cluster import Goal, NotSettledError, during, reach
@@ -147,8 +148,28 @@ class Unseen:
     def show(self, seen: Overview, log_line: str) -> None: ...
 
 
-def follower() -> Follower:
-    return Follower(Mirror(), Unseen(), lambda: "")
+class Passing:
+    """A clock that moves on by sleeping."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.time, UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+async def reached(goal: Goal, *, within: float = 60.0) -> float:
+    """After how many seconds; the deadline is `within` seconds ahead."""
+    clock = Passing()
+    began = clock.time
+    await reach(goal, Follower(Mirror(), Unseen(), lambda: ""), began + within, clock)
+    return clock.time - began
 
 
 async def test_a_goal_is_reached_as_soon_as_nothing_is_missing() -> None:
@@ -158,30 +179,24 @@ async def test_a_goal_is_reached_as_soon_as_nothing_is_missing() -> None:
         asked.append(1)
         return ["a pod"] if len(asked) < 3 else []
 
-    await reach(Goal(lacks=missing, calm=0, timeout=60), follower(), time.monotonic() + 60)
+    assert await reached(Goal(lacks=missing, calm=0, timeout=60)) == pytest.approx(2 * DRAWING_SECONDS)
     assert len(asked) == 3
 
 
 async def test_a_goal_must_hold_for_as_long_as_it_says() -> None:
-    answers = iter([[], ["again a pod"], [], [], [], [], []])
-    left: list[list[str]] = []
-
-    def missing(_: Overview) -> list[str]:
-        left.append(next(answers))
-        return left[-1]
-
-    await reach(Goal(lacks=missing, calm=0.3, timeout=60), follower(), time.monotonic() + 60)
-    assert len(left) >= 5
+    answers = itertools.chain([[], ["again a pod"]], itertools.repeat([]))
+    goal = Goal(lacks=lambda _: next(answers), calm=3 * DRAWING_SECONDS, timeout=60)
+    assert await reached(goal) == pytest.approx(5 * DRAWING_SECONDS)
 
 
 async def test_after_the_deadline_what_is_missing_is_told() -> None:
     goal = Goal(lacks=lambda _: ["a pod", "another"], calm=0, timeout=90)
     with pytest.raises(NotSettledError, match=r"not settled within 90 s:\n  a pod\n  another$"):
-        await reach(goal, follower(), time.monotonic() - 1)
+        await reached(goal, within=-1)
 
 
 async def test_what_settles_at_the_last_moment_has_settled() -> None:
-    await reach(Goal(lacks=lambda _: [], calm=0, timeout=1), follower(), time.monotonic() - 1)
+    assert await reached(Goal(lacks=lambda _: [], calm=0, timeout=1), within=-1) == 0
 
 
 async def test_an_error_beside_the_work_ends_it_and_is_raised_as_it_is() -> None:

@@ -19,7 +19,7 @@ from volcano_py.api.effects import Bind, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject, ObjectMeta
 
 # Nothing in these tests takes a hundredth of this; it turns a hang into a failure that says where.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 async def settle() -> None:
@@ -31,7 +31,8 @@ async def settle() -> None:
 class FakeClock:
     """Time stands still until `advance`; `sleeps` are the durations that were asked for.
 
-    `until_settled` returns when all has run that can run before time passes: more than `settle` where there are threads.
+    `until_settled` returns when all has run that can run before time passes; where there are threads, `settle` is not
+    enough.
     """
 
     def __init__(self, until_settled: Callable[[], Awaitable[None]] = settle) -> None:

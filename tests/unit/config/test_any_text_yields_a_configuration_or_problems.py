@@ -45,7 +45,7 @@ VALID = (
     + "  - name: binpack\n    arguments: {binpack.weight: '10', binpack: {resources: 'a, b'}}\n"
     + "configurations:\n- name: allocate\n  arguments: &x\n    predicateErrorCacheEnable: off\n- *x\n"
 )
-FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 
 
 def check(result: ParseResult, text: str) -> None:

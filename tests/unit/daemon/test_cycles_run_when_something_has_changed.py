@@ -9,7 +9,7 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from tests.support.sessions import gang, node, pod, queue
-from tests.unit.cluster.fakes import FakeClock, settle
+from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
 from tests.unit.state.watched import on, with_meta
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject
@@ -22,8 +22,6 @@ from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 REGISTRY = builtin_registry()
-# Fails a test that hangs; nothing here takes a hundredth of it.
-PATIENCE = 30.0
 
 
 class Bench:

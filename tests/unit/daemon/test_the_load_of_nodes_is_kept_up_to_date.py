@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from tests.support.sessions import node
-from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, kubeconfig, page, refusal
+from tests.unit.cluster.fakes import PATIENCE, FakeApi, FakeClock, Reply, kubeconfig, page, refusal
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.load.metrics_server import PATH
 from volcano_py.config import SchedulerConfiguration
@@ -22,8 +22,6 @@ from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.observe.metrics.intake import IntakeMetrics
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
-
-PATIENCE = 20.0
 
 
 def configured(metrics: str) -> SchedulerConfiguration | None:

@@ -6,8 +6,8 @@ Real state, real scheduler, built-in configuration; only the writer is a list.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ import pytest_asyncio
 from tests.support.sessions import NAMESPACE, gang, node, queue
 from volcano_py.api.effects import Bind, Effect, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.clock import SystemClock
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
@@ -23,10 +24,24 @@ from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 
+class Leaping(SystemClock):
+    """The machine's time, `ahead` by so many seconds."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self.ahead)
+
+
 class Bench:
     """A loop of cycles and what it has sent."""
 
     def __init__(self) -> None:
+        self.clock = Leaping()
         self.state = ClusterState()
         self.sent: list[Effect] = []
         self.evictions: list[Sequence[Evict]] = []
@@ -47,6 +62,7 @@ class Bench:
             seed=1,
             on_evictions=self.evictions.append,
             on_failure=lambda: self.failures.append("a cycle"),
+            clock=self.clock,
         )
 
     def apply(self, effects: Sequence[Effect]) -> None:
@@ -130,9 +146,12 @@ async def test_a_retry_that_falls_due_during_a_cycle_is_not_missed(bench: Bench)
     (bind,) = (effect for effect in bench.sent if isinstance(effect, Bind))
     bench.sent.clear()
 
-    # Due a moment after the snapshot of the next cycle, and over before that cycle ends.
-    bench.after_snapshot.append(lambda: time.sleep(0.05))
-    bench.state.bind_failed(bind.pod.uid, retry_at=time.time() + 0.02)
+    # Due after the snapshot of the next cycle, and over before that cycle ends.
+    def an_hour_passes() -> None:
+        bench.clock.ahead = 3600.0
+
+    bench.after_snapshot.append(an_hour_passes)
+    bench.state.bind_failed(bind.pod.uid, retry_at=bench.clock.now().timestamp() + 1800.0)
 
     await eventually(lambda: len(bench.binds) == 1)
     bench.loop.stop()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.cluster.fakes import settle
 from volcano_py.local.errors import ProcessFailedError
 from volcano_py.local.scheduler import SchedulerProcess
 
@@ -97,7 +98,8 @@ async def test_one_that_is_ended_on_purpose_has_not_died(
     async with running(tmp_path) as scheduler:
         await scheduler.start()
         watching = asyncio.create_task(scheduler.watch())
+        await settle()
         await end(scheduler)
-        done, _ = await asyncio.wait([watching], timeout=0.05)
-        assert not done
+        await settle()  # whoever waits for the end of the process is woken with us
+        assert not watching.done()
         watching.cancel()

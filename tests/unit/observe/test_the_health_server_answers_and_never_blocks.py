@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from structlog.testing import capture_logs
 
+from tests.support.ports import silent_port
 from volcano_py.observe import health
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import Document, HealthServer
@@ -251,25 +251,22 @@ async def test_several_addresses_serve_the_same(face: Face) -> None:
 async def test_when_one_address_cannot_be_had_none_is_listened_on(face: Face) -> None:
     await face.start()
     server = HealthServer(face.metrics.render, face.checks)
-    free = free_port()
-    with pytest.raises(ListenError, match="choose another address"):
-        await server.start([ListenAddress("127.0.0.1", free), ListenAddress("127.0.0.1", face.port)])
-    with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", free)
+    with silent_port() as free:
+        with pytest.raises(ListenError, match=f"{face.port}: .* choose another address"):
+            await server.start([ListenAddress("127.0.0.1", free), ListenAddress("127.0.0.1", face.port)])
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", free)
 
 
 async def test_stopping_is_final_harmless_twice_and_starting_twice_is_a_mistake(face: Face) -> None:
-    await face.start()
-    assert face.server is not None
-    with pytest.raises(RuntimeError, match="runs already"):
-        await face.server.start([LOCAL])
-    await face.server.stop()
-    await face.server.stop()
-    with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", face.port)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port: int = sock.getsockname()[1]
-        return port
+    server = HealthServer(face.metrics.render, face.checks)
+    with silent_port() as port:
+        await server.start([ListenAddress("127.0.0.1", port)])
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.close()
+        with pytest.raises(RuntimeError, match="runs already"):
+            await server.start([LOCAL])
+        await server.stop()
+        await server.stop()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import selectors
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -38,6 +39,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._instant.now
+
+
+class LoopClock:
+    """The event loop's time, for those who are handed a clock."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.monotonic(), UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 def pytest_asyncio_loop_factories(

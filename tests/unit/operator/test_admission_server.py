@@ -15,6 +15,7 @@ import aiohttp
 import kopf
 import pytest
 
+from tests.unit.cluster.fakes import PATIENCE, settle
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator import admission_server
 from volcano_py.operator.admission_certificates import Certificates, issue
@@ -97,7 +98,7 @@ class Door:
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
     door = Door(tmp_path)
     running = asyncio.create_task(door.server.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while door.server.listening is None:  # noqa: ASYNC110 - what is waited for is no event
             await asyncio.sleep(0.005)
     yield door
@@ -128,10 +129,14 @@ async def test_a_certificate_that_is_replaced_holds_for_the_next_connection(door
         await door.post(json=REVIEW)
 
 
-async def test_a_review_waits_while_kopf_is_started_again(door: Door) -> None:
+async def test_a_review_waits_while_kopf_is_started_again(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     assert door.server.problem() == "kopf is being started; reviews wait for it"
+    has_come = asyncio.Event()
+    monkeypatch.setattr(admission_server, "_check", lambda *_: has_come.set())
     waiting = asyncio.create_task(door.post(json=REVIEW))
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(PATIENCE):
+        await has_come.wait()
+    await settle()
     assert not waiting.done()
     await door.attach()
     assert (await waiting)[0] == 200
@@ -149,7 +154,7 @@ async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) 
 
     await door.attach(knows_nothing)
     waiting = asyncio.create_task(door.post(json=REVIEW))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not door.outdated:  # noqa: ASYNC110 - what is waited for is no event
             await asyncio.sleep(0.005)
     await door.detach()
@@ -159,13 +164,13 @@ async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) 
 
 
 async def test_an_error_that_stays_is_answered_as_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", 0.2)
-
     async def fails(*_: Any, **__: Any) -> Any:
         raise ValueError("no")
 
     await door.attach(fails)
-    assert (await door.post(json=REVIEW))[0] == 503
+    with monkeypatch.context() as briefly:
+        briefly.setattr(admission_server, "_ANSWER_WITHIN", 0.05)
+        assert (await door.post(json=REVIEW))[0] == 503
     door.kind_has_come = False
     assert await door.post(json=REVIEW) == (500, {"error": "ValueError: no"})
 

@@ -16,6 +16,7 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.unit.cluster.fakes import PATIENCE
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import ApiObject, Queue
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -186,7 +187,7 @@ class Seen:
 
 async def until(what: Callable[[], bool]) -> None:
     """Wait for something that must happen; the limit should not be involved, it fails the test."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not what():  # noqa: ASYNC110 - what is waited for is no event
             await asyncio.sleep(0.005)
 
@@ -378,7 +379,7 @@ async def test_without_the_queue_api_it_waits_until_there_is_one(world: World) -
     await until(lambda: world.server.requests.count(f"GET {QUEUES}") >= 2)
     assert not world.app.listed.is_set()
     world.server.objects[QUEUES] = queues
-    await asyncio.wait_for(world.app.listed.wait(), 30)
+    await asyncio.wait_for(world.app.listed.wait(), PATIENCE)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
@@ -388,7 +389,7 @@ async def test_kopfs_own_end_is_reported_and_it_can_run_again(world: World) -> N
         world.server.breaks_watches = 404
         world.server.end_watches()
         with pytest.raises(KopfEndedError, match="kopf ended by itself"):
-            await asyncio.wait_for(task, 30)
+            await asyncio.wait_for(task, PATIENCE)
         assert not world.app.watching
     world.server.breaks_watches = 0
     async with world.running():

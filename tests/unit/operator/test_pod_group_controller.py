@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.controllers import Controlled
+from tests.unit.operator.conftest import LoopClock
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup
 from volcano_py.api.workloads import Workload
@@ -28,7 +29,12 @@ class Cluster(Controlled[PodGroupController]):
     def __init__(self, api: Any, events: list[Event], *, leads: bool = True, **rules: Any) -> None:
         self.api, self.leads = api, leads
         self.controller = PodGroupController(
-            api, GroupRules(**rules), active=lambda: self.leads, record=events.append, workers=4
+            api,
+            GroupRules(**rules),
+            active=lambda: self.leads,
+            record=events.append,
+            workers=4,
+            clock=LoopClock(),
         )
 
     def pod(self, name: str, *, owner: dict[str, Any] | None = None, group: str = "", **labels: str) -> Pod:

@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from tests.unit.cluster.fakes import PATIENCE
 from volcano_py.operator.supervision import ChildFailedError, Supervisor
 
 
@@ -175,7 +176,7 @@ async def test_signals_stop_the_supervisor_even_after_somebody_else_took_them() 
     supervisor.own_signals()
     try:
         loop.call_soon(os.kill, os.getpid(), signal.SIGTERM)
-        await asyncio.wait_for(supervisor.run(), 30)
+        await asyncio.wait_for(supervisor.run(), PATIENCE)
     finally:
         supervisor.release_signals()
     assert supervisor.is_stopping
