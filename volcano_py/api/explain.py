@@ -16,7 +16,7 @@ from typing import Final
 
 from volcano_py.api.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.few import few
-from volcano_py.api.names import GROUP_NAME, QUEUE_NAME, TASK_SPEC
+from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 
 # Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
@@ -96,10 +96,14 @@ def insufficient(shortage: Shortage) -> str:
     return sentence if shortage.free < shortage.asked else f"{sentence} but refuses the pod for another reason"
 
 
-def nodes_refuse(total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = ()) -> str:
-    """The summary over all nodes, then what was asked and how much of it is free at best."""
-    told = [insufficient(shortage) for shortage in shortages]
-    return " ".join([nodes_summary(total_nodes, counts), *(f"The pod {sentence}." for sentence in told)])
+def nodes_refuse(
+    total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = (), advice: Iterable[str] = ()
+) -> str:
+    """The summary over all nodes, then what was asked and how much of it is free at best, then what would help; advice
+    is sentences without a full stop."""
+    told = [f"The pod {insufficient(shortage)}" for shortage in shortages]
+    ended = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in (*told, *advice)]
+    return " ".join([nodes_summary(total_nodes, counts), *ended])
 
 
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> str:
@@ -135,53 +139,6 @@ def gang_incomplete(placed: int, total: int, min_member: int, *, cause: str = ""
 def gang_unschedulable(missing: int, total: int, summary: str) -> str:
     """Volcano's message of the condition Unschedulable: `1/3 tasks in gang unschedulable: …`."""
     return f"{missing}/{total} tasks in gang unschedulable: {summary}"
-
-
-@dataclass(frozen=True, slots=True)
-class PodMaker:
-    """Who creates a gang's pods: `who`, ready to read (`Job train`), and where it says how many there must be, for the
-    gang and for each role."""
-
-    who: str
-    minimum: str = "minMember"
-    role_minimum: str = "minTaskMember"
-
-
-@dataclass(frozen=True, slots=True)
-class ShortRole:
-    """A role with fewer pods than its minimum."""
-
-    name: str
-    existing: int
-    minimum: int
-
-
-def not_enough_tasks(
-    group: str, existing: int, min_member: int, *, ended: int = 0, maker: PodMaker | None = None
-) -> str:
-    """The gang cannot start because pods of it do not exist; `group` as namespace/name, `ended` are the pods that have
-    failed or are being deleted, which do not count."""
-    beside = f" beside {ended} that failed or {'is' if ended == 1 else 'are'} being deleted" if ended else ""
-    missing = max(min_member - existing, 0)
-    fix = f"create {missing} more or lower minMember"
-    if maker is not None:
-        fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
-    there = f"{existing} pod{_s(existing)} {'exists' if existing == 1 else 'exist'}{beside}"
-    return f"PodGroup {group}: {there}, minMember is {min_member}: {fix}"
-
-
-def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
-    """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
-    short = [f"{role.existing} of {role.minimum} pods of role {role.name}" for role in roles]
-    missing = sum(role.minimum - role.existing for role in roles)
-    fix = f"create {missing} more with annotation {TASK_SPEC} or lower minTaskMember"
-    if maker is not None:
-        fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
-    return f"PodGroup {group}: minTaskMember is not met by {few(short)}: {fix}"
-
-
-def _to_create(missing: int, maker: PodMaker) -> str:
-    return f"{maker.who} has to create {missing} more, see its events,"
 
 
 # --- ceilings --------------------------------------------------------------------------------------------------------
@@ -322,7 +279,7 @@ def pod_group_not_found(namespace: str, name: str) -> str:
 
 def invalid_field(field: str, found: object, fix: str) -> str:
     """`spec.minMember is -1: must not be negative`; `found` is cut, as anybody can make it long."""
-    return f"{field} is {_cut(repr(found))}: {fix}"
+    return f"{field} is {cut(repr(found))}: {fix}"
 
 
 def unsupported(features: Sequence[str]) -> str:
@@ -330,7 +287,7 @@ def unsupported(features: Sequence[str]) -> str:
 
 
 def plugin_error(plugin: str, error: BaseException) -> str:
-    text = _cut(" ".join(str(error).split()))
+    text = cut(" ".join(str(error).split()))
     return (
         f"plugin {plugin} failed ({type(error).__name__}{': ' + text if text else ''}): the pod is left alone in this "
         "cycle; the scheduler's log has the details"
@@ -349,34 +306,6 @@ def behind_others(job: str, *, queue: str = "") -> str:
     """Something else comes first: `job` as namespace/name."""
     where = f" in queue {queue}" if queue else ""
     return f"{job} comes first{where}; this one is tried after it"
-
-
-@dataclass(frozen=True, slots=True)
-class Leavers:
-    """Pods that are terminating, and whose they are; each sorted, pods and groups as namespace/name."""
-
-    pods: Sequence[str] = ()
-    groups: Sequence[str] = ()
-    queues: Sequence[str] = ()
-
-
-_NOBODY: Final = Leavers()
-
-
-def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
-    """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
-    they should be gone; 0 when nobody was evicted for it, so that it is found anew each time."""
-    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {few(nodes)} are"
-    if not leavers.pods:
-        return f"{places} kept for it until pods in its way have left or pods that it follows have come"
-    sentence = f"{places} kept for it until pods that are terminating there are gone: {few(leavers.pods)}"
-    if leavers.groups:
-        sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
-    return f"{sentence}; the promise ends {held_for:g} s after they should be gone" if held_for else sentence
-
-
-def _named(kind: str, names: Sequence[str]) -> str:
-    return f"{kind}{_s(len(names))} {few(names)}"
 
 
 def makes_room(victim: str, pod: str, *, node: str, queues: tuple[str, str], priorities: tuple[int, int]) -> str:
@@ -405,8 +334,9 @@ def tell(reason: Reason, sentence: str) -> str:
     return f"{reason.value}: {sentence}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+def cut(text: str, longest: int = _LONGEST_ERROR) -> str:
+    """At most so many characters, with dots where there were more."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _s(count: int) -> str:

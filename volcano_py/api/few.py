@@ -14,3 +14,13 @@ def few(told: Sequence[str], *, total: int | None = None) -> str:
     more = (len(told) if total is None else total) - len(first)
     text = ", ".join(first)
     return f"{text} and {more} more" if more > 0 else text
+
+
+def plural(word: str, count: int) -> str:
+    """`node`, or `nodes` unless there is one."""
+    return word if count == 1 else f"{word}s"
+
+
+def counted(count: int, word: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count} {plural(word, count)}"

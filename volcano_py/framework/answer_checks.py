@@ -223,6 +223,11 @@ def _texts_or_none(answer: Any, asked: Any) -> None:
         raise NonsenseError("there is something that is no text")
 
 
+def _texts(answer: Any, _asked: Any) -> None:
+    if not isinstance(answer, list | tuple) or not all(isinstance(text, str) for text in answer):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a list of sentences")
+
+
 def _mask(answer: Any, asked: Any) -> None:
     _mask_or_none(answer, asked)
     if answer is None:
@@ -276,6 +281,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "predicate": _integers,
     "predicate_room": _integers_or_none,
     "domain_gate": _gate_or_none,
+    "predicate_advice": _texts,
     "node_order": _scores,
     "batch_node_order": _scores_or_none,
     "domain_order": _leaning_or_none,

@@ -66,6 +66,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
     "predicate_room": lambda _plugin, _task_class, _view: None,
     "domain_gate": lambda _plugin, _task_class, view: shut(len(view), PLUGIN_ERROR_CODE),
+    "predicate_advice": lambda _plugin, _task_class, _refused: (),
     "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
     "batch_node_order": lambda _plugin, _task_class, _view: None,
     "domain_order": lambda _plugin, _task_class, _view: None,

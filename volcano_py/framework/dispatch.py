@@ -25,6 +25,7 @@ _FLAG_LIKE: Final = {
     "branch_order": "queue_order",
     "predicate_room": "predicate",
     "domain_gate": "predicate",
+    "predicate_advice": "predicate",
     "domain_order": "batch_node_order",
 }
 # Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import Shortage, insufficient_reason, never_fits, never_fits_together, nodes_refuse
+from volcano_py.api.explain import (
+    Shortage,
+    cut,
+    insufficient_reason,
+    never_fits,
+    never_fits_together,
+    nodes_refuse,
+)
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import FitError
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.axis import PODS
 from volcano_py.state.ledger import Rows
@@ -19,15 +27,18 @@ from volcano_py.state.task_class import Refusal, TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
+# Characters of what plugins advise: of one sentence, and of all together. With a summary of the usual length, the
+# message is then shorter than the 1,024 characters that an Event holds.
+_LONGEST_SENTENCE: Final = 320
+_LONGEST_ADVICE: Final = 640
+
 
 def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitError:
     """Count the nodes per reason: the predicates' refusals, then the first resource of which there is too little."""
     nodes = ssn.ledger.nodes
     total = int(nodes.present.sum())
-    counts: Counter[str] = Counter()
-    for code, number in zip(*np.unique(codes[nodes.present], return_counts=True), strict=True):
-        if code != FITS:
-            counts[ssn.refusal_of(int(code)).message] += int(number)
+    refused = Refused(ssn, codes)
+    counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
     future = nodes.future_idle()[willing]
     undecided = np.ones(len(willing), dtype=np.bool_)
@@ -41,17 +52,32 @@ def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitErro
     told = [dim for dim in short if dim != PODS]
     # A node that refuses because of what is on it now may be the one that is large enough.
     hopeful = np.flatnonzero(nodes.present & ssn.resolvable(codes))
+    advice = _advice(ssn, task_class, refused)
     if told and not (nodes.allocatable[hopeful][:, told] >= task_class.request[told]).all(axis=1).any():
         sentence = _even_when_empty(ssn, task_class, hopeful, told)
-        refusal = Refusal(Reason.NEVER_FITS, f"{nodes_refuse(total, counts)} The pod {sentence}.")
+        refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     else:
-        refusal = _nodes_refuse(ssn, task_class, willing, told, total, counts)
+        shortages = _shortages(ssn, task_class, willing, told, total)
+        refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
     return FitError(total, dict(counts), refusal)
 
 
-def _nodes_refuse(
-    ssn: Session, task_class: TaskClass, willing: Rows, told: list[int], total: int, counts: Counter[str]
-) -> Refusal:
+def _advice(ssn: Session, task_class: TaskClass, refused: Refused) -> list[str]:
+    """What would help beside room, in the words of the plugins, kept short."""
+    if not len(refused):
+        return []
+    told: list[str] = []
+    left = _LONGEST_ADVICE
+    for call in ssn.dispatch.calls("predicate_advice"):
+        for sentence in call(task_class, refused):
+            text = cut(sentence, _LONGEST_SENTENCE)
+            if (left := left - len(text)) < 0:
+                return told
+            told.append(text)
+    return told
+
+
+def _shortages(ssn: Session, task_class: TaskClass, willing: Rows, told: list[int], total: int) -> list[Shortage]:
     """How much of what there is too little of (`told`) the willing nodes have left at best."""
     nodes, request = ssn.ledger.nodes, task_class.request
     free = nodes.future_idle()[willing]
@@ -63,7 +89,7 @@ def _nodes_refuse(
         shortages.append(
             Shortage(ssn.axis.names[dim], int(request[dim]), most, name, others_refuse=len(willing) < total)
         )
-    return Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages))
+    return shortages
 
 
 def _even_when_empty(ssn: Session, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:

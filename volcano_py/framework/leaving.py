@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.api.explain import Leavers
+from volcano_py.api.explain_gangs import Leavers
 from volcano_py.state.status import TaskStatus
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.gates import Gate
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.leanings import Leaning
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
@@ -227,6 +228,16 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
+        """What would help a class that no node takes: sentences without a full stop, such as `Label a node gpu=a100 or
+        correct spec.nodeSelector`. They follow the summary of all refusals in what the pods are told.
+
+        Asked for each class of waiting pods once or more in a cycle, so keep what follows from nodes alone with
+        `ssn.nodes.kept`. What changes from cycle to cycle while the facts do not is written into every pod each time.
+        Long ones are cut, and those that make the message too long left out.
+        """
+        raise NotImplementedError
+
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         """[K] finite numbers, the more the better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
@@ -329,6 +340,7 @@ POINTS: Final = (
     "predicate",
     "predicate_room",
     "domain_gate",
+    "predicate_advice",
     "node_order",
     "batch_node_order",
     "domain_order",

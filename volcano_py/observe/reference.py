@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from volcano_py.api import explain
-from volcano_py.api.explain import Ceiling, Leavers, Shortage
+from volcano_py.api import explain, explain_gangs
+from volcano_py.api.explain import Ceiling, Shortage
 from volcano_py.api.reasons import Rank, Reason
 from volcano_py.observe.metrics import CATALOGUE, Definition, Kind
 
@@ -63,7 +63,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         "team-a", "its parent org does not exist: create it or correct spec.parent"
     ),
     Reason.PLUGIN_ERROR: explain.plugin_error("my-policy", KeyError("zone")),
-    Reason.NOT_ENOUGH_TASKS: explain.not_enough_tasks("ml/train", 2, 3),
+    Reason.NOT_ENOUGH_TASKS: explain_gangs.not_enough_tasks("ml/train", 2, 3),
     Reason.NEVER_FITS: explain.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
     Reason.SCHEDULING_GATED: explain.scheduling_gated(["example.com/quota"]),
     Reason.VOLUME_NOT_READY: "PersistentVolumeClaim team/data does not exist; create it",
@@ -95,8 +95,8 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
     Reason.BEHIND_OTHERS: explain.behind_others("ml/train-1", queue="team-a"),
-    Reason.WAITING_FOR_RELEASE: explain.waiting_for_release(
-        ["n1"], Leavers(["batch/old-0", "batch/old-1"], ["batch/old"], ["team-b"]), held_for=60.0
+    Reason.WAITING_FOR_RELEASE: explain_gangs.waiting_for_release(
+        ["n1"], explain_gangs.Leavers(["batch/old-0", "batch/old-1"], ["batch/old"], ["team-b"]), held_for=60.0
     ),
     Reason.NOT_YET_EVALUATED: explain.not_yet_evaluated(),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from volcano_py.api import explain
-from volcano_py.api.explain import Ceiling, Leavers, PodMaker, Shortage, ShortRole
+from volcano_py.api import explain, explain_gangs
+from volcano_py.api.explain import Ceiling, Shortage
+from volcano_py.api.explain_gangs import Leavers, PodMaker, ShortRole
 from volcano_py.api.reasons import Reason
 
 CPU = 1000
@@ -98,33 +99,33 @@ def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
 
 
 def test_pods_that_do_not_exist_yet_are_counted() -> None:
-    assert explain.not_enough_tasks("ml/train", 1, 3) == (
+    assert explain_gangs.not_enough_tasks("ml/train", 1, 3) == (
         "PodGroup ml/train: 1 pod exists, minMember is 3: create 2 more or lower minMember"
     )
 
 
 def test_pods_that_have_ended_are_not_left_unsaid() -> None:
-    assert explain.not_enough_tasks("ml/train", 0, 3, ended=2) == (
+    assert explain_gangs.not_enough_tasks("ml/train", 0, 3, ended=2) == (
         "PodGroup ml/train: 0 pods exist beside 2 that failed or are being deleted, minMember is 3: create 3 more or "
         "lower minMember"
     )
-    assert "1 that failed or is being deleted" in explain.not_enough_tasks("ml/train", 2, 3, ended=1)
+    assert "1 that failed or is being deleted" in explain_gangs.not_enough_tasks("ml/train", 2, 3, ended=1)
 
 
 def test_every_role_that_is_short_of_pods_is_named() -> None:
     short = [ShortRole("driver", 0, 1), ShortRole("worker", 2, 4)]
-    assert explain.not_enough_of_roles("ml/train", short) == (
+    assert explain_gangs.not_enough_of_roles("ml/train", short) == (
         "PodGroup ml/train: minTaskMember is not met by 0 of 1 pods of role driver, 2 of 4 pods of role worker: create "
         "3 more with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 
 def test_whoever_creates_the_pods_is_named() -> None:
-    assert explain.not_enough_tasks("ml/train", 1, 3, maker=PodMaker("ReplicaSet web-5f")).endswith(
+    assert explain_gangs.not_enough_tasks("ml/train", 1, 3, maker=PodMaker("ReplicaSet web-5f")).endswith(
         "minMember is 3: ReplicaSet web-5f has to create 2 more, see its events, or lower minMember"
     )
     maker = PodMaker("Job train", "its minAvailable", "minAvailable of its tasks")
-    assert explain.not_enough_of_roles("ml/train", [ShortRole("driver", 0, 1)], maker=maker).endswith(
+    assert explain_gangs.not_enough_of_roles("ml/train", [ShortRole("driver", 0, 1)], maker=maker).endswith(
         ": Job train has to create 1 more, see its events, or lower minAvailable of its tasks"
     )
 
@@ -255,15 +256,15 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             "ml/train-1 comes first in queue team-a; this one is tried after it",
         ),
         (
-            explain.waiting_for_release(["n1"]),
+            explain_gangs.waiting_for_release(["n1"]),
             "a place on node n1 is kept for it until pods in its way have left or pods that it follows have come",
         ),
         (
-            explain.waiting_for_release(["n1"], Leavers(["b/old-0", "b/old-1"])),
+            explain_gangs.waiting_for_release(["n1"], Leavers(["b/old-0", "b/old-1"])),
             "a place on node n1 is kept for it until pods that are terminating there are gone: b/old-0, b/old-1",
         ),
         (
-            explain.waiting_for_release(
+            explain_gangs.waiting_for_release(
                 ["n1", "n2", "n3", "n4"],
                 Leavers([f"b/old-{number}" for number in range(9)], ["b/old", "b/x"], ["team-b"]),
                 held_for=60.0,

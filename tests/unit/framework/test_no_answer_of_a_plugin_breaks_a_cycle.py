@@ -109,6 +109,7 @@ def a_busy_cycle(point: str, method: Callable[..., Any]) -> Cycles:
     return Cycles(
         node("n1", cpu="4"),
         node("n2", cpu="4"),
+        node("shut", cpu="0", unschedulable=True),
         queue("rich", weight=3),
         queue("poor"),
         gang("runs", pods=3, cpu="1", running_on=["n1"] * 3, queue="poor", min_member=1),

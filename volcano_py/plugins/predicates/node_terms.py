@@ -63,9 +63,9 @@ def term_mask(index: NodeIndex, term: NodeSelectorTerm) -> Mask:
 def _match(index: NodeIndex, term: NodeSelectorTerm) -> Mask:
     mask: Mask | None = None
     for requirement in term.match_expressions:
-        mask = _and(mask, _label_mask(index, requirement))
+        mask = _and(mask, label_mask(index, requirement))
     for requirement in term.match_fields:
-        mask = _and(mask, _field_mask(index, requirement))
+        mask = _and(mask, field_mask(index, requirement))
     return _nothing(index) if mask is None else mask
 
 
@@ -80,7 +80,8 @@ def _nothing(index: NodeIndex) -> Mask:
 # -- labels -----------------------------------------------------------------------------------------------------------
 
 
-def _label_mask(index: NodeIndex, requirement: SelectorRequirement) -> Mask:
+def label_mask(index: NodeIndex, requirement: SelectorRequirement) -> Mask:
+    """[N] nodes that meet one of a term's `matchExpressions`."""
     operator = _OPERATORS.get(requirement.operator)
     return _nothing(index) if operator is None else operator(index, requirement.key, requirement.values)
 
@@ -156,7 +157,8 @@ def _compared(
 # -- fields -----------------------------------------------------------------------------------------------------------
 
 
-def _field_mask(index: NodeIndex, requirement: SelectorRequirement) -> Mask:
+def field_mask(index: NodeIndex, requirement: SelectorRequirement) -> Mask:
+    """[N] nodes that meet one of a term's `matchFields`."""
     if requirement.key != NAME_FIELD or len(requirement.values) != 1 or requirement.operator not in FIELD_OPERATORS:
         return _nothing(index)
     mask = _nothing(index)

@@ -19,13 +19,15 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.gates import Gate
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
+from volcano_py.plugins.predicates.node_advice import node_advice
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
-from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
+from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
 from volcano_py.plugins.predicates.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import selection_fault, toleration_fault
 from volcano_py.plugins.reserve import Reserve
@@ -110,6 +112,22 @@ class Predicates(Plugin):
         on: bool = self.arguments.topology_spread
         return self._spread.gate(task_class, released=view.released) if on and task_class.spreads else None
 
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        if self.pre_predicate(task_class) is not None:
+            return []
+        return self._lasting_advice(task_class, refused)
+
+    def _lasting_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        key = self._key(task_class)
+        verdict = self._verdict(key, task_class)
+        if verdict.codes is None:
+            return []
+        present = self._ssn.ledger.nodes.present
+        advice = self._index.kept.keep(
+            ("node advice", *key), lambda: node_advice(self._index, present, task_class, self._questions, verdict)
+        )
+        return advice.of(refused)
+
     def on_allocate(self, placement: Placement) -> None:
         self._follow(placement)
 
@@ -124,16 +142,23 @@ class Predicates(Plugin):
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
         """[K] what the nodes say whatever is placed in this cycle; the caller may write into it."""
-        key = self._keys.get(task_class.row)
-        if key is None:
-            key = self._keys[task_class.row] = verdict_key(task_class, self._questions)
-        verdict = self._index.kept.keep(key, lambda: judge(self._index, task_class, self._questions))
+        key = self._key(task_class)
+        verdict = self._verdict(key, task_class)
         if verdict.codes is None:
             return np.zeros(len(view), dtype=np.int32)
         ids = self._codes.get(key)
         if ids is None:
             ids = self._codes[key] = self._register(verdict.messages)
         return ids.take(verdict.codes.take(view.rows))
+
+    def _key(self, task_class: TaskClass) -> Key:
+        key = self._keys.get(task_class.row)
+        if key is None:
+            key = self._keys[task_class.row] = verdict_key(task_class, self._questions)
+        return key
+
+    def _verdict(self, key: Key, task_class: TaskClass) -> Verdict:
+        return self._index.kept.keep(key, lambda: judge(self._index, task_class, self._questions))
 
     def _register(self, messages: tuple[str, ...]) -> Codes:
         refusals = (self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False) for message in messages[1:])

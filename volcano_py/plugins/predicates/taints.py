@@ -19,6 +19,7 @@ EFFECTS: Final = ("NoSchedule", PREFER_NO_SCHEDULE, "NoExecute")
 COMPARISONS: Final = ("Gt", "Lt")
 TOLERATION_OPERATORS: Final = ("Equal", "Exists", *COMPARISONS)
 
+_REFUSAL: Final = untolerated_taint("", "").partition("{")[0]
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """A pod that tolerates this may also go to a node with `spec.unschedulable` (a cordoned one)."""
 
@@ -54,6 +55,16 @@ def refusal_of(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> st
         if taint.effect in REFUSING_EFFECTS and not is_tolerated(taint, tolerations):
             return untolerated_taint(taint.key, taint.value)
     return None
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
+    """All taints among these that keep the pod away."""
+    return [taint for taint in taints if taint.effect in REFUSING_EFFECTS and not is_tolerated(taint, tolerations)]
+
+
+def is_refusal(message: str) -> bool:
+    """Whether it is a message of `refusal_of`."""
+    return message.startswith(_REFUSAL)
 
 
 def unwelcome(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> int:

@@ -1,0 +1,104 @@
+"""What would help a pod against cordons, labels and taints of nodes. It follows from the nodes alone, so it is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
+from volcano_py.api.few import counted, few
+from volcano_py.api.objects import Taint
+from volcano_py.framework.refused import Refused
+from volcano_py.plugins.predicates.node_terms import Mask
+from volcano_py.plugins.predicates.taints import is_refusal, untolerated
+from volcano_py.plugins.predicates.verdicts import Questions, Verdict
+from volcano_py.plugins.predicates.wishes import unmet
+from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.task_class import TaskClass
+
+# Taints that Kubernetes and cloud providers put on nodes while something is wrong with them, and take off again.
+_PASSING: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAdvice:
+    """Sentences; "" where there is nothing to say."""
+
+    cordons: str
+    labels: str
+    taints: tuple[str, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.cordons) + len(self.labels) + sum(map(len, self.taints))
+
+    def of(self, refused: Refused) -> list[str]:
+        """What is to the point: some node refuses for it."""
+        told = [self.cordons] if NODE_UNSCHEDULABLE in refused else []
+        told += [self.labels] if NODE_AFFINITY_MISMATCH in refused else []
+        told += self.taints if any(map(is_refusal, refused)) else []
+        return [sentence for sentence in told if sentence]
+
+
+def node_advice(
+    index: NodeIndex, present: Mask, task_class: TaskClass, questions: Questions, verdict: Verdict
+) -> NodeAdvice:
+    """For a class with this verdict; `present` [N]: existing nodes. The key of the verdict is good for it, too."""
+    if verdict.codes is None:
+        return NodeAdvice("", "", ())
+    by_message = {message: present & (verdict.codes == code) for code, message in enumerate(verdict.messages) if code}
+    nothing = np.zeros(len(present), dtype=np.bool_)
+    cordoned = names(index, by_message.get(NODE_UNSCHEDULABLE, nothing))
+    labels = ""
+    if questions.node_affinity and NODE_AFFINITY_MISMATCH in by_message:
+        labels = unmet(index, present, task_class.node_selector, task_class.required_node_affinity)
+    tainted = np.logical_or.reduce([nothing, *(rows for message, rows in by_message.items() if is_refusal(message))])
+    return NodeAdvice(
+        cordons=f"Cordoned: {few(cordoned)}; kubectl uncordon opens a node again" if cordoned else "",
+        labels=labels,
+        taints=_of_taints(index, tainted, task_class),
+    )
+
+
+def names(index: NodeIndex, rows: Mask) -> list[str]:
+    """Names of the nodes marked in `rows` [N], sorted."""
+    found: list[str] = index.names[rows].tolist()
+    return sorted(found)
+
+
+def _of_taints(index: NodeIndex, tainted: Mask, task_class: TaskClass) -> tuple[str, ...]:
+    """What of the taints of these nodes [N] is not tolerated; what passes by itself apart from what does not."""
+    passing: Counter[str] = Counter()
+    lasting: Counter[str] = Counter()
+    unwell = np.zeros(len(tainted), dtype=np.bool_)
+    for number, count in zip(*np.unique(index.taint_codes[tainted], return_counts=True), strict=True):
+        refusing = untolerated(index.taint_sets[number], task_class.tolerations)
+        if ill := [taint for taint in refusing if taint.key.startswith(_PASSING)]:
+            passing[_written(ill)] += int(count)
+            unwell |= tainted & (index.taint_codes == number)
+        else:
+            lasting[_written(refusing)] += int(count)
+    told = []
+    if lasting:
+        told.append(f"The pod does not tolerate {_most(lasting)}: add to spec.tolerations or remove a taint")
+    if passing:
+        example = names(index, unwell)[0]
+        told.append(
+            f"Kubernetes keeps pods off nodes that are not well: {_most(passing)}; see kubectl describe node {example}"
+        )
+    return tuple(told)
+
+
+def _written(taints: Sequence[Taint]) -> str:
+    """As `kubectl taint` writes them."""
+    return " and ".join(f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}" for taint in taints)
+
+
+def _most(counts: Counter[str]) -> str:
+    """The most frequent first."""
+    found = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return few([f"{taints} ({counted(count, 'node')})" for taints, count in found])
