@@ -6,6 +6,7 @@ goes first when places are given; nobody else gets what the victims free before 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,10 +17,13 @@ from volcano_py.state.status import TaskStatus
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-# Seconds that a promise holds after it was made, or after the last terminating pod of the node should have been gone
-# (its deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees
+# Seconds that a promise holds after it was made, or after the last of its victims should have been gone (the
+# deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees
 # anything.
 HELD_FOR: Final = 60.0
+# Seconds after a promise within which its victims are evicted: evictions are repeated when the API server is busy. Who
+# leaves the node later than that is none of them, and on a node of short jobs somebody always leaves.
+_EVICTED_WITHIN: Final = 60.0
 
 
 class Reservations:
@@ -35,16 +39,17 @@ class Reservations:
         self._deadlines: dict[int, float] = {}
         self._awaited: set[int] = set()
         rows = np.flatnonzero(tasks.nominated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-        latest = self._latest_leavers() if len(rows) else {}
+        leavers = self._leavers() if len(rows) else {}
         for row in rows.tolist():
             node = ssn.nodes.rows.get(ssn.task_info(row).nominated_node)
             if node is None:
                 continue
             since = float(tasks.nominated_since[row])
-            deadline = max(since, latest.get(node, 0.0)) + HELD_FOR
+            victims = [gone for gone, began in leavers.get(node, ()) if began <= since + _EVICTED_WITHIN]
+            deadline = max(since, *victims, 0.0) + HELD_FOR
             if deadline > ssn.now:
                 self._deadlines[row] = deadline
-                if node in latest:
+                if victims:
                     self._awaited.add(int(tasks.job[row]))
         self.jobs = frozenset(tasks.job[list(self._deadlines)].tolist())
 
@@ -65,11 +70,12 @@ class Reservations:
             deadlines.append(self._ssn.now + HELD_FOR)
         return min(deadlines, default=0.0)
 
-    def _latest_leavers(self) -> dict[int, float]:
-        """Node row → when the last of its terminating pods should be gone."""
+    def _leavers(self) -> dict[int, list[tuple[float, float]]]:
+        """Node row → of each of its terminating pods, when it should be gone and when its deletion was asked for."""
         tasks = self._ssn.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))
-        latest: dict[int, float] = {}
-        for node, moment in zip(tasks.node[rows].tolist(), tasks.leaves_at[rows].tolist(), strict=True):
-            latest[node] = max(latest.get(node, 0.0), moment)
-        return latest
+        leavers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+        columns = tasks.node[rows], tasks.leaves_at[rows], tasks.leaving_since[rows]
+        for node, gone, began in zip(*(column.tolist() for column in columns), strict=True):
+            leavers[node].append((gone, began))
+        return leavers

@@ -203,6 +203,11 @@ def leaves_at(pod: Pod) -> float:
     return 0.0 if moment is None else moment.timestamp()
 
 
+def leaving_since(pod: Pod) -> float:
+    """When the deletion of a terminating pod was asked for, else 0."""
+    return leaves_at(pod) - (pod.metadata.deletion_grace_period_seconds or 0) if leaves_at(pod) else 0.0
+
+
 def scheduled_at(pod: Pod) -> float:
     """When the pod was scheduled, by its condition; 0 when it is not known to be."""
     told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "True"), None)

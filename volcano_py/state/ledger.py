@@ -82,6 +82,7 @@ class TaskTable(Table):
     preemptable: NDArray[np.bool_]
     nominated_since: NDArray[np.float64]
     leaves_at: NDArray[np.float64]
+    leaving_since: NDArray[np.float64]
     scheduled_at: NDArray[np.float64]
     nominated: NDArray[np.bool_]
     labels: NDArray[np.int32]
@@ -108,6 +109,8 @@ class TaskTable(Table):
         "nominated_since": Column(np.float64, 0.0),
         # when a terminating pod is killed at the latest, 0 for the others
         "leaves_at": Column(np.float64, 0.0),
+        # when its deletion was asked for, 0 for the others
+        "leaving_since": Column(np.float64, 0.0),
         # when the pod was scheduled, 0 when that is not known
         "scheduled_at": Column(np.float64, 0.0),
         # slot of the pod's namespace and labels in the term book

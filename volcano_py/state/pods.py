@@ -14,6 +14,7 @@ from volcano_py.state.change import Change
 from volcano_py.state.infos import (
     TaskInfo,
     leaves_at,
+    leaving_since,
     name_suffix,
     scheduled_at,
     task_info,
@@ -196,6 +197,7 @@ class Pods:
         tasks.nominated[row] = bool(info.nominated_node)
         tasks.preemptable[row] = info.preemptable
         tasks.leaves_at[row] = leaves_at(pod)
+        tasks.leaving_since[row] = leaving_since(pod)
         tasks.scheduled_at[row] = scheduled_at(pod)
         tasks.status[row] = status
         tasks.node[row] = node

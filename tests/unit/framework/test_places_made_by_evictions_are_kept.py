@@ -104,6 +104,30 @@ def test_a_promise_ends_at_its_deadline() -> None:
     assert late.ledger.tasks.nominated_since[row] == since
 
 
+@pytest.mark.parametrize(("grace", "holds"), [(150, True), (30, False)])
+def test_only_victims_prolong_a_promise_not_whoever_leaves_later(grace: int, holds: bool) -> None:
+    """On a node of short jobs somebody always leaves."""
+    leaver = pod("gone-0", group="gone", on="n1", cpu="2", deleting=True)
+    leaver = msgspec.structs.replace(
+        leaver, metadata=msgspec.structs.replace(leaver.metadata, deletion_grace_period_seconds=grace)
+    )
+
+    def promised_long_ago(state: ClusterState) -> None:
+        state.snapshot(NOW.timestamp() - 200)
+
+    opened = open_session(
+        node("n1", cpu="2"),
+        pod_group("high"),
+        nominated("high-0", "high", "n1"),
+        pod_group("gone", phase="Running"),
+        leaver,
+        tiers=TIERS,
+        prepare=promised_long_ago,
+    )
+    assert opened.ssn.reservations.holds(int(opened.rows("high-0")[0])) is holds
+    assert opened.ssn.reservations.awaits_victims(opened.job("high")) is holds
+
+
 def test_a_place_that_is_made_again_is_promised_anew() -> None:
     """The first promise came to nothing and has ended; its node is named by the pod as before."""
     claimant = nominated("high-0", "high", "n1", priority=1000)
