@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.support.ports import silent_port
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster
 from tests.unit.cluster.fakes import kubeconfig, refusal
 from volcano_py.cli.cluster_access import INTERRUPTED, on_cluster
@@ -44,11 +45,11 @@ async def test_refusals_are_told_with_what_to_do(
 
 
 def test_a_cluster_that_is_down_is_told(tmp_path: Path) -> None:
-    """Nothing listens on port 1."""
-    path = kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
-    result = CliRunner().invoke(main, ["queue", "list", "--kubeconfig", str(path)])
+    with silent_port() as port:
+        path = kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
+        result = CliRunner().invoke(main, ["queue", "list", "--kubeconfig", str(path)])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"Error: GET {QUEUES}: no answer: cannot connect to 127.0.0.1:1")
+    assert result.stderr.startswith(f"Error: GET {QUEUES}: no answer: cannot connect to 127.0.0.1:{port}")
     assert result.stderr.endswith("; is the cluster up, and the one of your --context?\n")
 
 

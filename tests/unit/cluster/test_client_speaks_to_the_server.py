@@ -9,6 +9,7 @@ from pathlib import Path
 import kopf
 import pytest
 
+from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, gather_up, kubeconfig, page, pod, refusal, settle
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
@@ -155,7 +156,10 @@ async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) 
 
 
 async def test_a_server_that_is_not_there_is_named_by_its_address(tmp_path: Path) -> None:
-    config = kubeconfig(tmp_path / "nobody", "http://127.0.0.1:9")
-    async with await KubernetesClient.connect(config) as client:
-        with pytest.raises(UnreachableError, match=r"^GET /version: no answer: cannot connect to 127.0.0.1:9: "):
-            await client.get("/version")
+    with silent_port() as port:
+        config = kubeconfig(tmp_path / "nobody", f"http://127.0.0.1:{port}")
+        async with await KubernetesClient.connect(config) as client:
+            with pytest.raises(
+                UnreachableError, match=f"GET /version: no answer: cannot connect to 127.0.0.1:{port}: "
+            ):
+                await client.get("/version")

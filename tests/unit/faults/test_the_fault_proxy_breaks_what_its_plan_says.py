@@ -17,9 +17,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+import e2e.faults.proxy as proxies
 from e2e.faults.plans import REFUSALS, SPELLS, Always, Call, Calm, Fault, Gate, Injection, Plan, Seeded, is_binding
 from e2e.faults.proxy import FaultProxy, call_of
-from tests.unit.cluster.fakes import FakeApi, Reply, eventually, page, pod
+from tests.unit.cluster.fakes import PATIENCE, FakeApi, Reply, eventually, page, pod
 
 PODS = "/api/v1/pods"
 BINDING = "/api/v1/namespaces/ns/pods/a/binding"
@@ -167,8 +168,14 @@ async def seen(
     ],
 )
 async def test_events_are_lost_late_doubled_or_swapped(
-    fault: Fault, names: list[str], api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
+    fault: Fault,
+    names: list[str],
+    api: FakeApi,
+    proxy: FaultProxy,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(proxies, "_SWAP_WITHIN", PATIENCE)
     proxy.plan = Script(fault)
 
     assert await seen(api, session, "abc") == (names, b"")
@@ -177,9 +184,10 @@ async def test_events_are_lost_late_doubled_or_swapped(
 
 
 async def test_an_event_without_a_next_one_is_not_held_back_for_long(
-    api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
+    api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And counts as nothing, as nothing was swapped."""
+    monkeypatch.setattr(proxies, "_SWAP_WITHIN", 0.01)
     proxy.plan = Script(Fault.SWAPPED)
     async with session.get(PODS, params={"watch": "1"}) as answer:
         watch = await api.watch()

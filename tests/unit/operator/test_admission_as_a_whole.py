@@ -15,11 +15,13 @@ import pytest
 import yaml
 from aiohttp import web
 
+from tests.unit.cluster.fakes import PATIENCE
 from tests.unit.operator.test_kopf_app import QUEUES, Seen, Server, until
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import Namespace, ObjectMeta
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.observe.listen import ListenAddress
+from volcano_py.operator import admission_server, admission_view
 from volcano_py.operator.admission import AdmissionRules, Outcome
 from volcano_py.operator.admission_app import Admission, AdmissionSite
 from volcano_py.operator.kopf_app import KopfApp
@@ -130,6 +132,14 @@ JOB_KIND = ("batch.volcano.sh", "v1alpha1", "jobs")
 
 def raw(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}, "spec": spec or {}}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine may take longer than the API server waits."""
+    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", PATIENCE)
+    for limit in ("_READ_WITHIN", "_PROMISED_FOR"):
+        monkeypatch.setattr(admission_view, limit, PATIENCE)
 
 
 @pytest.fixture

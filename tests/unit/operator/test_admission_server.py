@@ -32,6 +32,12 @@ REVIEW = {
 }
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine may take longer than the API server waits."""
+    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", PATIENCE)
+
+
 class Door:
     """A server on a free port, and a client that trusts its authority."""
 

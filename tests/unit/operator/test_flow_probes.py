@@ -11,6 +11,8 @@ import orjson
 import pytest
 from aiohttp import web
 
+from tests.support.ports import silent_port
+from tests.unit.cluster.fakes import PATIENCE
 from volcano_py.jobs.flow import PodProbe
 from volcano_py.operator import flow_probes
 from volcano_py.operator.flow_probes import PodProber
@@ -35,6 +37,12 @@ class Api:
         raise AssertionError("probes only read")
 
     patch = delete = post
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine may take longer than a pod is given."""
+    monkeypatch.setattr(flow_probes, "_ANSWER_WITHIN", PATIENCE)
 
 
 HERE = ("127.0.0.1", "Running")
@@ -105,17 +113,18 @@ async def test_a_header_that_is_none_is_not_sent(header: tuple[str, str]) -> Non
 
 
 async def test_a_pod_that_does_not_answer_in_time_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_probes, "_ANSWER_WITHIN", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and that is all
         port = server.getsockname()[1]
-        assert not await holds(Api(HERE), port)
         assert await holds(Api(HERE), port, None)
+        monkeypatch.setattr(flow_probes, "_ANSWER_WITHIN", 0.05)
+        assert not await holds(Api(HERE), port)
 
 
 async def test_a_port_that_takes_connections_is_enough_for_tcp() -> None:
     async with serving(answering(500)) as port:
         assert await holds(Api(HERE), port, None)
-    assert not await holds(Api(HERE), port, None)
+    with silent_port() as port:
+        assert not await holds(Api(HERE), port, None)
 
 
 @pytest.mark.parametrize(
