@@ -193,6 +193,24 @@ class PodCounts:
             self._kept.move_to_end((topology_key, class_rows))
         return kept.tally
 
+    def those_matching(self, terms: Sequence[PodTerm]) -> Rows:
+        """Rows of the tasks with a place that `matching` counts, ascending."""
+        if self._by_profile is None:
+            self._by_profile = _Groups(self._profile_of)
+        return self._placed(self._by_profile, self._profiles_with(frozenset(self._slots[term] for term in terms)))
+
+    def those_carrying(self, class_rows: tuple[int, ...]) -> Rows:
+        """Rows of the tasks with a place that `carrying` counts, ascending."""
+        if self._by_class is None:
+            self._by_class = _Groups(self._tasks.task_class)
+        return self._placed(self._by_class, class_rows)
+
+    def _placed(self, groups: _Groups, numbers: Iterable[int]) -> Rows:
+        found = [groups.of(number) for number in numbers]
+        rows: Rows = np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
+        placed: Rows = rows[self._kind[rows] != _NOT]
+        return placed
+
     def update(self, placement: Placement) -> None:
         """Tasks were placed, evicted or taken back; what became of them is read off the books. For the session only."""
         rows = placement.rows

@@ -8,13 +8,16 @@ from its node: one that is being deleted still listens, and the kubelet turns aw
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.few import few, plural
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.pods_there import on_nodes, settled
 from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.task_class import TaskClass
@@ -37,6 +40,7 @@ class HostPorts:
     """Made when a class with host ports is first looked at; told of every placement from then on."""
 
     def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
         self._tasks = ssn.ledger.tasks
         self._nodes = ssn.ledger.nodes.size
         self._classes: list[TaskClass] = [
@@ -57,6 +61,23 @@ class HostPorts:
         for port in wanted:
             mask |= self._takers_of(port)[rows] > 0
         return mask
+
+    def advice(self, wanted: Iterable[HostPort], nodes: Rows) -> str:
+        """Who has the wanted ports on these nodes, and what would help."""
+        ports = [port for port in wanted if (self._takers_of(port)[nodes] > 0).any()]
+        rivals = [
+            each.row for each in self._classes if any(conflict(*pair) for pair in product(ports, each.host_ports))
+        ]
+        there = np.zeros(self._nodes + 1, dtype=np.bool_)  # the last is for NOWHERE
+        there[nodes] = True
+        holders = np.flatnonzero(there[self._held_at])
+        holders = settled(self._ssn, holders[np.isin(self._tasks.task_class[holders], rivals)])
+        who = on_nodes(self._ssn, holders)
+        told, are = few([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
+        return (
+            f"{plural('Host port', len(ports))} {told} {are} taken{f' by {who}' if who else ''}: wait for that to end, "
+            "or choose another hostPort"
+        )
 
     def update(self, placement: Placement) -> None:
         """Tasks were placed, evicted or taken back; what holds is read off the books."""
@@ -87,3 +108,8 @@ class HostPorts:
             counted = np.bincount(nodes[nodes != NOWHERE], minlength=self._nodes)
             takers = self._takers[port] = counted.astype(np.int32)
         return takers
+
+
+def _written(port: HostPort) -> str:
+    address, protocol, number = port
+    return f"{number}/{protocol}" if address == _EVERY_ADDRESS else f"{number}/{protocol} of {address}"

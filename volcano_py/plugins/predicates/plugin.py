@@ -115,7 +115,13 @@ class Predicates(Plugin):
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         if self.pre_predicate(task_class) is not None:
             return []
-        return self._lasting_advice(task_class, refused)
+        told = self._lasting_advice(task_class, refused)
+        if NODE_PORTS_TAKEN in refused:
+            told.append(self._host_ports().advice(task_class.host_ports, refused.rows(NODE_PORTS_TAKEN)))
+        if self._affinity is not None:
+            told.extend(self._affinity.advice(task_class, refused))
+        told.extend(self._spread.advice(task_class, refused))
+        return told
 
     def _lasting_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         key = self._key(task_class)

@@ -13,7 +13,7 @@ is no company yet: who would follow it waits with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -25,8 +25,10 @@ from volcano_py.api.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISM
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.pod_counts import Numbers, Tally
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.plugins.predicates.pod_affinity_advice import apart, company, kept_away
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
@@ -88,6 +90,16 @@ class PodAffinity:
                 tally = ask()
                 numbers = tally.staying if view.released else tally.taken
                 codes[_occupied(tally, numbers, rows) & (codes == FITS)] = refusal
+
+    def advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
+        """What would help a class that these nodes refuse."""
+        required = [one for one in task_class.affinity_terms if one.required]
+        if POD_AFFINITY_MISMATCH in refused:
+            yield company(self._ssn, [one for one in required if not one.anti])
+        if POD_ANTI_AFFINITY_MISMATCH in refused:
+            yield from apart(self._ssn, [one for one in required if one.anti], refused.rows(POD_ANTI_AFFINITY_MISMATCH))
+        if POD_KEPT_AWAY in refused:
+            yield from kept_away(self._ssn, task_class, refused.rows(POD_KEPT_AWAY))
 
     def reach(self, task_class: TaskClass) -> Reach:
         """Where every domain is a node, keeping apart is that node's affair alone."""

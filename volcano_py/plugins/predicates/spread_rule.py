@@ -60,7 +60,7 @@ class Standing:
         """[G] what each group says to one pod more."""
         said: Verdicts = np.zeros(self._layout.group_codes.shape[1], dtype=np.int8)
         for number, codes in enumerate(self._layout.group_codes):
-            crowded = self._crowded(number).take(codes, mode="clip")
+            crowded = self.crowded(number).take(codes, mode="clip")
             verdict = np.where(codes == ABSENT, MISSING_LABEL, crowded * np.int8(CROWDED)).astype(np.int8)
             said = np.where(said == 0, verdict, said)
         return said
@@ -71,8 +71,8 @@ class Standing:
             if limit.counted and self._layout.group_counted[number, group]:
                 self._counts[number][self._layout.group_codes[number, group]] += 1
 
-    def _crowded(self, number: int) -> NDArray[np.bool_]:
-        """[D] domains in which one pod more would be too many."""
+    def crowded(self, number: int) -> NDArray[np.bool_]:
+        """[D] of the constraint of this number, the domains in which one pod more would be too many."""
         counts, limit, live = self._counts[number], self._limits[number], self._layout.domains[number].live
         fewest = int(counts[live].min()) if np.count_nonzero(live) >= limit.min_domains else 0
         crowded: NDArray[np.bool_] = counts + limit.own - fewest > limit.max_skew

@@ -7,20 +7,24 @@ has to keep to the rule with and without them, as with kube-scheduler's nominate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
+from volcano_py.api.few import MOST_TOLD, few
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import Gate
 from volcano_py.framework.pod_counts import EACH_NODE, Tally
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing, Verdicts
+from volcano_py.state.ledger import Rows
+from volcano_py.state.node_index import ABSENT
 from volcano_py.state.spread import Spread
 from volcano_py.state.task_class import TaskClass
 
@@ -55,6 +59,40 @@ class TopologySpread:
         if not released and self._promised(rule):
             standings.append(self._standing(rule, promised=False))
         return Gate(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
+
+    def advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
+        """What would help a class that these nodes refuse."""
+        rule = self._rules.get(task_class.row)
+        if rule is None:
+            return
+        if SPREAD_LABEL_MISSING in refused:
+            yield self._unlabelled(rule, refused.rows(SPREAD_LABEL_MISSING))
+        if SPREAD_MISMATCH in refused:
+            groups = np.unique(rule.layout.groups[refused.rows(SPREAD_MISMATCH)])
+            standing = self._standing(rule, promised=True)
+            for number, spread in enumerate(rule.spreads):
+                codes = rule.layout.group_codes[number, groups]
+                if standing.crowded(number)[codes[codes != ABSENT]].any():
+                    yield self._crowded(rule, number, spread, standing)
+
+    def _unlabelled(self, rule: _Rule, nodes: Rows) -> str:
+        keys = [each.topology_key for each in rule.spreads]
+        missing = [key for key in keys if not self._ssn.nodes.label(key).present[nodes].all()]
+        names = few(self._ssn.nodes.names[nodes[:MOST_TOLD]].tolist(), total=len(nodes))
+        return f"The pod is to be spread over {few(missing)}, a label that {names} lack: label them"
+
+    def _crowded(self, rule: _Rule, number: int, spread: Spread, standing: Standing) -> str:
+        """Where the pod may still go for one of its constraints."""
+        live, values = rule.layout.domains[number].live, self._ssn.nodes.label(spread.topology_key).values
+        may_go = sorted(values[at] for at in np.flatnonzero(live & ~standing.crowded(number)).tolist())
+        wants = f"topologySpreadConstraints over {spread.topology_key} with maxSkew {spread.max_skew}"
+        if may_go:
+            return f"{wants} allow only {few(may_go)}: make room there, or raise maxSkew"
+        domains = int(np.count_nonzero(live))
+        return (
+            f"{wants} and minDomains {spread.min_domains} allow none, as there are {domains} such domains: label nodes "
+            "of more, or lower minDomains"
+        )
 
     def _standing(self, rule: _Rule, *, promised: bool) -> Standing:
         counts = [
