@@ -19,6 +19,7 @@ from pydantic import Field
 
 from volcano_py.api.explain import insufficient_reason
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.node_capacity import Floats
@@ -30,6 +31,7 @@ from volcano_py.state.task_class import TaskClass
 _PLENTY: Final = 2.0**62
 
 _SECONDARY: Final = (CPU, MEMORY)
+_KEPT: Final = ("cpu", "memory")
 # Units of the resource axis in one core and in one gigabyte. Volcano multiplies milli-devices by the ratio and by 10^6.
 _CORE: Final = 1000
 _GIGABYTE: Final = 10**9
@@ -68,6 +70,7 @@ class _Device:
     Amounts are floats: they are compared with whole units of the axis, which floats hold exactly up to 2^53.
     """
 
+    name: str
     position: int
     """On the resource axis."""
     has: NDArray[np.bool_]
@@ -94,6 +97,7 @@ class Reserve:
         self._asked = np.array(list(listed.values()), dtype=np.intp)
         self._devices = [
             _Device(
+                name=name,
                 position=position,
                 has=existing[:, position] > 0,
                 needs=(_exact(ratios[name].cpu, _CORE), _exact(ratios[name].memory, _GIGABYTE)),
@@ -133,6 +137,17 @@ class Reserve:
                     is_kept = (free[:, device.position] > 0) & (device.needs[resource] > 0)
                     codes[broken & is_kept] = device.refusals[resource]
                     codes[broken & ~is_kept] = self._full[resource]
+
+    def advice(self, refused: Refused) -> list[str]:
+        """What would help a class that these nodes refuse."""
+        told = [
+            device.name for device in self._devices if any(kept_for(each, device.name) in refused for each in _KEPT)
+        ]
+        return [
+            f"A node with {device} keeps cpu and memory for each that is idle, as the scheduler is configured: wait "
+            "until they are in use, ask for less, or add nodes without"
+            for device in told
+        ]
 
     @staticmethod
     def _large_enough(task_class: TaskClass, view: NodeView) -> NDArray[np.bool_]:

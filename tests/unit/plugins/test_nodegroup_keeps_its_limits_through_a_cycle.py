@@ -83,6 +83,31 @@ def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
     assert answers(opened, NodeGroup, "job-0")["a1"] == "node(s) were in no node group of queue q"
 
 
+def advice(opened: Opened) -> str:
+    message = opened.ssn.placer.misfit(opened.task("job-0").task_class).refusal.message
+    return message.partition(" are unavailable: ")[2].partition(". ")[2]
+
+
+def test_the_groups_of_a_queue_are_told() -> None:
+    assert advice(opened_with(rules=ruled("q", nodeGroupAffinity={REQUIRED: ["x", "y"]}))) == (
+        f"Queue q uses nodes with label {NODE_GROUP} x, y: label more so, or name others in spec.affinity of the queue."
+    )
+
+
+def test_a_queue_without_groups_is_told_so() -> None:
+    assert advice(opened_with(rules=ruled("q"))) == (
+        "Queue q uses none of the node groups: add nodes that are in no group, or name others in spec.affinity of the "
+        "queue."
+    )
+
+
+def test_whoever_meets_a_limit_is_told_where_it_stands() -> None:
+    limited = ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["a"]})
+    assert advice(opened_with(rules=limited)).endswith(
+        f"Wait until pods of queue q there end, or raise its annotation {NODE_GROUP_LIMITS}."
+    )
+
+
 def test_evictions_do_not_help_against_groups() -> None:
     opened = opened_with(gang("old", pods=3, queue="q", cpu="1", running_on=["a1"] * 3))
     assert refusing_for_good(opened, NodeGroup, "job-0") == ["a1", "a2", "plain"]

@@ -60,6 +60,14 @@ def budgeted(job: list[Any], **annotations: str) -> list[Any]:
 # -- nodes ---------------------------------------------------------------------------------------------------------
 
 
+def test_how_a_pod_may_use_revocable_nodes_is_told() -> None:
+    opened = opened_with(gang("job", cpu="1"))
+    message = opened.ssn.placer.misfit(opened.task("job-0").task_class).refusal.message
+    assert message.endswith(
+        'A pod that may be evicted after hours can use these nodes: annotate it volcano.sh/revocable-zone: "*".'
+    )
+
+
 @pytest.mark.parametrize(
     ("annotations", "nodes"),
     [

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from volcano_py.api.explain import invalid_queue
-from volcano_py.api.names import NODE_GROUP
+from volcano_py.api.few import few
+from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.plugins.nodegroup.arguments import NodeGroupArguments
@@ -28,6 +31,17 @@ from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import LabelColumn
 from volcano_py.state.queue_tree import lay
 from volcano_py.state.task_class import Refusal, TaskClass
+
+_WITHOUT: Final = "node(s) were in no node group"
+_NO_GROUP: Final = "uses none of the node groups: add nodes that are in no group"
+
+
+def _outside(queue: str) -> str:
+    return f"node(s) were in no node group of queue {queue}"
+
+
+def _full(queue: str) -> str:
+    return f"node(s) were in a node group whose limit queue {queue} has reached"
 
 
 @dataclass(slots=True)
@@ -44,6 +58,8 @@ class _Queue:
     """The refusal of a node whose group is full."""
     problem: Refusal | None = None
     """Its rules cannot be read, so none of its pods is placed."""
+    groups: tuple[str, ...] = ()
+    """The node groups that its rules name for it."""
 
 
 class NodeGroup(Plugin):
@@ -74,6 +90,20 @@ class NodeGroup(Plugin):
             full = queue.holdings.full(task_class).take(view.rows)
             codes[full & (codes == FITS)] = queue.full
         return codes
+
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        queue = self._queue(task_class)
+        if queue.problem is not None:
+            return []
+        name, told = task_class.variant[self.name], []
+        if _outside(name) in refused or _WITHOUT in refused:
+            uses = (
+                f"uses nodes with label {NODE_GROUP} {few(queue.groups)}: label more so" if queue.groups else _NO_GROUP
+            )
+            told.append(f"Queue {name} {uses}, or name others in spec.affinity of the queue")
+        if _full(name) in refused:
+            told.append(f"Wait until pods of queue {name} there end, or raise its annotation {NODE_GROUP_LIMITS}")
+        return told
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.STATIC if self._queue(task_class).holdings is None else Reach.DOMAIN
@@ -114,9 +144,8 @@ class NodeGroup(Plugin):
             codes=self._codes(queue.name, affinity),
             scores=self._scores(affinity),
             holdings=Holdings(self._ssn, queue.slot, limits, column.codes, column.values) if limits else None,
-            full=refusal_for_good(
-                self._ssn, f"node(s) were in a node group whose limit queue {queue.name} has reached"
-            ),
+            full=refusal_for_good(self._ssn, _full(queue.name)),
+            groups=affinity.used(),
         )
 
     def _affinity(self, queue: QueueInfo) -> Affinity:
@@ -132,9 +161,9 @@ class NodeGroup(Plugin):
 
     def _codes(self, queue: str, affinity: Affinity) -> Codes:
         """[N]"""
-        outside = refusal_for_good(self._ssn, f"node(s) were in no node group of queue {queue}")
+        outside = refusal_for_good(self._ssn, _outside(queue))
         takes_all = not self.arguments.strict and not affinity
-        without = FITS if takes_all else refusal_for_good(self._ssn, "node(s) were in no node group")
+        without = FITS if takes_all else refusal_for_good(self._ssn, _WITHOUT)
         per_group = [FITS if affinity.allows(group) else outside for group in self._column.values]
         return self._column.per_node(np.array([*per_group, without], dtype=np.int32))
 

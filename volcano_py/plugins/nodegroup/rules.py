@@ -42,6 +42,10 @@ class Affinity:
         wanted = group in self.required or group in self.preferred
         return (wanted and group not in self.anti_required) or group in self.anti_preferred
 
+    def used(self) -> tuple[str, ...]:
+        """Those that it allows, sorted."""
+        return tuple(sorted(filter(self.allows, {*self.required, *self.preferred, *self.anti_preferred})))
+
     def score(self, group: str, *, ordered: bool) -> float:
         """100 for a required group, 50 for a preferred one (less for later ones when `ordered`), -1 for one that the
         queue rather keeps away from."""

@@ -121,6 +121,8 @@ class Predicates(Plugin):
         if self._affinity is not None:
             told.extend(self._affinity.advice(task_class, refused))
         told.extend(self._spread.advice(task_class, refused))
+        told.extend(self._volumes.advice(task_class, refused))
+        told.extend(self._reserve.advice(refused))
         return told
 
     def _lasting_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:

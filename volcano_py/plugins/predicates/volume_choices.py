@@ -7,6 +7,7 @@ the placement is taken back, so two pods of one gang never get the same volume.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +19,8 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
 from volcano_py.plugins.predicates.node_terms import Mask
+from volcano_py.plugins.predicates.volume_advice import no_space as no_space_for
+from volcano_py.plugins.predicates.volume_advice import not_given
 from volcano_py.plugins.predicates.volume_limits import MANY
 from volcano_py.plugins.predicates.volume_places import capacity_mask, reachable, topology_mask
 from volcano_py.plugins.predicates.volume_pools import Pool
@@ -86,6 +89,15 @@ class VolumeChoices:
             for at in good.tolist():
                 no_volume[at] = self._choose(needs, int(rows[at])) is None
         return no_volume, no_space & ~no_volume
+
+    def advice(self, task_class: TaskClass, no_volume: Rows, no_space: Rows) -> Iterator[str]:
+        """What would help on nodes that have no volume [K], and on nodes without the space for one [L]."""
+        for need in _open(task_class):
+            given, making = self._given(need), self._makeable(need)
+            if not (given | making.possible)[no_volume].all():
+                yield not_given(self._ssn, need, self._storage.classes.get(need.storage_class))
+            elif (making.possible & ~given & ~making.spacious)[no_space].any():
+                yield no_space_for(need)
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""

@@ -7,6 +7,7 @@ moment a pod has a place until it is gone.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,6 +64,16 @@ class VolumeLimits:
             own = attached.own[driver]
             np.minimum(room, left // own if own else np.where(left >= 0, MANY, 0), out=room)
         return np.maximum(room, 0)
+
+    def full(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[str, int]]:
+        """Drivers that attach no more volumes to some of these nodes [K], and how many at most."""
+        attached = self._of(task_class)
+        for driver in sorted({*attached.own, *attached.shared.values()}):
+            limits = self._limit(driver)[rows]
+            wanted = attached.own[driver] + sum(its == driver for its in attached.shared.values())
+            short = limits < self._used(driver, rows) + wanted
+            if short.any():
+                yield driver, int(limits[short].max())
 
     def update(self, task_class: TaskClass, before: NDArray[np.int32], after: NDArray[np.int32]) -> None:
         """Pods of the class have moved from nodes [K] to nodes [K]."""

@@ -52,6 +52,14 @@ class VolumeUsers:
             counts = self._on[claim] = counted.astype(np.int64)
         return counts
 
+    def rows(self, claim: str) -> Rows:
+        """[K] tasks that use the claim, ascending."""
+        ledger = self._ssn.ledger
+        classes = [each.row for each in self._ssn.snapshot.classes if each is not None and claim in _shared_by(each)]
+        rows = np.flatnonzero(np.isin(ledger.tasks.task_class, classes))
+        found: Rows = rows[places_of(ledger, rows, self._holds) != NOWHERE]
+        return found
+
     def update(self, task_class: TaskClass, before: NDArray[np.int32], after: NDArray[np.int32]) -> None:
         """Pods of the class have moved from nodes [K] to nodes [K]."""
         if not self._on:

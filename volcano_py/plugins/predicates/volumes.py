@@ -6,6 +6,7 @@ VolumeBinding, in its words.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +15,12 @@ import numpy as np
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Reach
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.node_terms import Mask
+from volcano_py.plugins.predicates.volume_advice import attached, each_once, in_use, reach, zones
 from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
 from volcano_py.plugins.predicates.volume_limits import VolumeLimits
 from volcano_py.plugins.predicates.volume_places import reachable, zone_mask
@@ -101,6 +104,26 @@ class Volumes:
             no_volume, no_space = self._choices.refused(task_class, rows)
             self._write(codes, no_volume, NO_VOLUME)
             self._write(codes, no_space, NO_SPACE)
+
+    def advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        """What would help a class that these nodes refuse."""
+        return each_once(self._advice(task_class, refused)) if task_class.volumes else []
+
+    def _advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
+        ssn, books = self._ssn, self._books_of()
+        bound = [need for need in task_class.volumes if isinstance(need, BoundNeed)]
+        if IN_USE in refused:
+            for claim in _exclusive(task_class):
+                if len(users := books.users.rows(claim)):
+                    yield in_use(ssn, claim, users)
+        if TOO_MANY in refused:
+            yield from (attached(*each) for each in books.limits.full(task_class, refused.rows(TOO_MANY)))
+        if OTHER_ZONE in refused:
+            yield from (zones(need) for need in bound if need.zones)
+        if OUT_OF_REACH in refused:
+            yield from (reach(ssn, need) for need in bound)
+        if self._chooses(task_class) and (NO_VOLUME in refused or NO_SPACE in refused):
+            yield from self._choices.advice(task_class, refused.rows(NO_VOLUME), refused.rows(NO_SPACE))
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""

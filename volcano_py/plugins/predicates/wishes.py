@@ -51,21 +51,33 @@ def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Wish]:
 
 
 def unmet(index: NodeIndex, present: Mask, selector: Sequence[tuple[str, str]], affinity: NodeSelector | None) -> str:
-    """How far the nodes that are `present` [N] meet a node selector and a required affinity, as a sentence."""
+    """How far the nodes that are `present` [N] meet a pod's node selector and required affinity, as a sentence."""
     who = [name for name, given in (("nodeSelector", selector), ("nodeAffinity", affinity)) if given]
     subject = f"{' and '.join(who)} want{'s' * (len(who) == 1)} a node that"
     plain = of_labels(index, selector[:_MOST_WISHES])
-    terms = [*affinity.node_selector_terms] if affinity is not None else []
-    ways = [plain + of_term(index, term) for term in terms[:_MOST_TERMS]] if terms else [plain]
+    terms = affinity.node_selector_terms if affinity is not None else None
+    return how_far(index, present, subject, plain, terms, "label a node or correct the pod")
+
+
+def how_far(
+    index: NodeIndex,
+    present: Mask,
+    subject: str,
+    plain: list[Wish],
+    terms: Sequence[NodeSelectorTerm] | None,
+    fix: str,
+) -> str:
+    """`subject` ends with «a node that»; what is wished is `plain` and, unless there are none, one of `terms`. `fix` is
+    told when no node meets it."""
+    ways = [plain] if terms is None else [plain + of_term(index, term) for term in terms[:_MOST_TERMS]]
     found = [(_met(way, present), way) for way in ways]
     best = max((nodes for nodes, _ in found), default=0)
-    total = int(present.sum())
     if best:
         way = next(way for nodes, way in found if nodes == best)
-        return f"{subject} {_joined(way)}: of {total} nodes {best} {'does' if best == 1 else 'do'}"
+        return f"{subject} {_joined(way)}: of {int(present.sum())} nodes {best} {'does' if best == 1 else 'do'}"
     told = [_lacking(index, present, way) for _, way in found]
-    more = f" (and {len(terms) - len(ways)} more terms)" if len(terms) > len(ways) else ""
-    return f"{subject} {'; or that '.join(told)}{more}: label a node or correct the pod"
+    more = f" (and {len(terms) - len(ways)} more terms)" if terms is not None and len(terms) > len(ways) else ""
+    return f"{subject} {'; or that '.join(told)}{more}: {fix}"
 
 
 def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:

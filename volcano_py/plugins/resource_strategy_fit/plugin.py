@@ -19,6 +19,7 @@ import structlog
 from volcano_py.api.effects import Event
 from volcano_py.config.flags import Flags
 from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.plugins.reserve import Reserve
@@ -125,6 +126,9 @@ class ResourceStrategyFit(Plugin):
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         rooms = [reserve.room(task_class, view) for reserve in self._concerning(task_class)]
         return np.minimum.reduce(rooms) if rooms else None
+
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
+        return [sentence for reserve in self._concerning(task_class) for sentence in reserve.advice(refused)]
 
     def _concerning(self, task_class: TaskClass) -> list[Reserve]:
         return [reserve for reserve in self._reserves if reserve.concerns(task_class)]

@@ -19,6 +19,7 @@ from volcano_py.api.names import PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.victims import expendable_first
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
@@ -34,6 +35,7 @@ from volcano_py.state.task_class import TaskClass
 
 _EVICTED_AT = "evicted at"
 _HIGHEST = 100.0
+_NOT_ALLOWED = "node(s) were revocable, which the pod does not allow"
 
 
 class Tdm(Plugin):
@@ -65,6 +67,11 @@ class Tdm(Plugin):
     def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
         return self._codes[self.name in task_class.variant].take(view.rows)
 
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:  # noqa: ARG002
+        if _NOT_ALLOWED not in refused:
+            return []
+        return [f'A pod that may be evicted after hours can use these nodes: annotate it {REVOCABLE_ZONE}: "*"']
+
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
         return self._scores.take(view.rows) if self.name in task_class.variant else np.zeros(len(view))
 
@@ -81,7 +88,7 @@ class Tdm(Plugin):
             )
         if zone not in self._open:
             return refusal_for_good(self._ssn, f"node(s) were in revocable zone {zone} outside its hours, {hours}")
-        return FITS if allowed else refusal_for_good(self._ssn, "node(s) were revocable, which the pod does not allow")
+        return FITS if allowed else refusal_for_good(self._ssn, _NOT_ALLOWED)
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 
