@@ -30,7 +30,10 @@ _RIPE_AFTER: Final = 1.0
 
 
 class Candidates:
-    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup."""
+    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup.
+
+    All answers are sorted by node.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -40,11 +43,13 @@ class Candidates:
         rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0))
         of_job = tasks.job[rows]
         rows = rows[has_queue[of_job] & jobs.preemptable[of_job]]
+        rows = rows[np.argsort(tasks.node[rows], kind="stable")]
         self._rows = rows[_HELD[tasks.status[rows]]]
         self._coming = rows[_COMING[tasks.status[rows]]]
         self._reclaimable = np.zeros(len(ssn.snapshot.queue_names), dtype=np.bool_)
         self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
         self._of_queue: dict[int, Rows] = {}
+        self._of_others: dict[int, Rows] = {}
 
     def in_queue(self, task: Task) -> Rows:
         """Bound or running pods of the other jobs of the preemptor's queue."""
@@ -62,17 +67,22 @@ class Candidates:
 
     def in_other_queues(self, task: Task) -> Rows:
         """Running pods of other queues that let others reclaim from them."""
-        self._wait_for(self._coming[self._may_give(self._coming, task)])
-        return self._still(self._rows[self._may_give(self._rows, task)], _RUNNING, task)
+        slot = task.job.queue.slot
+        rows = self._of_others.get(slot)
+        if rows is None:
+            rows = self._of_others[slot] = self._rows[self._may_give(self._rows, slot)]
+            self._wait_for(self._coming[self._may_give(self._coming, slot)])
+        return self._still(rows, _RUNNING, task)
 
     def spares(self, rows: Rows) -> Rows:
         """Those of the rows (placed in this cycle) that say they may be evicted."""
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
         return rows[tasks.preemptable[rows] & jobs.preemptable[tasks.job[rows]]]
 
-    def _may_give(self, rows: Rows, task: Task) -> NDArray[np.bool_]:
+    def _may_give(self, rows: Rows, slot: int) -> NDArray[np.bool_]:
+        """[K] who can be asked to give to the queue in that slot."""
         queues = self._queues(rows)
-        gives: NDArray[np.bool_] = (queues != task.job.queue.slot) & self._reclaimable[queues]
+        gives: NDArray[np.bool_] = (queues != slot) & self._reclaimable[queues]
         return gives
 
     def _wait_for(self, rows: Rows) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from volcano_py.api import explain
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.by_node import ByNode
 from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.statement import Statement
@@ -37,7 +38,7 @@ class Scheme:
     Attributes:
         action: what the action is called on the victims (`preempt`, `reclaim`).
         point: the extension point that names victims.
-        candidates: the pods that may be looked at for a task.
+        candidates: the pods that may be looked at for a task, those of one node side by side.
         may_take: whether a queue may have pods evicted for these task rows at all.
         may_lose: whether pods of a queue can be evicted at all.
     """
@@ -137,45 +138,31 @@ class EvictionPlan:
         ssn = self._ssn
         if not self._scheme.may_take(task.job.queue, np.array([task.row], dtype=np.intp)):
             return False
-        candidates, nodes = self._hopeful(task)
-        where = ssn.ledger.tasks.node[candidates]
-        return any(self._place_on(task, node, candidates[where == node]) for node in nodes.tolist())
+        hopeful = self._hopeful(task)
+        ranked = ssn.placer.ranked(task.task_class, hopeful.nodes)
+        return any(self._place_on(task, node, hopeful.on(node)) for node in ranked.tolist())
 
-    def _hopeful(self, task: Task) -> tuple[Rows, Rows]:
-        """Candidates, and the nodes, best first, that have room for the task if all candidates there were to go.
+    def _hopeful(self, task: Task) -> ByNode:
+        """Candidates on the nodes that have room for the task if all candidates there were to go.
 
         The cheap look at all nodes together drops most of them before any plugin elects victims node by node.
         """
-        ssn = self._ssn
-        candidates = self._scheme.candidates(task)
-        nodes = self._roomy(task.task_class, candidates)
-        candidates = self._on(candidates, nodes)
-        if len(candidates):
-            candidates = ssn.possible_victims(self._scheme.point, task, candidates)
-            nodes = self._roomy(task.task_class, candidates)
-            candidates = self._on(candidates, nodes)
-        nodes = nodes[np.isin(nodes, ssn.ledger.tasks.node[candidates])]
-        return candidates, ssn.placer.ranked(task.task_class, nodes)
+        ssn, where = self._ssn, self._ssn.ledger.tasks.node
+        hopeful = self._roomy(task.task_class, ByNode.of(self._scheme.candidates(task), where))
+        possible = ssn.possible_victims(self._scheme.point, task, hopeful.rows) if len(hopeful.rows) else hopeful.rows
+        if len(possible) == len(hopeful.rows):
+            return hopeful
+        return self._roomy(task.task_class, ByNode.of(possible, where))
 
-    def _on(self, candidates: Rows, nodes: Rows) -> Rows:
-        chosen = np.zeros(self._ssn.ledger.nodes.size, dtype=np.bool_)
-        chosen[nodes] = True
-        return candidates[chosen[self._ssn.ledger.tasks.node[candidates]]]
-
-    def _roomy(self, task_class: TaskClass, candidates: Rows) -> Rows:
-        """Nodes that may take the class and would have room for one of it without the candidates."""
-        ssn = self._ssn
-        ledger = ssn.ledger
-        future = ledger.nodes.future_idle()
-        where = ledger.tasks.node[candidates]
-        requests = ledger.classes.request
-        of_class = ledger.tasks.task_class[candidates]
-        fits = ssn.resolvable(ssn.placer.codes(task_class))
+    def _roomy(self, task_class: TaskClass, candidates: ByNode) -> ByNode:
+        """Those on nodes that may take the class and would have room for one of it without them."""
+        ssn, ledger = self._ssn, self._ssn.ledger
+        free = ledger.nodes.future_idle()[candidates.nodes]
+        classes = ledger.tasks.task_class[candidates.rows]
+        fits = ssn.resolvable(ssn.placer.codes(task_class)[candidates.nodes])
         for dim in task_class.requested.tolist():
-            free = future[:, dim].copy()
-            np.add.at(free, where, requests[of_class, dim])
-            fits &= free >= task_class.request[dim]
-        return np.flatnonzero(fits)
+            fits &= free[:, dim] + candidates.sums(ledger.classes.request[classes, dim]) >= task_class.request[dim]
+        return candidates if fits.all() else candidates.where(fits)
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""

@@ -51,12 +51,23 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_ti
 
 def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
     """The candidates that `elect` could name out of any selection of them, as far as plugins can tell beforehand."""
+    known: dict[str, NDArray[np.bool_]] = {}
+
+    def bound(calls: list[Call]) -> NDArray[np.bool_]:
+        mask = np.ones(len(candidates), dtype=np.bool_)
+        for call in calls:
+            name = call.plugin.name
+            if name not in known:  # (a guard may be asked in its tier, too)
+                known[name] = _bound(call, point, task, candidates)
+            mask &= known[name]
+        return mask
+
     mask = np.zeros(len(candidates), dtype=np.bool_)
     for calls in _naming(dispatch, point):
-        mask |= _bound(calls, point, task, candidates)
+        mask |= bound(calls)
         if mask.all():
             break
-    mask &= _bound([call for call in dispatch.calls(point) if point in call.plugin.guards], point, task, candidates)
+    mask &= bound([call for call in dispatch.calls(point) if point in call.plugin.guards])
     return candidates[mask]
 
 
@@ -71,13 +82,12 @@ def _counts(call: Call, in_time: bool) -> bool:
     return not (in_time and call.plugin.protects_for_a_while)
 
 
-def _bound(calls: list[Call], point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
-    mask = np.ones(len(candidates), dtype=np.bool_)
-    for call in calls:
-        answer: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
-        if isinstance(answer, np.ndarray) and answer.shape == mask.shape and answer.dtype == np.bool_:
-            mask &= answer
-    return mask
+def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
+    """[K] whom the plugin could name; everybody, when it cannot tell."""
+    answer: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
+    if isinstance(answer, np.ndarray) and answer.shape == candidates.shape and answer.dtype == np.bool_:
+        return answer
+    return np.ones(len(candidates), dtype=np.bool_)
 
 
 def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:

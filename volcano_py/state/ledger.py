@@ -211,7 +211,7 @@ class Ledger:
         free = self.nodes.allocatable[node] - self.nodes.used[node]
         return all(wanted <= left for wanted, left in zip(request.tolist(), free.tolist(), strict=True) if wanted)
 
-    def move_one(self, row: int, status: TaskStatus, node: int) -> None:
+    def move_one(self, row: int, status: int, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""
         self.book_one(row, -1)
         self.tasks.status[row] = status
@@ -238,6 +238,10 @@ class Ledger:
 
     def restore(self, rows: Rows, statuses: NDArray[np.int8], nodes: NDArray[np.int32]) -> None:
         """Undo a move: each task back to its own former status and node."""
+        if len(rows) <= _FEW:
+            for row, status, node in zip(rows.tolist(), statuses.tolist(), nodes.tolist(), strict=True):
+                self.move_one(row, status, node)
+            return
         self._book(rows, -1)
         self.tasks.status[rows] = statuses
         self.tasks.node[rows] = nodes

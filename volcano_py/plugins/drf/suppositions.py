@@ -11,6 +11,7 @@ from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.tree import FollowedTree
 from volcano_py.state.axis import IntVector
@@ -23,9 +24,6 @@ MOST_JUDGED: Final = 16
 """Kinds of jobs that are judged before all nodes are looked at; the outcome is the same with any number."""
 
 Mask = NDArray[np.bool_]
-
-_Kind = tuple[Path, bytes, bytes]
-"""What a verdict about a job depends on: its node, what it holds, and what it asks for in all."""
 
 
 class Suppositions:
@@ -46,14 +44,14 @@ class Suppositions:
         self._requests = ssn.ledger.classes.request
         self._jobs = jobs
         self._real = tree
-        self._leaf_of = tree.leaves.leaf_of
         self._trees: dict[bytes, FollowedTree] = {}
-        self._kinds: dict[int, _Kind] = {}
-        self._verdicts: dict[tuple[_Kind, int, int], dict[_Kind, bool]] = {}
+        self._kinds = Kinds(tree.leaves, jobs)
+        self._verdicts: dict[tuple[int, int], dict[tuple[int, int], bool]] = {}
+        """Kind of the reclaimer's job and its class → class of a pod and kind of its job → whether it is a victim."""
 
     def note(self, job_row: int) -> None:
         """The job holds something else than before."""
-        self._kinds.pop(job_row, None)
+        self._kinds.note(job_row)
         self._verdicts.clear()
         for tree in self._trees.values():
             tree.note(job_row)
@@ -65,57 +63,48 @@ class Suppositions:
 
         With `most_judged`, kinds of jobs beyond so many of each class count as victims if they might be.
         """
-        if reclaimer.job.row not in self._leaf_of:
+        of_jobs = self._kinds.of_jobs()
+        own = int(of_jobs[reclaimer.job.row])
+        if own == NO_PLACE:
             return np.zeros(len(candidates), dtype=np.bool_)
         classes, jobs = self._tasks.task_class[candidates], self._tasks.job[candidates]
-        # Pods of one class and job are alike, and come to the same when each is judged alone.
-        places, firsts = alike([classes, jobs])
+        # Pods of one class, of jobs of one kind, come to the same when each is judged alone.
+        places, firsts = alike([classes, of_jobs[jobs]])
         classes, jobs = classes[firsts], jobs[firsts]
-        answers = np.zeros(len(firsts), dtype=np.bool_)
-        for task_class in np.unique(classes).tolist():
-            of_class = np.flatnonzero(classes == task_class)
-            answers[of_class] = self._judge(reclaimer, task_class, jobs[of_class].tolist(), taken, most_judged)
-        victims: Mask = answers[places]
+        looks = list(zip(classes.tolist(), of_jobs[jobs].tolist(), strict=True))
+        known = self._verdicts.setdefault((own, reclaimer.task_class.row), {})
+        unknown: dict[int, dict[int, int]] = {}
+        for (task_class, kind), job_row in zip(looks, jobs.tolist(), strict=True):
+            if (task_class, kind) not in known:
+                unknown.setdefault(task_class, {})[kind] = job_row
+        for task_class, job_of in unknown.items():
+            judged = self._judge(reclaimer, task_class, job_of, taken, most_judged)
+            known.update({(task_class, kind): verdict for kind, verdict in judged.items()})
+        victims: Mask = np.array([known.get(look, True) for look in looks], dtype=np.bool_)[places]
         return victims
 
     def _judge(
-        self, reclaimer: Task, task_class: int, jobs: list[int], taken: IntVector, most_judged: int | None
-    ) -> list[bool]:
-        """For each of the jobs whether it may lose a pod of the class."""
-        row = reclaimer.job.row
-        known = self._verdicts.setdefault((self._kind(row), reclaimer.task_class.row, task_class), {})
-        kinds = [self._kind(job_row) if job_row in self._leaf_of else None for job_row in jobs]
-        unknown = {kind: job_row for kind, job_row in zip(kinds, jobs, strict=True) if kind and kind not in known}
-        if unknown:
-            asked, given = reclaimer.task_class.request, self._requests[task_class]
-            tree = self._tree_for(taken + asked - given, asked > 0)
-            holding = self._jobs.held[row] + asked
-            tree.put(row, holding, self._jobs.share_of(holding))
-            self._judge_kinds(tree, known, unknown, self._kind(row)[0], given, most_judged)
-            tree.update(row)
-        # Jobs without a place in the tree give nothing.
-        return [kind is not None and known.get(kind, True) for kind in kinds]
-
-    def _judge_kinds(
-        self,
-        tree: FollowedTree,
-        known: dict[_Kind, bool],
-        unknown: dict[_Kind, int],
-        own: Path,
-        given: IntVector,
-        most_judged: int | None,
-    ) -> None:
-        """Add verdicts to `known`; kinds beyond `most_judged` that may be victims get none."""
+        self, reclaimer: Task, task_class: int, job_of: dict[int, int], taken: IntVector, most_judged: int | None
+    ) -> dict[int, bool]:
+        """Whether jobs may lose a pod of the class, by kind; `job_of` has one of each kind. Kinds beyond `most_judged`
+        that may be victims get no verdict."""
+        row, asked, given = reclaimer.job.row, reclaimer.task_class.request, self._requests[task_class]
+        tree = self._tree_for(taken + asked - given, asked > 0)
+        holding = self._jobs.held[row] + asked
+        tree.put(row, holding, self._jobs.share_of(holding))
+        tree.note(row)  # it holds less in truth, which is put back when the tree is next asked for
+        verdicts: dict[int, bool] = {}
         judged = 0
-        for kind, job_row in unknown.items():
-            parting = _parting(own, kind[0])
+        for kind, job_row in job_of.items():
+            parting = None if kind == NO_PLACE else _parting(tree.path(row), tree.path(job_row))
             # Who has no more than the reclaimer as it is gives nothing, and most need no closer look. A side may count
             # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
             if parting is None or tree.nodes[parting[1]].ratio <= tree.nodes[parting[0]].ratio:
-                known[kind] = False
+                verdicts[kind] = False
             elif most_judged is None or judged < most_judged:
                 judged += 1
-                known[kind] = self._would_keep_more(tree, parting, job_row, given)
+                verdicts[kind] = self._would_keep_more(tree, parting, job_row, given)
+        return verdicts
 
     def _would_keep_more(self, tree: FollowedTree, parting: tuple[Path, Path], job_row: int, given: IntVector) -> bool:
         mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
@@ -124,14 +113,6 @@ class Suppositions:
         keeps_more = theirs.ratio > mine.ratio
         tree.update(job_row)
         return keeps_more
-
-    def _kind(self, job_row: int) -> _Kind:
-        kind = self._kinds.get(job_row)
-        if kind is None:
-            leaves, leaf = self._real.leaves, self._leaf_of[job_row]
-            kind = leaves.parents[leaf], self._jobs.held[job_row].tobytes(), leaves.requests[leaf].tobytes()
-            self._kinds[job_row] = kind
-        return kind
 
     def _tree_for(self, taken: IntVector, asked: Mask) -> FollowedTree:
         """A tree for that much taken, in which what is asked for counts although it is exhausted."""

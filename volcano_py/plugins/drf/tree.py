@@ -159,6 +159,10 @@ class Tree:
             parent.children.refresh(node.position)
             node = parent
 
+    def path(self, job_row: int) -> Path:
+        """The node that the job is below."""
+        return self.leaves.parents[self._leaf_of[job_row]]
+
     def _evaluate(self, node: Node) -> bool:
         """A node from its children; whether that makes a difference to the nodes above.
 
