@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.ledger import Rows
@@ -22,7 +23,6 @@ class Refused:
         """`codes` [N]"""
         self._codes = codes
         self._present = ssn.ledger.nodes.present
-        self._by_name = ssn.nodes.name_rank
         self._codes_of: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
         for code, count in zip(*np.unique(codes[self._present], return_counts=True), strict=True):
@@ -44,8 +44,13 @@ class Refused:
         """How many nodes."""
         return self._counts.get(message, 0)
 
-    def rows(self, *messages: str) -> Rows:
-        """[K] the nodes that gave any of these messages, by name."""
-        codes = [code for message in messages for code in self._codes_of.get(message, ())]
-        rows = np.flatnonzero(self._present & np.isin(self._codes, codes))
-        return rows[np.argsort(self._by_name[rows])]
+    def mask(self, message: str) -> NDArray[np.bool_]:
+        """[N] the nodes that gave this message."""
+        mask = np.zeros(len(self._codes), dtype=np.bool_)
+        for code in self._codes_of.get(message, ()):
+            mask |= self._codes == code
+        return mask & self._present
+
+    def rows(self, message: str) -> Rows:
+        """[K] the same as rows, ascending."""
+        return np.flatnonzero(self.mask(message))

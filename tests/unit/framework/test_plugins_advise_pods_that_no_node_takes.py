@@ -31,7 +31,8 @@ class Doors(Plugin):
         return np.where(shut, self._ssn.refusal(Reason.NODES_REFUSE, SHUT), 0).astype(np.int32)
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
-        names = [self._ssn.nodes.nodes[row].name for row in refused.rows(SHUT).tolist()]
+        names = sorted(self._ssn.nodes.nodes[row].name for row in refused.rows(SHUT).tolist())
+        assert refused.mask(SHUT).sum() == len(names)
         assert (SHUT in refused, list(refused), len(refused), refused.count(SHUT)) == (True, [SHUT], 1, len(names))
         assert refused.count("unheard-of") == len(refused.rows("unheard-of")) == 0
         return [sentence.format(*names) for sentence in self.sentences]

@@ -8,7 +8,9 @@ resource claims never get here: they wait with a reason of their own (state.task
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
 from volcano_py.plugins.predicates.node_advice import node_advice
+from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
@@ -48,6 +51,7 @@ class Predicates(Plugin):
         self._codes: dict[Key, Codes] = {}
         """Verdict key → refusal id of this session for each of the verdict's messages."""
         self._faults: dict[int, Refusal | None] = {}
+        self._advised: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._ports: HostPorts | None = None
         self._affinity: PodAffinity | None = None
 
@@ -117,13 +121,25 @@ class Predicates(Plugin):
             return []
         told = self._lasting_advice(task_class, refused)
         if NODE_PORTS_TAKEN in refused:
-            told.append(self._host_ports().advice(task_class.host_ports, refused.rows(NODE_PORTS_TAKEN)))
-        if self._affinity is not None:
-            told.extend(self._affinity.advice(task_class, refused))
-        told.extend(self._spread.advice(task_class, refused))
+            taken, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
+            told += self._once(
+                ("ports", ports, taken), lambda: [self._host_ports().advice(ports, np.flatnonzero(taken))]
+            )
+        if (affinity := self._affinity) is not None and (about := affinity.asked(task_class, refused)):
+            told += self._once(("affinity", *about), lambda: affinity.advice(task_class, refused))
+        if about := self._spread.asked(task_class, refused):
+            told += self._once(("spread", *about), lambda: self._spread.advice(task_class, refused))
         told.extend(self._volumes.advice(task_class, refused))
         told.extend(self._reserve.advice(refused))
         return told
+
+    def _once(self, about: Sequence[object], advise: Callable[[], Iterable[str]]) -> Sequence[str]:
+        """What is advised, worked out once for all classes for which all that it is about is the same: thousands may
+        wait for the same thing. Masks of nodes are compared by a hash of what is in them."""
+        key = (self._ssn.placements, *(_digest(part) if isinstance(part, np.ndarray) else part for part in about))
+        if key not in self._advised:
+            self._advised[key] = tuple(advise())
+        return self._advised[key]
 
     def _lasting_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         key = self._key(task_class)
@@ -180,6 +196,10 @@ class Predicates(Plugin):
         if self._ports is None:
             self._ports = HostPorts(self._ssn)
         return self._ports
+
+
+def _digest(mask: Mask) -> bytes:
+    return blake2b(mask.tobytes(), digest_size=16).digest()
 
 
 def _less(one: Counts | None, other: Counts | None) -> Counts | None:

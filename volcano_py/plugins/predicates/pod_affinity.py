@@ -34,6 +34,7 @@ from volcano_py.state.task_class import TaskClass
 
 _Mask = NDArray[np.bool_]
 _Ask = Callable[[], Tally]
+_MESSAGES: Final = (POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY)
 _NO_END: Final = np.iinfo(np.int64).max
 
 
@@ -90,6 +91,12 @@ class PodAffinity:
                 tally = ask()
                 numbers = tally.staying if view.released else tally.taken
                 codes[_occupied(tally, numbers, rows) & (codes == FITS)] = refusal
+
+    def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
+        """All that the advice follows from beside where pods are; empty when nodes refuse for nothing of this."""
+        if not any(message in refused for message in _MESSAGES):
+            return ()
+        return (task_class.affinity_terms, task_class.profile, *(refused.mask(message) for message in _MESSAGES))
 
     def advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
         """What would help a class that these nodes refuse."""

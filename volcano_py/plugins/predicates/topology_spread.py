@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
-from volcano_py.api.few import MOST_TOLD, few
+from volcano_py.api.few import few
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import Gate
 from volcano_py.framework.pod_counts import EACH_NODE, Tally
@@ -27,6 +28,8 @@ from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import ABSENT
 from volcano_py.state.spread import Spread
 from volcano_py.state.task_class import TaskClass
+
+_MESSAGES: Final = (SPREAD_LABEL_MISSING, SPREAD_MISMATCH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +63,14 @@ class TopologySpread:
             standings.append(self._standing(rule, promised=False))
         return Gate(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
 
+    def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
+        """All that the advice follows from beside where pods are; empty when nodes refuse for nothing of this."""
+        rule = self._rules.get(task_class.row)
+        if rule is None or not any(message in refused for message in _MESSAGES):
+            return ()
+        # Classes with the same layout have the same one: it is kept.
+        return (rule.spreads, id(rule.layout), *(refused.mask(message) for message in _MESSAGES))
+
     def advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
         """What would help a class that these nodes refuse."""
         rule = self._rules.get(task_class.row)
@@ -78,7 +89,7 @@ class TopologySpread:
     def _unlabelled(self, rule: _Rule, nodes: Rows) -> str:
         keys = [each.topology_key for each in rule.spreads]
         missing = [key for key in keys if not self._ssn.nodes.label(key).present[nodes].all()]
-        names = few(self._ssn.nodes.names[nodes[:MOST_TOLD]].tolist(), total=len(nodes))
+        names = few(sorted(self._ssn.nodes.names[nodes].tolist()))
         return f"The pod is to be spread over {few(missing)}, a label that {names} lack: label them"
 
     def _crowded(self, rule: _Rule, number: int, spread: Spread, standing: Standing) -> str:
