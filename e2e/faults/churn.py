@@ -1,14 +1,16 @@
-"""A cluster that never rests: gangs, plain pods, Deployments, nodes and queues come, change and go, by chance."""
+"""A cluster that never rests: gangs, pods, Deployments, jobs, nodes and queues come, change and go, by chance."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from e2e.conftest import NodePool
+from e2e.faults.job_churn import JobChurn, VolcanoJob
 from e2e.faults.patience import patiently
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import deployment, pod, pod_group
@@ -27,6 +29,9 @@ _BUSY = 1.2
 """Demand over capacity that the churn stays around, so that some always wait."""
 _QUIET = 0.6
 """Demand over capacity in the end. Pods ask for 2 CPUs at most: with all nodes half empty, every pod has a place."""
+
+_OVERDUE = timedelta(seconds=10)
+"""After the time by which a pod was to be gone; its kubelet ends it at once, if there is one."""
 
 _DEPLOYMENTS = ("web", "cache")
 
@@ -70,6 +75,11 @@ class Population:
         )
 
 
+def _is_overdue(deletion: str | None) -> bool:
+    """Whether an object should have been gone by now."""
+    return deletion is not None and datetime.now(UTC) - datetime.fromisoformat(deletion) > _OVERDUE
+
+
 class Churn:
     """Changes the namespace and the pool's nodes until told to stop; `settle` then brings it to where all must run."""
 
@@ -83,6 +93,17 @@ class Churn:
         self._away: list[tuple[float, str, Callable[[], Awaitable[object]]]] = []
         self._number = 0
         self._stopped = False
+        self._jobs = JobChurn(namespace, pool.selector, queues, self._rng, self._leave)
+
+    @property
+    def jobs(self) -> Mapping[str, VolcanoJob]:
+        """The Volcano Jobs by name."""
+        return self._jobs.jobs
+
+    @property
+    def demand(self) -> int:
+        """CPUs asked for."""
+        return self.population.demand + self._jobs.demand
 
     async def run(self) -> None:
         """Until `stop`, or until cancelled, which leaves a change half made."""
@@ -102,13 +123,23 @@ class Churn:
         await self._come_back(everything=True)
         for name in _DEPLOYMENTS:
             await self._scale(name, 2)
-        while self.population.demand > _QUIET * self._capacity:
-            await self._delete_gang() if self.population.gangs else await self._delete_single()
+        while self.demand > _QUIET * self._capacity:
+            # Some of each kind shall be left.
+            if self.population.gangs and (self.population.demand > self._jobs.demand or not self.jobs):
+                await self._delete_gang()
+            else:
+                await (self._jobs.delete() if self.jobs else self._delete_single())
 
     async def mend(self) -> None:
-        """Create again what others have deleted: pods whose node was away for long, among others."""
+        """Create again what others have deleted: pods whose node was away for long, among others.
+
+        Pods that were deleted while their node was away are ended: the kubelet that came back knows nothing of them.
+        """
         answer = await patiently(lambda: self._client.get(self._path("pods")))
         assert answer is not None
+        for item in answer["items"]:
+            if _is_overdue(item["metadata"].get("deletionTimestamp")):
+                await self._delete(self._path("pods", item["metadata"]["name"]), force=True)
         there = {item["metadata"]["name"] for item in answer["items"]}
         for gang in self.population.gangs.values():
             for name in gang.pods:
@@ -121,7 +152,7 @@ class Churn:
     # -- one change ------------------------------------------------------------------------------------------------
 
     async def _change(self) -> None:
-        crowded = self.population.demand > _BUSY * self._capacity
+        crowded = self.demand > _BUSY * self._capacity
         grow, shrink = (1.0, 6.0) if crowded else (6.0, 2.0)
         changes: dict[Callable[[], Awaitable[None]], float] = {
             self._create_gang: grow,
@@ -133,6 +164,7 @@ class Churn:
             self._lose_node: 0.6,
             self._cordon_node: 0.6,
             self._close_queue: 0.6,
+            **self._jobs.changes(grow, shrink),
         }
         change = self._rng.choices(list(changes), list(changes.values()))[0]
         await change()

@@ -22,6 +22,8 @@ Table = dict[str, Counter[tuple[str, str]]]
 _TABLES = pytest.StashKey[Table]()
 _FIGURES = pytest.StashKey[list[str]]()
 
+SOAK_MINUTES = 20.0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--soak` is known when this directory is named on the command line."""
@@ -29,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soak",
         action="store_true",
         help="fault suite: 1,000 faults, and 20 minutes of churn under the eye on memory",
+    )
+    parser.addoption(
+        "--soak-minutes",
+        type=float,
+        default=SOAK_MINUTES,
+        help="fault suite: how long the soak's churn lasts; what memory may grow by is known of the default only",
     )
     parser.addoption("--fault-seed", type=int, default=1, help="fault suite: seed of faults, churn and crashes")
 
@@ -61,13 +69,23 @@ class Scale:
 
     soak: bool
     seed: int
+    soak_minutes: float
+
+    @property
+    def soak_seconds(self) -> float:
+        """Of the long churn."""
+        return 60 * self.soak_minutes
 
 
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> Scale:
     """As the command line says."""
     options = request.config.option
-    return Scale(getattr(options, "soak", False), getattr(options, "fault_seed", 1))
+    return Scale(
+        getattr(options, "soak", False),
+        getattr(options, "fault_seed", 1),
+        getattr(options, "soak_minutes", SOAK_MINUTES),
+    )
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

@@ -1,0 +1,53 @@
+"""What must hold once nothing fails any more and the churn has come to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from e2e.conftest import NodePool
+from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.invariants import Picture, broken_gangs, differences, overcommitted_nodes, waiting_pods
+from e2e.faults.job_invariants import job_problems
+from e2e.harness.cluster import Cluster
+from e2e.harness.daemon import Daemon
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang
+
+SETTLE_SECONDS = 400.0
+"""A list of the queues every 30 s, resync of the rest every minute or more often, back-off of failed bindings up to
+60 s; and all of it on a busy machine."""
+
+
+async def all_is_as_if_nothing_had_failed(
+    cluster: Cluster,
+    namespace: Namespace,
+    pool: NodePool,
+    daemon: Daemon,
+    churn: Churn,
+    tell: Callable[[str], None],
+) -> None:
+    """Wait until it is; a gang that has room nowhere, made now, still waits then."""
+    await churn.settle()
+    await namespace.apply(gang("giant", len(pool.names) + 1, cpu=str(NODE_CPUS), node_selector=pool.selector))
+
+    async def all_is_well() -> None:
+        await churn.mend()
+        await _check(cluster, namespace, daemon, churn, len(pool.names) + 1)
+
+    await cluster.eventually("the cluster is as if nothing had failed", all_is_well, seconds=SETTLE_SECONDS)
+    tell(f"{churn.changes} changes; {len(churn.population.gangs)} gangs and {len(churn.jobs)} jobs were left")
+
+
+async def _check(cluster: Cluster, namespace: Namespace, daemon: Daemon, churn: Churn, giants: int) -> None:
+    """One look at everything that must hold."""
+    picture = await Picture.of(cluster.client)
+    waiting = waiting_pods(picture, namespace.name, besides=["giant"])
+    assert not waiting, "pods that fit wait:\n" + "\n".join(waiting)
+    problems = broken_gangs(picture) + overcommitted_nodes(picture)
+    problems += await job_problems(namespace, picture, churn.jobs)
+    assert not problems, "\n".join(problems)
+    members = picture.members(f"{namespace.name}/giant")
+    assert len(members) == giants
+    assert not any(each["spec"].get("nodeName") for each in members)
+    differing = await differences(daemon, picture)
+    assert not differing, "\n".join(differing)
