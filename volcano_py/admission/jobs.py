@@ -20,6 +20,9 @@ from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
 from volcano_py.jobs.plugins import JobPlugins
 from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError
 
+MOST_PODS: Final = 1_000_000
+"""Of one job. Kubernetes is made for 150,000 pods in a cluster; plugins write a line for each of a job's hosts."""
+
 _LONGEST_NAME: Final = 63  # characters; a label of the pods
 _CHANGEABLE: Final = frozenset({"minAvailable", "priorityClassName"})
 _CHANGEABLE_OF_TASKS: Final = frozenset({"replicas", "minAvailable"})
@@ -95,6 +98,15 @@ def _limits(spec: JobSpec) -> Iterator[Violation]:
 
 def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
     replicas = sum(task.replicas for task in spec.tasks)
+    if replicas > MOST_PODS:
+        rule = f"replicas in all are more than {MOST_PODS}, which no cluster runs"
+        yield Violation(
+            field=f"{path}.tasks",
+            value=str(replicas),
+            rule=rule,
+            fix="lower replicas",
+            excess=Fraction(replicas - MOST_PODS),
+        )
     if spec.min_available > replicas:
         yield Violation(
             field=f"{path}.minAvailable",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -136,10 +136,14 @@ class Members:
         """Current pods of one task by phase."""
         return Counter(member.phase for member in self.current[task].values())
 
-    def missing(self, task: Task) -> list[int]:
-        """Indices without a current pod."""
+    def missing(self, task: Task) -> Iterator[int]:
+        """Indices without a current pod, one after the other: of replicas one may ask for more than memory holds."""
         have = self.current[task.name]
-        return [index for index in range(task.replicas) if index not in have]
+        return (index for index in range(task.replicas) if index not in have)
+
+    def is_short_of(self, task: Task) -> bool:
+        """Whether any index has no current pod."""
+        return len(self.current[task.name]) < task.replicas
 
     @property
     def on_their_way_out(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
@@ -175,10 +176,9 @@ def _losses(world: World, members: Members) -> tuple[Lost, ...]:
     }
     before = recorded(world.job.status)
     for task in world.job.spec.tasks:
-        missing = members.missing(task)
-        gone = min(before.get(task.name, 0), task.replicas) - (task.replicas - len(missing))
+        gone = min(before.get(task.name, 0), task.replicas) - len(members.current[task.name])
         # Which ones they were is not recorded; pods are made from the first on.
-        for index in missing[: max(0, gone)]:
+        for index in islice(members.missing(task), max(0, gone)):
             lost.setdefault((task.name, index), Lost(task.name, index, world.now))
     return tuple(lost.values())
 
@@ -269,7 +269,7 @@ def _making(world: World, members: Members) -> tuple[list[Action], str, str]:
         actions.append(UpdateGroup(group.metadata.name, group.metadata.uid, changes))
     if group.status.phase in _NOT_ADMITTED:
         waiting = f"pods are made when PodGroup {group.metadata.name} is admitted to queue {group.spec.queue}"
-        return actions, waiting if any(members.missing(task) for task in job.spec.tasks) else "", ""
+        return actions, waiting if any(members.is_short_of(task) for task in job.spec.tasks) else "", ""
     bodies, broken = _missing_pods(world, members)
     if bodies:
         actions.append(CreatePods(tuple(bodies)))
@@ -280,17 +280,17 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
     """The next pods to be made, and what went wrong with those that cannot be."""
     job, taken = world.job, members.names
     bodies: list[JsonObject] = []
-    broken = ""
+    broken, tried = "", 0
     for task in job.spec.tasks:
-        missing = members.missing(task)
-        if not missing or not may_start(job, task, members):
+        if not members.is_short_of(task) or not may_start(job, task, members):
             continue
-        for index in missing:
+        for index in members.missing(task):
             name = pod_name(job.metadata.name, task.name, index)
             if name in taken:
                 continue  # its predecessor is not gone yet
-            if len(bodies) == MOST_AT_ONCE:
+            if tried == MOST_AT_ONCE:
                 return bodies, broken
+            tried += 1
             try:
                 bodies.append(pod_of(job, task, index, world.plugins, world.namespace))
             except Exception as error:

@@ -100,7 +100,7 @@ def claim_name(job: Job, number: int) -> str:
 def waits_for_itself(job: Job, members: Members) -> str:
     """Why the job can never start, as a gang of pods some of which are made only when others run; "" if it can."""
     phases, spec = members.phases, job.spec
-    held = [task for task in spec.tasks if members.missing(task) and not may_start(job, task, members)]
+    held = [task for task in spec.tasks if members.is_short_of(task) and not may_start(job, task, members)]
     if not held or phases["Running"] or phases["Succeeded"] or phases["Failed"]:
         return ""
     first = sum(task.replicas for task in spec.tasks if task not in held)

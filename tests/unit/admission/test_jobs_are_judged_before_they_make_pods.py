@@ -81,6 +81,11 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
             id="minimum of the job",
         ),
         pytest.param(
+            spec(task("a", 999_999), task("b", 2), minAvailable=1),
+            "spec.tasks: 1000001 replicas in all are more than 1000000, which no cluster runs; lower replicas",
+            id="more pods than there can be",
+        ),
+        pytest.param(
             spec(task(template={})),
             "spec.tasks[0].template.spec.containers: nothing is there to run; add a container",
             id="no containers",

@@ -440,3 +440,32 @@ def test_how_long_it_ran_is_told_at_its_end() -> None:
 def test_the_group_says_what_is_to_start_together() -> None:
     made = plan(world(job(task(replicas=2), phase="Pending"), group=None))
     assert only(made, CreateGroup).body["spec"]["minTaskMember"] == {"worker": 2}
+
+
+MOST = 2**31 - 1
+"""Replicas that the API lets one ask for."""
+
+
+def test_as_many_replicas_as_can_be_written_cost_no_more_than_the_pods_that_are_made_at_once() -> None:
+    """A list of all that are missing would take all memory there is."""
+    of = job(task("first", MOST), task("second", MOST, dependsOn={"name": ["first"]}), minAvailable=1)
+    counts = {"first": {"phase": {"Running": 3}}}
+    of = msgspec.structs.replace(
+        of, status=msgspec.convert({"state": {"phase": "Running"}, "taskStatusCount": counts}, JobStatus)
+    )
+
+    made = plan(world(of, {"first-0": "Running"}))
+
+    assert len(only(made, CreatePods).bodies) == MOST_AT_ONCE
+    assert [lost.index for lost in made.lost] == [1, 2]
+    assert plan(world(of, group=group(of, "Pending"))).waiting
+
+
+def test_of_a_template_that_makes_no_pods_not_every_replica_is_tried() -> None:
+    of = job(
+        task("worker", MOST, template={"spec": {"containers": 7}}),
+        minAvailable=1,
+        volumes=[{"mountPath": "/data", "volumeClaimName": "data"}],
+    )
+
+    assert "pod train-worker-0 cannot be made" in plan(world(of)).broken
