@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
-from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingOutcomes, RecordingSink, kubeconfig
+from tests.unit.cluster.fakes import (
+    PATIENCE,
+    FakeApi,
+    FakeClock,
+    RecordingOutcomes,
+    RecordingSink,
+    kubeconfig,
+    settle,
+)
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 
 Background = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
@@ -28,10 +38,41 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+class CountingClient(KubernetesClient):
+    """Knows how many answers are on their way to it."""
+
+    awaited = 0
+
+    def _send(self, *args: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self._counted(super()._send(*args))
+
+    @asynccontextmanager
+    async def _counted(
+        self, answering: AbstractAsyncContextManager[aiohttp.ClientResponse]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        async with AsyncExitStack() as stack:
+            self.awaited += 1
+            try:
+                response = await stack.enter_async_context(answering)
+            finally:
+                self.awaited -= 1
+            yield response
+
+
 @pytest.fixture
 async def client(api: FakeApi, clock: FakeClock, tmp_path: Path) -> AsyncIterator[KubernetesClient]:
+    """Time does not pass while an answer is on its way to it, unless the server keeps it."""
     path = kubeconfig(tmp_path / "kubeconfig", api.url)
-    async with await KubernetesClient.connect(path, clock=clock) as connected:
+    async with await CountingClient.connect(path, clock=clock) as connected:
+
+        async def all_answered() -> None:
+            await settle()
+            async with asyncio.timeout(PATIENCE):
+                while connected.awaited > api.held:  # noqa: ASYNC110 - a socket has no event
+                    await asyncio.sleep(0.001)
+            await settle()
+
+        clock.until_settled = all_answered
         yield connected
 
 

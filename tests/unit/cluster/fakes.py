@@ -36,7 +36,7 @@ class FakeClock:
     """
 
     def __init__(self, until_settled: Callable[[], Awaitable[None]] = settle) -> None:
-        self._until_settled = until_settled
+        self.until_settled = until_settled
         self.time = 1000.0
         self.start = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
         self.sleeps: list[float] = []
@@ -65,16 +65,16 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, waking sleepers one moment after the other."""
-        await self._until_settled()
+        await self.until_settled()
         end = self.time + seconds
         while self._sleepers and self._sleepers[0][0] <= end:
             moment, _, future = heapq.heappop(self._sleepers)
             self.time = max(self.time, moment)
             if not future.done():
                 future.set_result(None)
-            await self._until_settled()
+            await self.until_settled()
         self.time = end
-        await self._until_settled()
+        await self.until_settled()
 
 
 async def eventually(condition: Callable[[], object], clock: FakeClock | None = None) -> None:
@@ -161,6 +161,8 @@ class FakeApi:
         self._answers: dict[tuple[str, str], deque[Answer]] = defaultdict(deque)
         self._watches: asyncio.Queue[Watch] = asyncio.Queue()
         self._refused_watches: deque[Reply] = deque()
+        self.held = 0
+        """Requests that wait for the event that is to be set before they are answered."""
         self._open: list[Watch] = []
         self._runner: web.AppRunner | None = None
 
@@ -222,7 +224,11 @@ class FakeApi:
         answer = answers.popleft() if len(answers) > 1 else answers[0]
         reply = answer if isinstance(answer, Reply) else answer(seen)
         if reply.hold is not None:
-            await reply.hold.wait()
+            self.held += 1
+            try:
+                await reply.hold.wait()
+            finally:
+                self.held -= 1
         if reply.drop:
             assert request.transport is not None
             request.transport.close()

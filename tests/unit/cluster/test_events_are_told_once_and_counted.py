@@ -299,6 +299,21 @@ async def test_draining_tells_the_latest_counts(subject: Subject, api: FakeApi) 
     assert len(api.requests) == 3
 
 
+async def test_what_is_being_written_when_draining_begins_is_written_once(subject: Subject, api: FakeApi) -> None:
+    answer = asyncio.Event()
+    api.on("POST", EVENTS, Reply(201, hold=answer))
+    subject.recorder.emit(waiting())
+    await eventually(lambda: api.held)
+
+    draining = asyncio.create_task(subject.recorder.drain(10))
+    await settle()
+    answer.set()
+
+    assert await draining == 0
+    assert len(api.requests) == 1
+    assert subject.recorder.stats().written == 1
+
+
 async def test_without_a_lease_nothing_is_written(subject: Subject, api: FakeApi) -> None:
     subject.recorder.stop_new()
     subject.recorder.emit(waiting())

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.cluster.conftest import Background
-from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, refusal, settle
+from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, refusal
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.lease import LeaderElector
+from volcano_py.cluster.kubernetes.lease import RETRY_PERIOD, LeaderElector
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/volcano-system/leases"
 LEASE = f"{LEASES}/volcano"
@@ -256,7 +256,7 @@ async def test_one_hanging_request_leaves_time_for_another_attempt(
     await clock.advance(5)
     await clock.advance(2)
     await eventually(lambda: api.sent("PATCH"))
-    await settle()
+    await eventually(lambda: clock.sleeps[-1] == RETRY_PERIOD)
 
     await clock.advance(8)
     assert candidate.elector.is_leader()

@@ -124,6 +124,7 @@ async def test_attempts_grow_apart_and_begin_anew_after_a_success(
     subject = Reflector(client, POD, sink, stall_after=1e6, clock=clock, rng=random.Random(7))
     background(subject.run())
     await eventually(subject.synced.is_set, clock)
+    await eventually(lambda: clock.asleep)
 
     assert len(clock.sleeps) == 10, "nine failures, then the guard of the watch"
     bounds = [min(10.0, 0.2 * 2**attempt) for attempt in range(9)]

@@ -86,6 +86,8 @@ class _Series:
     told_at: float = 0.0
     queued_at: float = 0.0
     queued: bool = False
+    writing: bool = False
+    """A request about it is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +239,8 @@ class EventRecorder:
         return bucket
 
     def _enqueue(self, series: _Series) -> None:
-        if series.queued:
-            return  # what waits will carry the new count
+        if series.queued or series.writing:
+            return  # what waits will carry the new count; what is under way would be written twice
         if len(self._queue) >= self._capacity:
             self._dropped += 1
             self._forget(self._queue.popleft())
@@ -297,7 +299,7 @@ class EventRecorder:
         self._taken_up(series)
         if self._stopped:
             return
-        count = series.count
+        count, series.writing = series.count, True
         try:
             await retry(
                 lambda: self._write(series, count),
@@ -312,6 +314,8 @@ class EventRecorder:
             self._forget(series)
             log.debug("an event was not written", about=series.key[0].key, reason=series.key[2], error=str(error))
             return
+        finally:
+            series.writing = False
         series.told, series.told_at = count, self._clock.monotonic()
         self._written[series.key[1]] += 1
 
