@@ -38,6 +38,7 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.daemon.pods_seen import PodsSeen
 from volcano_py.daemon.status import configuration_status, cycle_status
+from volcano_py.daemon.unreadable import UnreadableObjects
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
@@ -80,6 +81,9 @@ class Daemon:
         self._leadership = Leadership(
             options, client, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
+        self._unreadable = UnreadableObjects(
+            self._tell, leads=self._leadership.is_leading, count=self._metrics.intake.bad_object
+        )
         self._live = self._make_live()
         self._configuration = self._make_configuration()
         self._cycles = self._make_cycles()
@@ -92,7 +96,7 @@ class Daemon:
             client,
             active=self._leadership.is_leading,
             record=self._tell,
-            bad_object=self._bad_object,
+            bad_object=self._unreadable.found,
             queue_made=lambda queue: self._queues.made(queue),  # noqa: PLW0108 - the feed is made later
             pod_made=self._metrics.latencies.pod_created_for_job,
         )
@@ -157,7 +161,7 @@ class Daemon:
         sinks: list[Sink] = [self._state, *self._controllers.queue_sinks]
         if self._admission is not None:
             sinks.append(self._admission.view)
-        return QueueFeed(sinks, self._bad_object)
+        return QueueFeed(sinks, self._unreadable.found)
 
     def _make_kopf(self) -> KopfApp:
         return KopfApp(
@@ -165,7 +169,7 @@ class Daemon:
             self._queues,
             self._controllers.commands,
             own_signals=self._supervisor.own_signals,
-            bad_object=self._bad_object,
+            bad_object=self._unreadable.found,
             webhooks=self._admission,
             # Reviews are evaluated by kopf; without them there is time.
             load_after=self._first_decisions if self._admission is None else None,
@@ -189,7 +193,7 @@ class Daemon:
             FanOut(*sinks),
             watched.values(),
             early=early,
-            on_bad_object=self._bad_object,
+            on_bad_object=self._unreadable.found,
             resync_every=options.resync_period or None,
         )
 
@@ -300,6 +304,7 @@ class Daemon:
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
+        self._unreadable.leadership_gained()
         self._cycles.wake(True)
 
     async def _catch_up(self) -> None:
@@ -318,12 +323,6 @@ class Daemon:
 
     def _configuration_read(self, outcome: Outcome) -> None:
         self._gauges.configuration_read(outcome)
-
-    def _bad_object(self, kind: str, key: str, uid: str, error: Exception) -> None:
-        self._metrics.intake.bad_object(kind)
-        log.error(
-            "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=str(error)
-        )
 
     def _add_checks(self) -> None:
         self._checks.add_live("cycles", self._stuck)

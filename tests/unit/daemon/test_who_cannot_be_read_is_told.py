@@ -1,0 +1,79 @@
+"""Objects that exist and cannot be read: each is told what is wrong with it, once, and by the leader."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.daemon.unreadable import UnreadableObjects
+
+
+class Stage:
+    """One replica."""
+
+    def __init__(self, *, leads: bool = True) -> None:
+        self.told: list[Event] = []
+        self.counted: Counter[str] = Counter()
+        self.leads, self.now = leads, 1000.0
+        self.objects = UnreadableObjects(
+            self.told.append, leads=lambda: self.leads, count=self._count, now=lambda: self.now
+        )
+
+    def _count(self, kind: str) -> None:
+        self.counted[kind] += 1
+
+    def found(self, kind: str, key: str, uid: str = "u1", wrong: str = "Expected `int`, got `str` - at `$.x`") -> None:
+        self.objects.found(kind, key, uid, ValueError(wrong))
+
+
+def test_the_event_is_on_the_object_and_names_the_field() -> None:
+    stage = Stage()
+    stage.found("Queue", "team")
+    stage.found("VolcanoJob", "ns/train", "u2")
+
+    queue, job = stage.told
+    assert queue.about == ObjectRef("Queue", "", "team", "u1")
+    assert job.about == ObjectRef("Job", "ns", "train", "u2"), "as the API calls it"
+    assert (queue.type, queue.reason) == ("Warning", "Unreadable")
+    assert queue.message == (
+        "this Queue cannot be read: Expected `int`, got `str` - at `$.x`; correct that field. Until then it is left"
+        " out, or counts as it was when it could be read last"
+    )
+
+
+def test_what_is_met_with_every_list_is_told_once_until_something_else_is_wrong() -> None:
+    stage = Stage()
+    for _ in range(3):
+        stage.found("Queue", "team")
+    assert len(stage.told) == 1
+    assert stage.counted == Counter(Queue=3)
+
+    stage.found("Queue", "team", wrong="Expected `object`")
+    stage.found("Queue", "team", uid="u2", wrong="Expected `object`")
+
+    assert len(stage.told) == 3, "another trouble, and another object of that name"
+
+
+def test_what_is_found_before_the_lease_is_there_is_told_when_it_is() -> None:
+    """Objects are listed before anybody leads."""
+    stage = Stage(leads=False)
+    stage.found("PodGroup", "ns/train")
+    assert stage.told == []
+
+    stage.leads = True
+    stage.objects.leadership_gained()
+    stage.objects.leadership_gained()
+
+    assert [event.about.name for event in stage.told] == ["train"]
+
+
+def test_what_a_standby_has_known_for_long_its_leader_has_told() -> None:
+    """And somebody may have mended it since."""
+    stage = Stage(leads=False)
+    stage.found("PodGroup", "ns/train")
+    stage.now += 3600
+    stage.found("PodGroup", "ns/late", "u2")
+
+    stage.objects.leadership_gained()
+
+    assert [event.about.name for event in stage.told] == ["late"]

@@ -1,0 +1,83 @@
+"""Tells of objects that exist and cannot be read: in the log, in a metric, and by an event on the object itself."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import structlog
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
+
+log = structlog.get_logger(__name__)
+
+REASON: Final = "Unreadable"
+
+_API_KINDS: Final[Mapping[str, str]] = MappingProxyType({VOLCANO_JOB.name: "Job", CRON_JOB.name: "CronJob"})
+"""What the API calls those kinds that have another name here."""
+# Objects of which we know that they have been told; who breaks more than these is told again and again.
+_REMEMBERED: Final = 4096
+# Seconds for which what was found without the Lease waits for it. What is older, a leader before us has told.
+_WAITS: Final = 600.0
+
+
+class UnreadableObjects:
+    """`found` is a `BadObjectHandler`. The same trouble of the same object is told once, however often it is met.
+
+    `tell` writes events, for the leader only (`leads`). `count` is called with the kind of whatever is found.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[Event], None],
+        *,
+        leads: Callable[[], bool],
+        count: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tell, self._leads, self._count, self._now = tell, leads, count, now
+        self._known: OrderedDict[tuple[str, str], str] = OrderedDict()  # (kind, UID or key) → what is wrong
+        self._waiting: OrderedDict[tuple[str, str], tuple[float, Event]] = OrderedDict()
+
+    def found(self, kind: str, key: str, uid: str, error: Exception) -> None:
+        """The object `key` (namespace/name) exists and cannot be read."""
+        self._count(kind)
+        what, wrong = (kind, uid or key), str(error)
+        if self._known.get(what) == wrong:
+            return
+        self._known[what] = wrong
+        self._known.move_to_end(what)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        log.error(
+            "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=wrong
+        )
+        event = _event(kind, key, uid, wrong)
+        if self._leads():
+            self._tell(event)
+            return
+        self._waiting[what] = self._now(), event
+        if len(self._waiting) > _REMEMBERED:
+            self._waiting.popitem(last=False)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: now it tells."""
+        since = self._now() - _WAITS
+        waiting, self._waiting = self._waiting, OrderedDict()
+        for found, event in waiting.values():
+            if found >= since:
+                self._tell(event)
+
+
+def _event(kind: str, key: str, uid: str, wrong: str) -> Event:
+    namespace, _, name = key.rpartition("/")
+    shown = _API_KINDS.get(kind, kind)
+    text = (
+        f"this {shown} cannot be read: {wrong}; correct that field. Until then it is left out, or counts as it was when"
+        " it could be read last"
+    )
+    return Event(ObjectRef(shown, namespace, name, uid), "Warning", REASON, text)
