@@ -109,13 +109,17 @@ def nodes_refuse(
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> str:
     """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`."""
     if largest <= 0:
-        return f"asks {amount(resource, asked)}; no node offers {resource}: remove the request or add a node that does"
+        return f"asks {amount(resource, asked)}; {_nobody_offers(resource)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
         f"asks {with_name(resource, wanted)}; the largest node{named} has {with_name(resource, most)} even when "
         "empty: ask for less or add a larger node"
     )
+
+
+def _nobody_offers(resource: str) -> str:
+    return f"no node offers {resource}: remove the request or add a node that does"
 
 
 def never_fits_together(asked: Mapping[str, int]) -> str:
@@ -144,20 +148,33 @@ def gang_unschedulable(missing: int, total: int, summary: str) -> str:
 # --- ceilings --------------------------------------------------------------------------------------------------------
 
 
-class Ceiling(Enum):
-    """What stops a queue: the word in the sentence, and what would help."""
+_ITS_JOBS: Final = "wait until jobs of the queue finish"
+_ASK_LESS: Final = "ask for less"
 
-    CAPABILITY = ("capability", "wait until jobs of the queue finish, or raise its spec.capability")
+
+class Ceiling(Enum):
+    """What stops a queue: the word in the sentence, for what to wait, and what would help otherwise. Waiting never
+    helps who asks for more than there may be, unless that moves with what others ask for."""
+
+    CAPABILITY = ("capability", _ITS_JOBS, "raise its spec.capability", False)
     REAL_CAPABILITY = (
         "left for it beside the others' guarantees",
-        "wait until jobs of the queue finish, or lower the guarantees of other queues",
+        _ITS_JOBS,
+        "lower the guarantees of other queues",
+        True,
     )
-    CLUSTER = ("in the whole cluster", "wait until jobs finish, or add nodes")
-    DESERVED = ("deserved", "wait until jobs of the queue finish, or raise its weight")
+    CLUSTER = ("in the whole cluster", "wait until jobs finish", "add nodes", False)
+    DESERVED = ("deserved", _ITS_JOBS, "raise its weight", True)
 
-    def __init__(self, word: str, remedy: str) -> None:
+    def __init__(self, word: str, wait: str, change: str, moves: bool) -> None:
         self.word = word
-        self.remedy = remedy
+        self._wait = wait
+        self._change = change
+        self._moves = moves
+
+    def remedy(self, *, is_hopeless: bool) -> str:
+        """What would help; `is_hopeless`: the ceiling is too low even if nothing were held."""
+        return f"{_ASK_LESS if is_hopeless and not self._moves else self._wait}, or {self._change}"
 
 
 def over_ceiling(
@@ -191,7 +208,7 @@ def over_ceiling(
     for_whom = f" ({kept})" if kept else ""
     return (
         f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
-        f"{kind.word}{for_whom}; {kind.remedy}"
+        f"{kind.word}{for_whom}; {kind.remedy(is_hopeless=asked > ceiling)}"
     )
 
 
@@ -204,9 +221,12 @@ def cluster_overcommitted(
     held, promised, wanted, most, total, _ = numbers(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )
+    if not allocatable:
+        return f"asks {with_name(resource, wanted)}; {_nobody_offers(resource)}"
+    first = _ASK_LESS if asked > limit else "wait until jobs finish"
     return (
         f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "
-        f"({total} allocatable x overcommit-factor {factor:g}); wait until jobs finish, add nodes or raise the factor"
+        f"({total} allocatable x overcommit-factor {factor:g}); {first}, add nodes or raise the factor"
     )
 
 
@@ -217,8 +237,8 @@ def over_quota(
     held, kept, wanted, most, _ = numbers(resource, used, promised, asked, hard, used + promised + asked)
     waiting = f" + {kept} promised" if promised else ""
     return (
-        f"namespace {namespace}: {held} {name} used{waiting} + {wanted} asked > {most} of ResourceQuota {quota}; wait "
-        "until pods of the namespace finish, or raise the quota"
+        f"namespace {namespace}: {held} {name} used{waiting} + {wanted} asked > {most} of ResourceQuota {quota}; "
+        f"{_ASK_LESS if asked > hard else 'wait until pods of the namespace finish'}, or raise the quota"
     )
 
 
@@ -282,16 +302,17 @@ def invalid_field(field: str, found: object, fix: str) -> str:
     return f"{field} is {cut(repr(found))}: {fix}"
 
 
-def unsupported(features: Sequence[str]) -> str:
-    return f"asks for {few(features)}, not supported yet: remove it from the pod or use another scheduler"
-
-
-def plugin_error(plugin: str, error: BaseException) -> str:
-    text = cut(" ".join(str(error).split()))
+def unsupported(feature: str) -> str:
     return (
-        f"plugin {plugin} failed ({type(error).__name__}{': ' + text if text else ''}): the pod is left alone in this "
-        "cycle; the scheduler's log has the details"
+        f"the pod uses {feature}, which this scheduler does not evaluate yet: leave it out, or give the pod to another "
+        "scheduler"
     )
+
+
+def plugin_failed(plugin: str = "") -> str:
+    """`plugin` may be unknown."""
+    who = f"plugin {plugin}" if plugin else "a plugin"
+    return f"{who} failed; see the scheduler's log, and mend the plugin or take it out of the configuration"
 
 
 def scheduling_gated(gates: Sequence[str]) -> str:
@@ -300,12 +321,6 @@ def scheduling_gated(gates: Sequence[str]) -> str:
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
     return f"plugin {plugin} keeps the job out: {rule}"
-
-
-def behind_others(job: str, *, queue: str = "") -> str:
-    """Something else comes first: `job` as namespace/name."""
-    where = f" in queue {queue}" if queue else ""
-    return f"{job} comes first{where}; this one is tried after it"
 
 
 def makes_room(victim: str, pod: str, *, node: str, queues: tuple[str, str], priorities: tuple[int, int]) -> str:

@@ -19,7 +19,7 @@ class Rank(IntEnum):
 
 
 class Reason(StrEnum):
-    """A closed set. Each member carries its rank and one sentence for the documentation.
+    """A closed set. Each member carries its rank and a text for the documentation: what it means, then what to do.
 
     The value is what people see at the start of messages, in metric labels and in JSON.
     """
@@ -37,82 +37,167 @@ class Reason(StrEnum):
     INVALID_POD = (
         "InvalidPod",
         Rank.MISCONFIGURED,
-        "The pod's specification cannot be read or asks for an impossible quantity; the message names the field.",
+        (
+            "The pod's specification cannot be read, or asks for an impossible quantity. Mend the field that the "
+            "message names; most fields of a pod can be set only when it is made anew."
+        ),
     )
     INVALID_POD_GROUP = (
         "InvalidPodGroup",
         Rank.MISCONFIGURED,
-        "The PodGroup cannot be read; the message names the field.",
+        "The PodGroup cannot be read. Mend the field that the message names.",
     )
     UNSUPPORTED = (
         "Unsupported",
         Rank.MISCONFIGURED,
-        "The pod asks for something this scheduler does not do yet; it waits rather than being placed without it.",
+        (
+            "The pod asks for something that this scheduler does not do yet, and waits rather than being placed "
+            "without it. Leave out what the message names, or give the pod to another scheduler in "
+            "`spec.schedulerName`."
+        ),
     )
     POD_GROUP_NOT_FOUND = (
         "PodGroupNotFound",
         Rank.MISCONFIGURED,
-        "The pod names a PodGroup that does not exist in its namespace.",
+        (
+            "The pod names a PodGroup that does not exist in its namespace. Create it, or make the pod anew with "
+            "another name, or without one: then a PodGroup is made for it."
+        ),
     )
     QUEUE_NOT_FOUND = (
         "QueueNotFound",
         Rank.MISCONFIGURED,
-        "The queue does not exist; the message says who names it: the PodGroup, the Job, the pod, or the namespace.",
+        (
+            "The queue does not exist; the message says who names it: the PodGroup, the Job, the pod, or the "
+            "namespace. Create the queue, or name another one there."
+        ),
     )
     INVALID_QUEUE = (
         "InvalidQueue",
         Rank.MISCONFIGURED,
-        "The queue breaks a rule of the queue tree (missing parent, cycle, jobs in an inner queue).",
+        (
+            "The queue breaks a rule of the queue tree (missing parent, cycle, jobs in a queue with others below it), "
+            "or what it says cannot be read. Mend the field of the queue that the message names, or use another queue."
+        ),
     )
     PLUGIN_ERROR = (
         "PluginError",
         Rank.MISCONFIGURED,
-        "A plugin failed while it looked at the pod; the pod is left alone for this cycle.",
+        (
+            "A plugin failed while it looked at the pod, so the pod is left alone for this cycle and looked at again "
+            "in the next. Read the traceback in the scheduler's log, and mend the plugin or take it out of the "
+            "configuration."
+        ),
     )
     NOT_ENOUGH_TASKS = (
         "NotEnoughTasks",
         Rank.MISCONFIGURED,
-        "The gang has fewer pods than its minMember (or minTaskMember); the rest have not been created.",
+        (
+            "The gang has fewer pods than its minMember (or minTaskMember) asks for: the rest have not been created, "
+            "or have failed. Look at the events of whoever creates them, or lower the minimum."
+        ),
     )
     NEVER_FITS = (
         "NeverFits",
         Rank.NEVER_FITS,
-        "The pod asks for more than any node has, even an empty one.",
+        (
+            "The pod asks for more than any node that may take it has, even an empty one: waiting does not help. Ask "
+            "for less, or add a larger node."
+        ),
     )
-    SCHEDULING_GATED = ("SchedulingGated", Rank.GATED, "The pod has scheduling gates that somebody must remove.")
+    SCHEDULING_GATED = (
+        "SchedulingGated",
+        Rank.GATED,
+        (
+            "The pod has scheduling gates (`spec.schedulingGates`). Whoever set them has to remove them; the message "
+            "names them."
+        ),
+    )
     VOLUME_NOT_READY = (
         "VolumeNotReady",
         Rank.GATED,
-        "A PersistentVolumeClaim of the pod is missing, lost, being deleted or not bound; the message names it.",
+        (
+            "A PersistentVolumeClaim of the pod is missing, lost, being deleted or not bound. Look at the claim that "
+            "the message names with `kubectl describe pvc`."
+        ),
     )
-    QUEUE_CLOSED = ("QueueClosed", Rank.OVER_CEILING, "The queue is Closed or Closing.")
-    OVER_CAPABILITY = ("OverCapability", Rank.OVER_CEILING, "The queue would exceed its capability.")
-    OVER_DESERVED = ("OverDeserved", Rank.OVER_CEILING, "The queue would exceed its deserved share.")
+    QUEUE_CLOSED = (
+        "QueueClosed",
+        Rank.OVER_CEILING,
+        (
+            "The queue, or one above it, is Closed or Closing and starts nothing. Open it (`volcano-py queue open`), "
+            "or use another queue."
+        ),
+    )
+    OVER_CAPABILITY = (
+        "OverCapability",
+        Rank.OVER_CEILING,
+        (
+            "The queue, or one above it, would hold more than its `spec.capability`, or more than guarantees of other "
+            "queues leave. Wait until its jobs finish, or change what the message names."
+        ),
+    )
+    OVER_DESERVED = (
+        "OverDeserved",
+        Rank.OVER_CEILING,
+        (
+            "The queue would hold more than its share of the cluster. Wait until its jobs finish or others ask for "
+            "less, or raise its weight or what it deserves."
+        ),
+    )
     CLUSTER_OVERCOMMITTED = (
         "ClusterOvercommitted",
         Rank.OVER_CEILING,
-        "The cluster, times its overcommit factor, is promised to others already.",
+        (
+            "The cluster, times its overcommit factor, is promised to others already. Wait until jobs finish, add "
+            "nodes, or raise `overcommit-factor`."
+        ),
     )
-    OVER_QUOTA = ("OverQuota", Rank.OVER_CEILING, "The job would exceed a ResourceQuota of its namespace.")
+    OVER_QUOTA = (
+        "OverQuota",
+        Rank.OVER_CEILING,
+        (
+            "The job would exceed a ResourceQuota of its namespace. Wait until pods there finish, ask for less, or "
+            "raise the quota that the message names."
+        ),
+    )
     REFUSED_BY_PLUGIN = (
         "RefusedByPlugin",
         Rank.OVER_CEILING,
-        "A plugin's rule keeps the job out; the message names it.",
+        (
+            "A rule keeps the job out, be it a plugin's or the one that two jobs must not evict each other for ever. "
+            "The message says which and what would help."
+        ),
     )
     NODES_REFUSE = (
         "NodesRefuse",
         Rank.NODES,
-        "No node fits: each is full or refuses the pod; the message counts the nodes by refusal.",
+        (
+            "No node takes the pod: each is full or refuses it. The message counts the nodes by refusal, and then "
+            "tells what the pod asks for, what nodes have, and what would help. A node more may."
+        ),
     )
     GANG_INCOMPLETE = (
         "GangIncomplete",
         Rank.WAITS_FOR_OTHERS,
-        "This pod has a place, but not enough pods of its gang have one, so none is bound.",
+        (
+            "This pod has a place, but not enough pods of its gang have one, so none is bound. Look at why the others "
+            "have none: the message tells, and so do they."
+        ),
     )
-    BEHIND_OTHERS = ("BehindOthers", Rank.WAITS_FOR_OTHERS, "Others of its queue or gang come first in this cycle.")
     WAITING_FOR_RELEASE = (
         "WaitingForRelease",
         Rank.WAITS_FOR_VICTIMS,
-        "A place is kept for the pod on a node whose pods are still terminating.",
+        (
+            "A place is kept for the pod on a node whose pods are still terminating. Wait until those that the message "
+            "names are gone; if they hang, `kubectl describe pod` on them shows why."
+        ),
     )
-    NOT_YET_EVALUATED = ("NotYetEvaluated", Rank.NOT_EVALUATED, "The scheduler has not come to it yet.")
+    NOT_YET_EVALUATED = (
+        "NotYetEvaluated",
+        Rank.NOT_EVALUATED,
+        (
+            "The scheduler has not come to it yet. If that lasts, look at the scheduler's `/status` and log: whether "
+            "it runs, and whether it leads."
+        ),
+    )

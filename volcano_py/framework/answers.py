@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from volcano_py.api.explain import plugin_failed
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.gates import shut
 from volcano_py.framework.votes import Room, reject
@@ -35,7 +36,7 @@ _NO_KEY: Final = _NoKey()
 
 
 def _refusal(plugin: str) -> Refusal:
-    return Refusal(Reason.PLUGIN_ERROR, f"plugin {plugin} failed; see the scheduler's log")
+    return Refusal(Reason.PLUGIN_ERROR, plugin_failed(plugin))
 
 
 def _nobody(_plugin: str, _task: Any, candidates: Any) -> Any:

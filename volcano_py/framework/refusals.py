@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.explain import plugin_failed
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.answers import PLUGIN_ERROR_CODE
 from volcano_py.framework.views import Codes
 from volcano_py.state.task_class import Refusal
 
-_PLUGIN_ERROR: Final = Refusal(Reason.PLUGIN_ERROR, "a plugin failed; see the scheduler's log")
+_PLUGIN_ERROR: Final = Refusal(Reason.PLUGIN_ERROR, plugin_failed())
 
 
 class Refusals:

@@ -56,13 +56,13 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         "spec.containers[0].resources.requests.cpu", "-1", "a request must not be negative"
     ),
     Reason.INVALID_POD_GROUP: explain.invalid_field("spec.minMember", -1, "write 0 or more"),
-    Reason.UNSUPPORTED: explain.unsupported(["resource claims"]),
+    Reason.UNSUPPORTED: explain.unsupported("spec.resourceClaims (dynamic resource allocation)"),
     Reason.POD_GROUP_NOT_FOUND: explain.pod_group_not_found("ml", "train"),
     Reason.QUEUE_NOT_FOUND: explain.queue_not_found("team-x"),
     Reason.INVALID_QUEUE: explain.invalid_queue(
         "team-a", "its parent org does not exist: create it or correct spec.parent"
     ),
-    Reason.PLUGIN_ERROR: explain.plugin_error("my-policy", KeyError("zone")),
+    Reason.PLUGIN_ERROR: explain.plugin_failed("my-policy"),
     Reason.NOT_ENOUGH_TASKS: explain_gangs.not_enough_tasks("ml/train", 2, 3),
     Reason.NEVER_FITS: explain.never_fits("cpu", 64 * _CPU, 32 * _CPU, node="n7"),
     Reason.SCHEDULING_GATED: explain.scheduling_gated(["example.com/quota"]),
@@ -94,7 +94,6 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         [Shortage("cpu", 8 * _CPU, 3500, "n1", others_refuse=True)],
     ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
-    Reason.BEHIND_OTHERS: explain.behind_others("ml/train-1", queue="team-a"),
     Reason.WAITING_FOR_RELEASE: explain_gangs.waiting_for_release(
         ["n1"], explain_gangs.Leavers(["batch/old-0", "batch/old-1"], ["batch/old"], ["team-b"]), held_for=60.0
     ),

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import Final
 
+from volcano_py.api import explain
 from volcano_py.api.names import NUMA_POLICY
 from volcano_py.api.objects import Pod, PodSpec, ResourceRequirements
 from volcano_py.api.quantity import QuantityError, parse_quantity
@@ -32,7 +33,7 @@ _PARTS_OF_CARDS: Final = frozenset(
 def unsupported(pod: Pod, asked: Collection[str]) -> str | None:
     """What the pod requires that is not evaluated, for people; `asked` are the resources it asks something of."""
     feature = _feature(pod, asked)
-    return None if feature is None else f"the pod uses {feature}, which this scheduler does not evaluate yet"
+    return None if feature is None else explain.unsupported(feature)
 
 
 def strict_numa_policy(pod: Pod) -> str:

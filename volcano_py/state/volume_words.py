@@ -9,7 +9,10 @@ def missing(claim: str) -> str:
 
 def not_made_yet(claim: str) -> str:
     """The claim of a generic ephemeral volume."""
-    return f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes makes it for the pod's ephemeral volume"
+    return (
+        f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes makes it for the pod's ephemeral volume: if "
+        "that lasts, look at kube-controller-manager"
+    )
 
 
 def of_another(claim: str) -> str:
@@ -32,12 +35,26 @@ def volume_missing(claim: str, volume: str) -> str:
 
 
 def not_bound_to(claim: str, volume: str) -> str:
-    return f"PersistentVolumeClaim {claim} names volume {volume} and is not bound to it yet"
+    return f"PersistentVolumeClaim {claim} names volume {volume} and is not bound to it yet; {_see(claim)}"
 
 
 def not_bound(claim: str, storage_class: str, *, exists: bool) -> str:
     if not storage_class:
-        return f"PersistentVolumeClaim {claim} is not bound yet; it names no storage class, so it waits for a volume"
+        return (
+            f"PersistentVolumeClaim {claim} is not bound yet; it names no storage class, so it waits for a volume: "
+            "create one, or name a class"
+        )
     if not exists:
-        return f"PersistentVolumeClaim {claim} is not bound, and its storage class {storage_class} does not exist"
-    return f"PersistentVolumeClaim {claim} is not bound yet; its storage class {storage_class} binds without a pod"
+        return (
+            f"PersistentVolumeClaim {claim} is not bound, and its storage class {storage_class} does not exist; "
+            "create that class or name another"
+        )
+    return (
+        f"PersistentVolumeClaim {claim} is not bound yet; its storage class {storage_class} binds without a pod: "
+        f"{_see(claim)}"
+    )
+
+
+def _see(claim: str) -> str:
+    namespace, _, name = claim.partition("/")
+    return f"kubectl -n {namespace} describe pvc {name} shows what keeps it"

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.support.sessions import Opened, gang, node, open_session, queue
+from volcano_py.api.explain import plugin_failed
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.answers import CLOSED
 from volcano_py.framework.job import Job, Placement, Task
@@ -132,7 +133,7 @@ def test_refusals_of_a_failed_plugin_name_it() -> None:
         assert refusal is not None
         assert (refusal.reason, refusal.message) == (
             Reason.PLUGIN_ERROR,
-            "plugin broken failed; see the scheduler's log",
+            plugin_failed("broken"),
         )
 
 
@@ -253,7 +254,7 @@ def test_a_code_that_nobody_registered_refuses_the_node_as_the_plugins_mistake(c
     opened = opened_with(type("Told", (Answers,), {"codes": np.full(2, code, dtype=np.int32)}))
     task_class = opened.task("a-0").task_class
     assert not len(opened.ssn.placer.choose(task_class, 1).nodes)
-    assert opened.ssn.placer.misfit(task_class).counts == {"a plugin failed; see the scheduler's log": 2}
+    assert opened.ssn.placer.misfit(task_class).counts == {plugin_failed(): 2}
 
 
 def test_a_mask_of_the_wrong_length_gives_up_nobody() -> None:

@@ -8,6 +8,7 @@ from tests.support.sessions import gang, node, open_session, pod, pod_group
 from tests.unit.framework.closed import closed
 from tests.unit.state.watched import with_spec, with_status
 from volcano_py.api.effects import Event, PodCondition
+from volcano_py.api.explain import unsupported
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.closing import Closing
@@ -132,7 +133,7 @@ def test_what_cannot_be_placed_as_it_stands_is_an_error() -> None:
     feature = "spec.resourceClaims (dynamic resource allocation)"
     assert done.pods() == {
         "g-1": ("SchedulerError", f"InvalidPod: {unreadable}"),
-        "h-0": ("SchedulerError", f"Unsupported: the pod uses {feature}, which this scheduler does not evaluate yet"),
+        "h-0": ("SchedulerError", f"Unsupported: {unsupported(feature)}"),
     }
 
 

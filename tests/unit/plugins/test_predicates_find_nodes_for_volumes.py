@@ -69,22 +69,26 @@ def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
         ),
         pytest.param(
             [claim("data", named="pv"), volume("pv")],
-            "PersistentVolumeClaim team/data names volume pv and is not bound to it yet",
+            "PersistentVolumeClaim team/data names volume pv and is not bound to it yet; kubectl -n team describe pvc "
+            "data shows what keeps it",
             id="names a volume",
         ),
         pytest.param(
             [storage_class("now", provisioner="disk.csi", waits=False), claim("data", of="now")],
-            "PersistentVolumeClaim team/data is not bound yet; its storage class now binds without a pod",
+            "PersistentVolumeClaim team/data is not bound yet; its storage class now binds without a pod: "
+            "kubectl -n team describe pvc data shows what keeps it",
             id="immediate",
         ),
         pytest.param(
             [claim("data", of="nowhere")],
-            "PersistentVolumeClaim team/data is not bound, and its storage class nowhere does not exist",
+            "PersistentVolumeClaim team/data is not bound, and its storage class nowhere does not exist; create "
+            "that class or name another",
             id="no such class",
         ),
         pytest.param(
             [claim("data", of="")],
-            "PersistentVolumeClaim team/data is not bound yet; it names no storage class, so it waits for a volume",
+            "PersistentVolumeClaim team/data is not bound yet; it names no storage class, so it waits for a volume: "
+            "create one, or name a class",
             id="no class",
         ),
     ],
@@ -97,7 +101,7 @@ def test_a_claim_that_is_not_ready_is_named_with_what_to_do(there: list[Any], me
 
 def test_the_claim_of_an_ephemeral_volume_is_made_for_its_pod_alone() -> None:
     ephemeral = using(pod("p", group="g", cpu="1"), ephemeral=["scratch"])
-    assert refusal(session(ephemeral))[1].endswith("Kubernetes makes it for the pod's ephemeral volume")
+    assert refusal(session(ephemeral))[1].endswith("lasts, look at kube-controller-manager")
     foreign = session(ephemeral, claim("p-scratch", of=MADE))
     assert refusal(foreign)[1].startswith("PersistentVolumeClaim team/p-scratch was not made for this pod")
     own = session(ephemeral, claim("p-scratch", of=MADE, owner=ephemeral.metadata.uid))

@@ -119,30 +119,29 @@ NOT_READY = Taint(key="node.kubernetes.io/not-ready", effect="NoExecute")
 def test_taints_are_told_as_kubectl_writes_them_with_the_number_of_nodes() -> None:
     tainted = [node("n1", taints=[ML]), node("n2", taints=[ML]), node("n3", taints=[ML, GPU])]
     assert told(tainted) == (
-        "The pod does not tolerate dedicated=ml:NoSchedule (2 nodes), dedicated=ml:NoSchedule and gpu:NoExecute (1 "
-        "node): add to spec.tolerations or remove a taint."
+        "Not tolerated: dedicated=ml:NoSchedule (2 nodes), dedicated=ml:NoSchedule and gpu:NoExecute (1 "
+        "node); add to spec.tolerations, or remove a taint."
     )
 
 
 def test_what_is_tolerated_is_not_told() -> None:
     ml = Toleration(key="dedicated", operator="Exists")
-    assert "not tolerate gpu:NoExecute (1 node):" in told(node("n1", taints=[ML, GPU]), tolerations=[ml])
+    assert "Not tolerated: gpu:NoExecute (1 node);" in told(node("n1", taints=[ML, GPU]), tolerations=[ml])
 
 
 def test_nodes_that_are_unwell_are_not_a_matter_of_tolerations() -> None:
     tainted = [node("n1", taints=[ML]), node("n3", taints=[NOT_READY, ML]), node("n2", taints=[NOT_READY])]
     assert told(tainted).endswith(
-        "Kubernetes keeps pods off nodes that are not well: node.kubernetes.io/not-ready:NoExecute (2 nodes); see "
-        "kubectl describe node n2."
+        "Nodes that are not well: node.kubernetes.io/not-ready:NoExecute (2 nodes); see kubectl describe node n2."
     )
 
 
 def test_cordoned_nodes_are_named() -> None:
     nodes = [node(f"n{number}", unschedulable=True) for number in range(5)]
-    assert told(nodes) == "Cordoned: n0, n1, n2 and 2 more; kubectl uncordon opens a node again."
+    assert told(nodes) == "Cordoned (kubectl uncordon opens): n0, n1, n2 and 2 more."
 
 
 def test_a_node_is_told_by_what_it_refuses_first() -> None:
     cordoned = node("n1", unschedulable=True, taints=[ML], labels={"gpu": "a100"})
-    assert told(cordoned, node_selector={"gpu": "b200"}).startswith("Cordoned: n1; ")
-    assert "tolerate" not in told(cordoned)
+    assert told(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (kubectl uncordon opens): n1."
+    assert "tolerated" not in told(cordoned)

@@ -42,8 +42,8 @@ def test_of_several_host_ports_those_that_are_taken_are_told_and_pods_elsewhere_
         other,
         host_ports=[80, 90],
     )
-    assert message.endswith(
-        "Host ports 80/TCP, 90/TCP are taken by team/old on n1: wait for that to end, or choose another hostPort."
+    assert message.startswith(
+        "Host ports 80/TCP, 90/TCP are taken by team/old on n1: wait for that to end, or choose another hostPort. "
     )
 
 

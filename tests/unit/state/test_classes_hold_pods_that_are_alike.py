@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.sessions import pod
 from tests.unit.state.watched import Watched, with_spec, with_status
+from volcano_py.api.explain import unsupported
 from volcano_py.api.objects import (
     Affinity,
     Condition,
@@ -362,7 +363,7 @@ def sharing(**resources: str) -> Pod:
     ],
 )
 def test_what_is_not_evaluated_yet_is_refused_and_named(asking: Pod, feature: str) -> None:
-    message = f"the pod uses {feature}, which this scheduler does not evaluate yet"
+    message = unsupported(feature)
     assert problem_of(asking) == (Reason.UNSUPPORTED, message)
 
 

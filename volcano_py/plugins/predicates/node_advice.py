@@ -36,12 +36,17 @@ class NodeAdvice:
     def nbytes(self) -> int:
         return len(self.cordons) + len(self.labels) + sum(map(len, self.taints))
 
-    def of(self, refused: Refused) -> list[str]:
+    def of_labels(self, refused: Refused) -> list[str]:
         """What is to the point: some node refuses for it."""
-        told = [self.cordons] if NODE_UNSCHEDULABLE in refused else []
-        told += [self.labels] if NODE_AFFINITY_MISMATCH in refused else []
-        told += self.taints if any(map(is_refusal, refused)) else []
-        return [sentence for sentence in told if sentence]
+        return [self.labels] if self.labels and NODE_AFFINITY_MISMATCH in refused else []
+
+    def of_others(self, refused: Refused) -> list[str]:
+        """The same of taints and cordons."""
+        told = list(self.taints) if any(map(is_refusal, refused)) else []
+        return [*told, self.cordons] if self.cordons and NODE_UNSCHEDULABLE in refused else told
+
+
+NOTHING: Final = NodeAdvice("", "", ())
 
 
 def node_advice(
@@ -49,7 +54,7 @@ def node_advice(
 ) -> NodeAdvice:
     """For a class with this verdict; `present` [N]: existing nodes. The key of the verdict is good for it, too."""
     if verdict.codes is None:
-        return NodeAdvice("", "", ())
+        return NOTHING
     by_message = {message: present & (verdict.codes == code) for code, message in enumerate(verdict.messages) if code}
     nothing = np.zeros(len(present), dtype=np.bool_)
     cordoned = names(index, by_message.get(NODE_UNSCHEDULABLE, nothing))
@@ -58,7 +63,7 @@ def node_advice(
         labels = unmet(index, present, task_class.node_selector, task_class.required_node_affinity)
     tainted = np.logical_or.reduce([nothing, *(rows for message, rows in by_message.items() if is_refusal(message))])
     return NodeAdvice(
-        cordons=f"Cordoned: {few(cordoned)}; kubectl uncordon opens a node again" if cordoned else "",
+        cordons=f"Cordoned (kubectl uncordon opens): {few(cordoned)}" if cordoned else "",
         labels=labels,
         taints=_of_taints(index, tainted, task_class),
     )
@@ -84,12 +89,10 @@ def _of_taints(index: NodeIndex, tainted: Mask, task_class: TaskClass) -> tuple[
             lasting[_written(refusing)] += int(count)
     told = []
     if lasting:
-        told.append(f"The pod does not tolerate {_most(lasting)}: add to spec.tolerations or remove a taint")
+        told.append(f"Not tolerated: {_most(lasting)}; add to spec.tolerations, or remove a taint")
     if passing:
         example = names(index, unwell)[0]
-        told.append(
-            f"Kubernetes keeps pods off nodes that are not well: {_most(passing)}; see kubectl describe node {example}"
-        )
+        told.append(f"Nodes that are not well: {_most(passing)}; see kubectl describe node {example}")
     return tuple(told)
 
 

@@ -26,7 +26,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import HostPorts
-from volcano_py.plugins.predicates.node_advice import node_advice
+from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
@@ -119,7 +119,9 @@ class Predicates(Plugin):
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         if self.pre_predicate(task_class) is not None:
             return []
-        told = self._lasting_advice(task_class, refused)
+        lasting = self._lasting_advice(task_class)
+        # What the pod asks for comes before what would keep off any pod: what makes a message too long is left out.
+        told = lasting.of_labels(refused)
         if NODE_PORTS_TAKEN in refused:
             taken, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
             told += self._once(
@@ -131,7 +133,7 @@ class Predicates(Plugin):
             told += self._once(("spread", *about), lambda: self._spread.advice(task_class, refused))
         told.extend(self._volumes.advice(task_class, refused))
         told.extend(self._reserve.advice(refused))
-        return told
+        return [*told, *lasting.of_others(refused)]
 
     def _once(self, about: Sequence[object], advise: Callable[[], Iterable[str]]) -> Sequence[str]:
         """What is advised, worked out once for all classes for which all that it is about is the same: thousands may
@@ -141,16 +143,14 @@ class Predicates(Plugin):
             self._advised[key] = tuple(advise())
         return self._advised[key]
 
-    def _lasting_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
-        key = self._key(task_class)
+    def _lasting_advice(self, task_class: TaskClass) -> NodeAdvice:
+        key, present = self._key(task_class), self._ssn.ledger.nodes.present
         verdict = self._verdict(key, task_class)
         if verdict.codes is None:
-            return []
-        present = self._ssn.ledger.nodes.present
-        advice = self._index.kept.keep(
+            return NOTHING
+        return self._index.kept.keep(
             ("node advice", *key), lambda: node_advice(self._index, present, task_class, self._questions, verdict)
         )
-        return advice.of(refused)
 
     def on_allocate(self, placement: Placement) -> None:
         self._follow(placement)
