@@ -15,6 +15,7 @@ import aiohttp
 import kopf
 import pytest
 
+from tests.support.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE, settle
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator import admission_server
@@ -111,6 +112,7 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
     await door.detach()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+    await until_closed()
 
 
 async def test_the_path_names_the_webhook_and_kopf_answers(door: Door) -> None:
