@@ -36,25 +36,25 @@ def not_enough_tasks(
     failed or are being deleted, which do not count."""
     beside = f" beside {ended} that failed or {'is' if ended == 1 else 'are'} being deleted" if ended else ""
     missing = max(min_member - existing, 0)
-    fix = f"create {missing} more or lower minMember"
+    fix = f": create {missing} more or lower minMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
     exist = "exists" if existing == 1 else "exist"
-    return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{beside}, minMember is {min_member}: {fix}"
+    return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{beside}, minMember is {min_member}{fix}"
 
 
 def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
     """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
     short = [f"{role.existing} of {role.minimum} pods of role {role.name}" for role in roles]
     missing = sum(role.minimum - role.existing for role in roles)
-    fix = f"create {missing} more with annotation {TASK_SPEC} or lower minTaskMember"
+    fix = f": create {missing} more with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
-    return f"PodGroup {group}: minTaskMember is not met by {few(short)}: {fix}"
+    return f"PodGroup {group}: minTaskMember is not met by {few(short)}{fix}"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:
-    return f"{maker.who} has to create {missing} more, see its events,"
+    return f"; {maker.who} has to create {missing} more: see its events,"
 
 
 @dataclass(frozen=True, slots=True)

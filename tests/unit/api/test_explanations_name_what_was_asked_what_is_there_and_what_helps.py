@@ -124,11 +124,11 @@ def test_every_role_that_is_short_of_pods_is_named() -> None:
 
 def test_whoever_creates_the_pods_is_named() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 1, 3, maker=PodMaker("ReplicaSet web-5f")).endswith(
-        "minMember is 3: ReplicaSet web-5f has to create 2 more, see its events, or lower minMember"
+        "minMember is 3; ReplicaSet web-5f has to create 2 more: see its events, or lower minMember"
     )
     maker = PodMaker("Job train", "its minAvailable", "minAvailable of its tasks")
     assert explain_gangs.not_enough_of_roles("ml/train", [ShortRole("driver", 0, 1)], maker=maker).endswith(
-        ": Job train has to create 1 more, see its events, or lower minAvailable of its tasks"
+        "; Job train has to create 1 more: see its events, or lower minAvailable of its tasks"
     )
 
 

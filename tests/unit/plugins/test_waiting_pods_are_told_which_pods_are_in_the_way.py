@@ -137,7 +137,8 @@ def test_too_few_domains_are_told() -> None:
 def test_nodes_without_the_topology_label_are_named() -> None:
     bare = [node(f"bare-{number}") for number in range(5)]
     assert told(bare, labels=WEB, spread=spread()) == (
-        f"The pod is to be spread over {ZONE}, a label that bare-0, bare-1, bare-2 and 2 more lack: label them."
+        f"The pod is to be spread over label {ZONE}, which these nodes lack: bare-0, bare-1, bare-2 and 2 more; label "
+        "them."
     )
 
 

@@ -90,7 +90,7 @@ class TopologySpread:
         keys = [each.topology_key for each in rule.spreads]
         missing = [key for key in keys if not self._ssn.nodes.label(key).present[nodes].all()]
         names = few(sorted(self._ssn.nodes.names[nodes].tolist()))
-        return f"The pod is to be spread over {few(missing)}, a label that {names} lack: label them"
+        return f"The pod is to be spread over label {few(missing)}, which these nodes lack: {names}; label them"
 
     def _crowded(self, rule: _Rule, number: int, spread: Spread, standing: Standing) -> str:
         """Where the pod may still go for one of its constraints."""
