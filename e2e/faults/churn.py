@@ -124,11 +124,13 @@ class Churn:
         for name in _DEPLOYMENTS:
             await self._scale(name, 2)
         while self.demand > _QUIET * self._capacity:
-            # Some of each kind shall be left.
-            if self.population.gangs and (self.population.demand > self._jobs.demand or not self.jobs):
-                await self._delete_gang()
-            else:
-                await (self._jobs.delete() if self.jobs else self._delete_single())
+            # Some of each kind are left.
+            takers = {
+                sum(gang.demand for gang in self.population.gangs.values()): self._delete_gang,
+                sum(self.population.singles.values()): self._delete_single,
+                self._jobs.demand: self._jobs.delete,
+            }
+            await takers[max(takers)]()
 
     async def mend(self) -> None:
         """Create again what others have deleted: pods whose node was away for long, among others.

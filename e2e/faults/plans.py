@@ -29,6 +29,7 @@ class Fault(StrEnum):
     ANSWER_CUT = "connection cut in the middle of the answer"
     SLOW = "slow answer"
     SILENT = "no answer at all"
+    COMPRESSED = "answer compressed, which nobody asked for"
     # An event of a watch.
     DROPPED = "event lost"
     DELAYED = "event late"
@@ -121,6 +122,7 @@ READS: Mix = {
     Fault.RESET: 0.02,
     Fault.ANSWER_CUT: 0.03,
     Fault.SLOW: 0.02,
+    Fault.COMPRESSED: 0.04,
 }
 WRITES: Mix = {
     Fault.CONFLICT: 0.01,
@@ -132,6 +134,7 @@ WRITES: Mix = {
     Fault.ANSWER_CUT: 0.01,
     Fault.SLOW: 0.02,
     Fault.SILENT: 0.002,
+    Fault.COMPRESSED: 0.02,
 }
 # A leader that cannot renew for its renew deadline must end; one call in twelve fails, so that it mostly goes on.
 LEASES: Mix = {
@@ -266,6 +269,22 @@ class Always(Calm):
         return self._injection if self._matches(call) else None
 
 
+class Outage(Calm):
+    """Calls that `matches` fail with 500 or 503, by chance, the same ones for the same seed; nothing else does.
+
+    `deaf`: watches of such calls that are open already end with their next event, which is lost.
+    """
+
+    def __init__(self, seed: int, matches: Callable[[Call], bool], *, deaf: bool = False) -> None:
+        self._rng, self._matches, self._deaf = random.Random(seed), matches, deaf
+
+    async def for_call(self, call: Call) -> Injection | None:
+        return Injection(self._rng.choice((Fault.FAILED, Fault.UNAVAILABLE))) if self._matches(call) else None
+
+    async def for_event(self, call: Call) -> Injection | None:
+        return Injection(Fault.WATCH_CUT) if self._deaf and self._matches(call) else None
+
+
 class Gate(Calm):
     """Lets the first `passes` calls that match through and holds back the rest until it is opened.
 
@@ -298,3 +317,13 @@ class Gate(Calm):
 
 def is_binding(call: Call) -> bool:
     return call.resource == "pods/binding"
+
+
+def is_write(call: Call) -> bool:
+    """Leases are left out: their loss has tests of its own."""
+    return call.verb in ("create", "update", "patch", "delete") and call.group != "leases"
+
+
+def is_read(call: Call) -> bool:
+    """Watches included, Leases not."""
+    return call.verb in ("get", "list", "watch") and call.group != "leases"

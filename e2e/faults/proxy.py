@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import ssl
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
@@ -102,7 +104,7 @@ class FaultProxy:
             sent = asyncio.get_running_loop().time()
             async with self._forward(request) as upstream:
                 if call.verb == "watch" and upstream.status < 300:
-                    return await self._watch(request, call, upstream)
+                    return await self._watch(request, call, upstream, injection)
                 return await self._answer(request, call, upstream, injection, sent)
         except (aiohttp.ClientError, TimeoutError, OSError):
             # The API server is away, or went away in the middle: the daemon sees its connection break.
@@ -157,6 +159,9 @@ class FaultProxy:
             await partial.prepare(request)
             await partial.write(body[: len(body) // 2])
             return _cut(request, partial)
+        if injection is not None and injection.fault is Fault.COMPRESSED:
+            self._count(call, injection.fault)
+            body, headers = gzip.compress(body, _QUICK), {**headers, **_COMPRESSED}
         return web.Response(status=upstream.status, body=body, headers=headers)
 
     def _count(self, call: Call, fault: Fault) -> None:
@@ -166,10 +171,14 @@ class FaultProxy:
     # -- watches ---------------------------------------------------------------------------------------------------
 
     async def _watch(
-        self, request: web.BaseRequest, call: Call, upstream: aiohttp.ClientResponse
+        self, request: web.BaseRequest, call: Call, upstream: aiohttp.ClientResponse, injection: Injection | None
     ) -> web.StreamResponse:
-        response = web.StreamResponse(status=upstream.status, headers=_passed_back(upstream.headers))
+        is_compressed = injection is not None and injection.fault is Fault.COMPRESSED
+        headers = {**_passed_back(upstream.headers), **(_COMPRESSED if is_compressed else {})}
+        response = (_CompressedStream if is_compressed else web.StreamResponse)(status=upstream.status, headers=headers)
         await response.prepare(request)
+        if is_compressed:
+            self._count(call, Fault.COMPRESSED)
         lines: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
         reader = asyncio.create_task(_read_lines(upstream, lines))
         try:
@@ -221,6 +230,25 @@ class FaultProxy:
                 self._count(call, Fault.SWAPPED)
             await response.write(line + kept)
             kept = b""
+
+
+_COMPRESSED = {"Content-Encoding": "gzip"}
+_QUICK = 1
+"""Of nine levels of compression, the one that costs least."""
+
+
+class _CompressedStream(web.StreamResponse):
+    """What is written goes out at once, compressed."""
+
+    def __init__(self, *, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(status=status, headers=headers)
+        self._gzip = zlib.compressobj(_QUICK, wbits=16 + zlib.MAX_WBITS)
+
+    async def write(self, data: bytes | bytearray | memoryview) -> None:
+        await super().write(self._gzip.compress(data) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        await super().write_eof(self._gzip.compress(data) + self._gzip.flush())
 
 
 _LAST = frozenset({Fault.WATCH_CUT, Fault.WATCH_CUT_IN_EVENT, Fault.WATCH_EXPIRED, Fault.WATCH_MUTE})

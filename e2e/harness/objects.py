@@ -139,3 +139,17 @@ def job(name: str, parallelism: int, *, annotations: Mapping[str, str] | None = 
             },
         },
     }
+
+
+def volcano_job(name: str, replicas: int, *, annotations: Mapping[str, str] | None = None, **of_pods: Any) -> Object:
+    """A Volcano Job of one task, `worker`, all of whose pods must run at once; their containers never restart."""
+    template = {
+        "metadata": {"annotations": dict(annotations or {})},
+        "spec": pod_spec(scheduler_name="", restartPolicy="Never", **of_pods),
+    }
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": replicas, "tasks": [{"name": "worker", "replicas": replicas, "template": template}]},
+    }

@@ -18,7 +18,22 @@ import pytest
 import pytest_asyncio
 
 import e2e.faults.proxy as proxies
-from e2e.faults.plans import REFUSALS, SPELLS, Always, Call, Calm, Fault, Gate, Injection, Plan, Seeded, is_binding
+from e2e.faults.plans import (
+    REFUSALS,
+    SPELLS,
+    Always,
+    Call,
+    Calm,
+    Fault,
+    Gate,
+    Injection,
+    Outage,
+    Plan,
+    Seeded,
+    is_binding,
+    is_read,
+    is_write,
+)
 from e2e.faults.proxy import FaultProxy, call_of
 from tests.unit.cluster.fakes import PATIENCE, FakeApi, Reply, eventually, page, pod
 
@@ -228,6 +243,53 @@ async def test_a_watch_stays_open_and_brings_nothing_more(
     assert await seen(api, session, "abc") == (["a"], b"")
 
     assert proxy.injected == Counter({("watches", Fault.WATCH_MUTE): 1})
+
+
+async def test_an_answer_is_compressed_although_nobody_asked_for_it(
+    api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
+) -> None:
+    proxy.plan = Always(lambda call: call.verb == "list", Fault.COMPRESSED)
+
+    async with session.get(PODS, headers={"Accept-Encoding": "identity"}) as answer:
+        assert answer.headers["Content-Encoding"] == "gzip"
+        body = await answer.json()
+
+    assert [item["metadata"]["name"] for item in body["items"]] == ["a"]
+    assert proxy.injected == Counter({("reads", Fault.COMPRESSED): 1})
+
+
+async def test_a_compressed_watch_brings_each_event_at_once(
+    api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
+) -> None:
+    proxy.plan = Always(lambda call: call.verb == "watch", Fault.COMPRESSED)
+    async with session.get(PODS, params={"watch": "1"}) as answer:
+        watch = await api.watch()
+        for name in ("a", "b"):
+            await watch.send("ADDED", pod(name, 1))
+            line = await answer.content.readline()
+            assert json.loads(line)["object"]["metadata"]["name"] == name
+        watch.end()
+        assert await answer.content.read() == b""
+
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert proxy.injected == Counter({("watches", Fault.COMPRESSED): 1})
+
+
+async def test_an_outage_concerns_some_verbs_and_ends_their_watches() -> None:
+    writes, reads = Outage(1, is_write), Outage(1, is_read, deaf=True)
+    binding, watch = Call("create", "pods/binding", "ns", "a"), Call("watch", "pods", "", "")
+
+    failed = await _faults(writes, [binding] * 50)
+    assert {each.fault for each in failed if each is not None} == {Fault.FAILED, Fault.UNAVAILABLE}
+    assert None not in failed
+    assert failed == await _faults(Outage(1, is_write), [binding] * 50)
+    assert await _faults(reads, [binding]) == await _faults(writes, [watch]) == [None]
+    assert await writes.for_event(watch) is None
+    assert await reads.for_event(watch) == Injection(Fault.WATCH_CUT)
+    for plan in (writes, reads):
+        assert (
+            await _faults(plan, [Call("update", "leases", "ns", "a"), Call("get", "leases", "ns", "a")]) == [None] * 2
+        )
 
 
 async def test_a_gate_lets_some_through_and_holds_the_rest(

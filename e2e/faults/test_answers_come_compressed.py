@@ -1,0 +1,51 @@
+"""Every answer is compressed, which nobody asked for: some proxies do that to whatever passes through them."""
+
+from __future__ import annotations
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.invariants import Picture, differences
+from e2e.faults.plans import Call, Calm, Fault, Injection
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang, volcano_job
+
+
+class Compressed(Calm):
+    """Lists, watches, answers to writes."""
+
+    async def for_call(self, call: Call) -> Injection | None:
+        return Injection(Fault.COMPRESSED)
+
+
+async def test_compressed_answers_are_read_as_others_are(
+    cluster: Cluster,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+) -> None:
+    """Events are taken in as they come, and nothing has to be asked for twice."""
+    pool = await simulated_nodes(1, cpu="8")
+    proxy.plan = Compressed()
+    daemon = await start_daemon(server=proxy.url)
+    await namespace.apply(
+        gang("train", 3, node_selector=pool.selector), volcano_job("runs", 2, node_selector=pool.selector)
+    )
+    await namespace.apply(gang("waits", 1, cpu="9", node_selector=pool.selector))
+
+    await namespace.wait_phases(Running=5, Pending=1)
+    await namespace.wait_pod_group("train", "Running")
+    await namespace.wait_told("waits-0", reason="Unschedulable")
+    await namespace.delete_pod("runs-worker-1")
+    await namespace.wait_phases(Running=5, Pending=1)
+
+    async def knows_everything() -> None:
+        differing = await differences(daemon, await Picture.of(cluster.client))
+        assert not differing, "\n".join(differing)
+
+    await cluster.eventually("the daemon sees what there is", knows_everything)
+    for group in ("watches", "reads", "bindings", "other writes", "leases"):
+        assert proxy.injected[group, Fault.COMPRESSED] > 0, group
+    complaints = [record for record in daemon.log_records() if record.get("level") in ("warning", "error")]
+    assert not complaints, complaints

@@ -1,0 +1,85 @@
+"""While no watch gets through, the cluster changes, and etcd forgets how: watches cannot go on where they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.etcd import compact
+from e2e.faults.invariants import Picture, differences
+from e2e.faults.plans import Call, Calm, Fault, Injection
+from e2e.faults.proxy import FaultProxy
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.objects import gang, queue, volcano_job
+from volcano_py.local.controlplane import ControlPlane
+
+LISTED_ANEW = ("Pod", "PodGroup", "VolcanoJob")
+"""Some of the kinds that have changed."""
+
+
+class NoWatches(Calm):
+    """Those that are open end with their next event, which is lost, and no other is opened."""
+
+    async def for_call(self, call: Call) -> Injection | None:
+        return Injection(Fault.RESET) if call.verb == "watch" else None
+
+    async def for_event(self, call: Call) -> Injection | None:
+        return Injection(Fault.WATCH_CUT)
+
+
+async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
+    cluster: Cluster,
+    control_plane: ControlPlane,
+    namespace: Namespace,
+    simulated_nodes: SimulatedNodes,
+    create_queues: Callable[..., Awaitable[None]],
+    proxy: FaultProxy,
+    start_daemon: StartDaemon,
+    count_faults: Callable[[str], None],
+) -> None:
+    """What is gone takes no room any more, what has come is scheduled, and the log says why all was listed."""
+    team = f"{namespace.name}-team"
+    pool = await simulated_nodes(1, cpu="6")
+    daemon = await start_daemon(server=proxy.url)
+    await namespace.apply(gang("old", 3, node_selector=pool.selector))
+    await namespace.apply(volcano_job("gone", 1, node_selector=pool.selector))
+    await namespace.apply(volcano_job("runs", 2, node_selector=pool.selector))
+    await namespace.wait_phases(Running=6)
+
+    proxy.plan = NoWatches()
+    for number in range(3):
+        await namespace.delete_pod(f"old-{number}")
+    await namespace.delete_pod_group("old")
+    jobs = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace.name}/jobs"
+    await cluster.client.delete(f"{jobs}/gone", {"propagationPolicy": "Background"})
+    await namespace.delete_pod("runs-worker-0")
+    await cluster.apply([queue(team)])
+    await namespace.apply(gang("new", 4, queue=team, node_selector=pool.selector, labels={"of": "new"}))
+    await namespace.wait_phases(selector="of=new", Pending=4)
+    await compact(control_plane)
+    count_faults("compaction of etcd")
+    # What the API server itself remembers of events goes with it.
+    await control_plane.kill("kube-apiserver")
+    count_faults("kill -9 of the API server")
+    await control_plane.start("kube-apiserver")
+    proxy.plan = Calm()
+
+    try:
+        await namespace.wait_phases(Running=6)
+        await namespace.wait_pod_group("new", "Running")
+    finally:
+        await create_queues(queue(team))  # for it to be deleted when its pods are gone
+
+    async def knows_everything() -> None:
+        differing = await differences(daemon, await Picture.of(cluster.client))
+        assert not differing, "\n".join(differing)
+
+    await cluster.eventually("the daemon sees what there is", knows_everything)
+    behind = {
+        record["kind"]: record["error"]
+        for record in daemon.log_records()
+        if record.get("msg") == "the watch has fallen behind, listing again"
+    }
+    for kind in LISTED_ANEW:
+        assert "410 Expired: too old resource version" in behind.get(kind, ""), behind
