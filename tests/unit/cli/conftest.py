@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.cluster import UserOfCluster, user_of_cluster
+from volcano_py.cli import changes
 
 
 @pytest.fixture
-async def user(tmp_path: Path) -> AsyncIterator[UserOfCluster]:
+async def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[UserOfCluster]:
+    monkeypatch.setattr(changes, "_PAUSE", 0.0)  # nobody ends every watch at once here
     async with user_of_cluster(tmp_path) as ready:
         yield ready
