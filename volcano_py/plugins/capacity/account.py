@@ -105,17 +105,18 @@ class QueueAccount:
         Returns whether some of it is held within a guarantee.
         """
         is_guaranteed = False
-        for account in self.chain:
+        chain = self.chain
+        for account in chain:
             account._turn = None
         for dim, amount in asked:
             moved = grown = amount * count
-            for account in self.chain:
+            for account in chain:
                 account.held[dim] += moved
                 before = account.needed[dim]
                 account.needed[dim] = after = before + grown
-                guaranteed = account.guarantee[dim]
-                # What is held within the guarantee was kept for the queue already.
-                grown = max(after, guaranteed) - max(before, guaranteed)
+                if guaranteed := account.guarantee[dim]:
+                    # What is held within the guarantee was kept for the queue already.
+                    grown = max(after, guaranteed) - max(before, guaranteed)
             is_guaranteed = is_guaranteed or grown != moved
         return is_guaranteed
 
