@@ -18,6 +18,7 @@ import structlog
 
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
+from volcano_py.api.nulls import read_without_nulls
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.versions import is_older
@@ -230,7 +231,10 @@ class QueueController:
             log.info("queue created", queue=name)
         except ConflictError:
             answer = await self._api.get(queue_path(name))  # made by another, a moment ago
-        queue = _QUEUE.decode(answer)
+        queue = _readable(answer)
+        if queue is None:
+            self.initial_queues.set()  # it exists, and may be spoilt for long: nobody else is to wait for it
+            return
         self._queue_seen(queue)
         self._made(queue)
 
@@ -281,7 +285,10 @@ class QueueController:
                 body = patch.body
                 if version:
                     body = body | {"metadata": body.get("metadata", {}) | {"resourceVersion": version}}
-                queue = _QUEUE.decode(await self._api.patch(queue_path(name, patch.subresource), body))
+                answer = _readable(await self._api.patch(queue_path(name, patch.subresource), body))
+                if answer is None:
+                    break  # somebody has spoilt it meanwhile; what was written is written
+                queue = answer
                 version = version and queue.metadata.resource_version
         except RequestError as error:
             if is_another_object(error):
@@ -292,11 +299,12 @@ class QueueController:
 
     async def _read(self, name: str) -> Queue | None:
         try:
-            queue = _QUEUE.decode(await self._api.get(queue_path(name)))
+            queue = _readable(await self._api.get(queue_path(name)))
         except NotFoundError:
             self._queue_deleted(name)
             return None
-        self._queue_seen(queue)
+        if queue is not None:
+            self._queue_seen(queue)
         return queue
 
     def _done(self, name: str, request: _Request | None) -> None:
@@ -341,6 +349,14 @@ class QueueController:
         reason = request.action if request is not None else QueueAction.SYNC
         about = ObjectRef("Queue", "", queue.metadata.name, queue.metadata.uid)
         self._record(Event(about, severity, reason.value, message))
+
+
+def _readable(answer: bytes) -> Queue | None:
+    """The queue in an answer; None for one that is spoilt, which whoever follows the queues says on it."""
+    try:
+        return read_without_nulls(_QUEUE.decode, answer)
+    except msgspec.ValidationError:
+        return None
 
 
 def _matters(queue: Queue) -> tuple[object, ...]:

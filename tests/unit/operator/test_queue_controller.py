@@ -461,3 +461,37 @@ async def test_a_queue_in_a_state_that_is_none_is_left_alone_with_a_warning(clus
     ((severity, reason, message),) = cluster.told()
     assert (severity, reason) == ("Warning", "SyncQueue")
     assert "queue team is left alone: status.state is 'Paused'; it must be one of" in message
+
+
+SPOILT = {"weight": "heavy"}
+"""A spec that cannot be read: without validation in the CRD it can be stored."""
+
+
+async def test_a_queue_that_must_exist_and_cannot_be_read_is_not_waited_for(api: Any, events: list[Event]) -> None:
+    """It exists, and who reads it says what is wrong with it; decisions wait for the queues that must exist."""
+    world = Cluster(api, events)
+    api.put(f"{QUEUES}/default", {"metadata": {"name": "default", "uid": "uid-default"}, "spec": SPOILT})
+    async with world.running() as controller:
+        await controller.initial_queues.wait()
+        assert f"{QUEUES}/root" in api.objects
+        await asyncio.sleep(1)
+        assert api.count("POST") == 2
+
+
+async def test_the_answer_to_a_write_that_cannot_be_read_is_no_reason_to_write_again(cluster: Cluster) -> None:
+    """Somebody has spoilt the queue meanwhile; its counts are written, and no more often than others'."""
+    cluster.queue("team")
+    cluster.api.objects[f"{QUEUES}/team"]["spec"] = SPOILT
+    async with cluster.running() as controller:
+        cluster.group("one")
+        await asyncio.sleep(1)
+        await controller.idle()
+        writes = cluster.api.count("PATCH")
+        cluster.group("one", phase="Running")
+        await asyncio.sleep(5)
+        await controller.idle()
+
+    assert cluster.status("team")["running"] == 1
+    assert writes == 1
+    assert cluster.api.count("PATCH") == 2
+    assert cluster.events == []
