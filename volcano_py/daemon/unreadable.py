@@ -46,7 +46,7 @@ class UnreadableObjects:
     def found(self, kind: str, key: str, uid: str, error: Exception) -> None:
         """The object `key` (namespace/name) exists and cannot be read."""
         self._count(kind)
-        what, wrong = (kind, uid or key), str(error)
+        what, wrong = (kind, uid or key), _in_words(error)
         if self._known.get(what) == wrong:
             return
         self._known[what] = wrong
@@ -71,6 +71,13 @@ class UnreadableObjects:
         for found, event in waiting.values():
             if found >= since:
                 self._tell(event)
+
+
+def _in_words(error: Exception) -> str:
+    """Field first, and the same for an object of a list as for that of an event, which has it in a field of its own."""
+    text, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").removeprefix(".object").removeprefix(".")
+    return f"{field}: {text[:1].lower()}{text[1:]}" if field else text
 
 
 def _event(kind: str, key: str, uid: str, wrong: str) -> Event:

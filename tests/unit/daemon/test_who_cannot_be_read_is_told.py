@@ -36,7 +36,7 @@ def test_the_event_is_on_the_object_and_names_the_field() -> None:
     assert job.about == ObjectRef("Job", "ns", "train", "u2"), "as the API calls it"
     assert (queue.type, queue.reason) == ("Warning", "Unreadable")
     assert queue.message == (
-        "this Queue cannot be read: Expected `int`, got `str` - at `$.x`; correct that field. Until then it is left"
+        "this Queue cannot be read: x: expected `int`, got `str`; correct that field. Until then it is left"
         " out, or counts as it was when it could be read last"
     )
 
@@ -77,3 +77,16 @@ def test_what_a_standby_has_known_for_long_its_leader_has_told() -> None:
     stage.objects.leadership_gained()
 
     assert [event.about.name for event in stage.told] == ["late"]
+
+
+def test_an_event_and_a_list_tell_the_same() -> None:
+    """In an event of a watch the object is a field."""
+    stage = Stage()
+    for path in ("$.object.spec.tasks[0]", "$.spec.tasks[0]"):
+        stage.found("VolcanoJob", "ns/train", wrong=f"Expected `object`, got `null` - at `{path}`")
+    stage.found("VolcanoJob", "ns/train", wrong="Object missing required field `metadata` - at `$.object`")
+
+    assert [event.message.partition("; ")[0] for event in stage.told] == [
+        "this Job cannot be read: spec.tasks[0]: expected `object`, got `null`",
+        "this Job cannot be read: Object missing required field `metadata`",
+    ]
