@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -10,6 +11,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from volcano_py.api.effects import Event
+from volcano_py.api.nulls import without_nulls
+from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.protocol import Sink
 
 EPOCH: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -173,4 +176,7 @@ class KillableCluster(Generic[C]):
                 controller.delete(kind, msgspec.convert({"metadata": metadata}, of))
         for path in changed:
             if path.startswith(root) and "/" not in path.removeprefix(root):
-                controller.upsert(kind, msgspec.convert(self.api.objects[path], of, strict=False))
+                # As informers do it: what cannot be read is left out.
+                with contextlib.suppress(msgspec.ValidationError):
+                    read: ApiObject = msgspec.convert(without_nulls(self.api.objects[path]), of, strict=False)
+                    controller.upsert(kind, read)

@@ -6,7 +6,7 @@ Old servers do (`names` of images that have none), and so do CRDs that are loose
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -35,3 +35,18 @@ def read_without_nulls(decode: Callable[[bytes | msgspec.Raw], T], document: byt
         if b"null" not in bytes(document):
             raise
         return decode(msgspec.json.encode(without_nulls(msgspec.json.decode(document))))
+
+
+class Reader(Generic[T]):
+    """Reads answers that are one object of a kind."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def decode(self, answer: bytes) -> T:
+        """The object.
+
+        Raises:
+            msgspec.MsgspecError: it is no such object.
+        """
+        return read_without_nulls(self._decode, answer)

@@ -9,11 +9,12 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
 from volcano_py.jobs.model import FINISHED, Job, JobStatus
-from volcano_py.jobs.names import FAILED_CREATE, POD_GROUP_ERROR
+from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
 from volcano_py.jobs.status import status_changes
 from volcano_py.operator.jobs_index import JobIndex
 from volcano_py.operator.jobs_objects import NotReadyError
@@ -26,9 +27,9 @@ from volcano_py.operator.kube_api import (
     pod_path,
 )
 
-_JOB: Final = msgspec.json.Decoder(Job)
-_POD: Final = msgspec.json.Decoder(Pod)
-_GROUP: Final = msgspec.json.Decoder(PodGroup)
+_JOB: Final = Reader(Job)
+_POD: Final = Reader(Pod)
+_GROUP: Final = Reader(PodGroup)
 
 
 class JobEffects:
@@ -56,17 +57,30 @@ class JobEffects:
                 raise
             await self.read_again(job)
             return False
-        self._index.note_job(_JOB.decode(answer))
+        try:
+            written = _JOB.decode(answer)
+        except msgspec.ValidationError:
+            # Somebody has spoilt it meanwhile. As it was when it could be read, and with this status, it counts.
+            written = msgspec.structs.replace(job, status=status)
+        self._index.note_job(written)
         return True
 
     async def read_again(self, job: Job) -> Job | None:
-        """The job as it is now; None when it is gone."""
+        """The job as it is now; None when it is gone.
+
+        Raises:
+            NotReadyError: it cannot be read any more.
+        """
         try:
             answer = await self._api.get(job_path(job.metadata.namespace, job.metadata.name))
         except NotFoundError:
             self._index.forget_job(job)
             return None
-        found = _JOB.decode(answer)
+        try:
+            found = _JOB.decode(answer)
+        except msgspec.ValidationError as error:
+            message = f"job {job.metadata.key} cannot be read any more: {error}; correct that field"
+            raise NotReadyError(JOB_STATUS_ERROR, message) from error
         if found.metadata.uid != job.metadata.uid:
             self._index.forget_job(job)
         self._index.note_job(found)

@@ -384,3 +384,40 @@ async def test_a_pod_group_that_names_the_job_as_its_owner_is_not_taken_for_its_
     await cluster.live()
     assert cluster.phase() == "Running"
     assert len(cluster.groups()) == 2
+
+
+async def test_fields_that_are_null_count_as_left_out_in_answers_too(
+    cluster: JobCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """CRDs that are looser than ours keep them."""
+    cluster.submit(job(task("worker", 2, policies=None), plugins=None))
+    await cluster.live()
+    assert cluster.phase() == "Running"
+    assert cluster.created["train-worker-0", "0"] == 1
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_job_that_cannot_be_read_any_more_goes_on_as_it_was(cluster: JobCluster) -> None:
+    """Its pods are replaced and counted. What would be decided waits until it can be read again."""
+    cluster.submit(job(task("worker", 2), policies=[{"event": "PodFailed", "action": "RestartJob"}]))
+    await cluster.live()
+    found = cluster.api.objects[f"{JOBS}/train"]
+    cluster.api.put(f"{JOBS}/train", {**found, "spec": {"tasks": "none"}})
+    cluster.remove_pod("train-worker-0")
+    await cluster.live()
+    assert cluster.pods() == {"train-worker-0": "Running", "train-worker-1": "Running"}
+    assert cluster.status()["running"] == 2
+    written = cluster.api.count("PATCH", "jobs")
+    await cluster.live()
+    assert cluster.api.count("PATCH", "jobs") == written
+
+    cluster.pod_is("train-worker-1", "Failed", 1)
+    await cluster.live()
+    assert set(cluster.told("JobStatusError")) == {
+        "job ns/train cannot be read any more: Expected `array`, got `str` - at `$.spec.tasks`; correct that field"
+    }
+    assert cluster.status().get("retryCount", 0) == 0
+
+    cluster.edit(**found["spec"])
+    await cluster.live(15)
+    assert (cluster.phase(), cluster.status()["retryCount"]) == ("Running", 1)
