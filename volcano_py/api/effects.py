@@ -1,20 +1,21 @@
 """What a cycle wants done in the outside world, as values: the live cluster and the simulated one carry them out.
 
-Every effect names its object by UID as well, so that a namesake that came later is never touched.
+Every effect names its object by UID as well, so that a namesake that came later is never touched. A cycle makes tens of
+thousands of them: as structs of msgspec they cost a fifth of what frozen dataclasses do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(msgspec.Struct, frozen=True):
     """An object of the API: `kind`, `namespace` ("" when cluster-scoped), `name`, `uid`."""
 
     kind: str
@@ -27,16 +28,14 @@ class ObjectRef:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimBinding:
+class ClaimBinding(msgspec.Struct, frozen=True):
     """A PersistentVolumeClaim gets the PersistentVolume `volume`, or, if "", one that is made for the pod's node."""
 
     claim: ObjectRef
     volume: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """POST `pods/binding`: the pod goes to `node`. Pods of one gang share `job`, the PodGroup as namespace/name.
 
     `queue`, `created` (the pod's, in seconds since the epoch) and `job_created` (its PodGroup's) are for metrics. The
@@ -54,8 +53,7 @@ class Bind:
     job_created: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Mark the pod (Ready=False, DisruptionTarget=True) and delete it with its own grace period.
 
     `action` is what Volcano puts into the event's reason text (`preempt`, `reclaim`); `message` says for whom and why.
@@ -67,8 +65,7 @@ class Evict:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class PodCondition(msgspec.Struct, frozen=True):
     """PodScheduled=False with `reason` and `message`; `nominated_node` is written only when not empty."""
 
     pod: ObjectRef
@@ -78,8 +75,7 @@ class PodCondition:
     nominated_node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupStatusUpdate:
+class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
     """The scheduler's own fields of a PodGroup's status (merge patch)."""
 
     group: ObjectRef
@@ -90,16 +86,14 @@ class PodGroupStatusUpdate:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueAllocated:
+class QueueAllocated(msgspec.Struct, frozen=True):
     """`status.allocated` of a queue, quantities as canonical text."""
 
     queue: str
     allocated: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """A Kubernetes event; `type` is Normal or Warning."""
 
     about: ObjectRef

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
 
+import msgspec
 import numpy as np
 
 from volcano_py.state.axis import IntVector
@@ -135,8 +136,7 @@ class Task:
     priority: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, eq=False):
     """Tasks of one job and class that were put somewhere, or taken away, together."""
 
     job: Job

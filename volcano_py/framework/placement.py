@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +40,7 @@ _MOST_KEPT: Final = 10_000_000
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """Nodes for the next tasks of a class, in order; fewer than asked for when the rest has to be looked at anew."""
 
     nodes: Rows

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+import msgspec
+
 from volcano_py.api.reasons import Reason
 from volcano_py.state.task_class import Refusal
 
@@ -35,8 +37,7 @@ def reject(reason: Reason, message: str) -> Ballot:
     return Ballot(Vote.REJECT, Refusal(reason, message))
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """How many more tasks of a class a ceiling lets through, and, when that is none, what stops it."""
 
     count: int

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 
 from tests.support.sessions import NAMESPACE, gang, node, pod
@@ -72,7 +71,7 @@ def test_a_binding_that_failed_waits_twice_as_long_each_time_up_to_a_minute(benc
 
 def test_how_long_a_pod_took_until_its_claims_were_bound_is_measured(bench: Bench) -> None:
     bench.now = 130.0
-    bench.recorder.prepared(replace(bench.bind(), created=100.0))
+    bench.recorder.prepared(msgspec.structs.replace(bench.bind(), created=100.0))
     labels = {"stage": "PreBound"}
     assert bench.value("volcano_task_scheduling_duration_seconds_count", **labels) == 1
     assert bench.value("volcano_task_scheduling_duration_seconds_sum", **labels) == 30
