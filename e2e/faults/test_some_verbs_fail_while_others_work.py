@@ -17,7 +17,7 @@ from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, volcano_job
 from volcano_py.local.controlplane import ControlPlane
 
-OUTAGE_SECONDS, OUTAGE_SECONDS_SOAK = 6.0, 150.0
+OUTAGE_SECONDS, OUTAGE_SECONDS_SOAK = 3.0, 150.0
 """The longer one outlasts the half minute for which a binding is repeated."""
 
 

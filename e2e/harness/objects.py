@@ -141,10 +141,13 @@ def job(name: str, parallelism: int, *, annotations: Mapping[str, str] | None = 
     }
 
 
-def volcano_job(name: str, replicas: int, *, annotations: Mapping[str, str] | None = None, **of_pods: Any) -> Object:
-    """A Volcano Job of one task, `worker`, all of whose pods must run at once; their containers never restart."""
+def volcano_job(name: str, replicas: int, *, labels: Mapping[str, str] | None = None, **of_pods: Any) -> Object:
+    """A Volcano Job of one task, `worker`, all of whose pods must run at once; their containers never restart.
+
+    `labels` are the pods'.
+    """
     template = {
-        "metadata": {"annotations": dict(annotations or {})},
+        "metadata": {"labels": dict(labels or {})},
         "spec": pod_spec(scheduler_name="", restartPolicy="Never", **of_pods),
     }
     return {
