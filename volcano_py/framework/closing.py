@@ -62,6 +62,7 @@ class Closing:
             told.extend(self._pods_without_group())
             self._look_again_at_deadlines()
         told.extend(self._queues())
+        told.extend(self._queues_to_mend())
         return told
 
     # -- PodGroups -------------------------------------------------------------------------------------------------
@@ -267,6 +268,13 @@ class Closing:
                 allocated.setdefault(resource, "0")
             if not _same_amounts(allocated, queue):
                 yield QueueAllocated(name, allocated)
+
+    def _queues_to_mend(self) -> Iterator[Effect]:
+        """Amounts and weights that count as something else than what is written, whichever plugins look at them."""
+        for name, queue in self._ssn.queues.items():
+            for problem in queue.problems:
+                if problem.startswith("spec."):
+                    yield Event(queue.ref, "Warning", Reason.INVALID_QUEUE.value, explain.invalid_queue(name, problem))
 
 
 def _is_filled_by_leavers(job: Job) -> bool:

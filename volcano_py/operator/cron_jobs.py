@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
 import structlog
 
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
@@ -56,8 +56,8 @@ _WORKERS: Final = 8
 _LOOK_AGAIN_WITHIN: Final = 60.0
 _TELL_EVERY: Final = 10  # failures in a row
 
-_CRON_JOB: Final = msgspec.json.Decoder(CronJob)
-_JOB: Final = msgspec.json.Decoder(Job)
+_CRON_JOB: Final = Reader(CronJob)
+_JOB: Final = Reader(Job)
 
 
 class CronJobController:

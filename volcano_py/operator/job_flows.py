@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
 import structlog
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
@@ -54,9 +54,9 @@ _WORKERS: Final = 8
 _MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
 _TELL_EVERY: Final = 10  # failures in a row
 
-_FLOW: Final = msgspec.json.Decoder(JobFlow)
-_TEMPLATE: Final = msgspec.json.Decoder(JobTemplate)
-_JOB: Final = msgspec.json.Decoder(Job)
+_FLOW: Final = Reader(JobFlow)
+_TEMPLATE: Final = Reader(JobTemplate)
+_JOB: Final = Reader(Job)
 
 
 @dataclass

@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -61,9 +62,9 @@ WORKERS: Final = 32
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
 _TELL_EVERY: Final = 10  # failures in a row
 
-_POD: Final = msgspec.json.Decoder(Pod)
-_POD_GROUP: Final = msgspec.json.Decoder(PodGroup)
-_WORKLOAD: Final = msgspec.json.Decoder(Workload)
+_POD: Final = Reader(Pod)
+_POD_GROUP: Final = Reader(PodGroup)
+_WORKLOAD: Final = Reader(Workload)
 
 
 @dataclass(frozen=True, slots=True)

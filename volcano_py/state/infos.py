@@ -242,6 +242,7 @@ def read_amounts(
     rounding: Rounding,
     most: int = LARGEST,
     *,
+    of_unreadable: str = "",
     of_negative: str = "it counts as absent",
 ) -> tuple[dict[str, int], list[str]]:
     """A resource list as whole units, capped at `most`; what cannot be read is left out and told as `path.name: …`."""
@@ -250,7 +251,7 @@ def read_amounts(
         try:
             value = parse_quantity(text)
         except QuantityError as error:
-            problems.append(f"{path}.{name}: {error}")
+            problems.append(f"{path}.{name}: {error}{of_unreadable}")
             continue
         if value < 0:
             problems.append(f"{path}.{name}: {text} is negative; {of_negative}")

@@ -104,7 +104,8 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
     problems: list[str] = []
 
     def amounts(field: str, given: ResourceList) -> dict[str, int]:
-        units, unreadable = read_amounts(given, f"spec.{field}", Rounding.DOWN, LARGEST_SUM)
+        path, so = f"spec.{field}", "; it counts as absent"
+        units, unreadable = read_amounts(given, path, Rounding.DOWN, LARGEST_SUM, of_unreadable=so)
         problems.extend(unreadable)
         return units
 

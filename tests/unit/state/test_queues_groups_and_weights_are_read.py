@@ -74,7 +74,7 @@ def test_a_ceiling_beyond_any_cluster_never_binds(amount: str, units: int | None
 def test_what_cannot_be_read_of_a_queue_is_told_and_counts_as_absent() -> None:
     info, at = queue_of(queue("q", capability={"cpu": "much"}, deserved={"cpu": "-1"}, guarantee={"memory": "1Gi"}))
     assert info.problems == (
-        "spec.capability.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)",
+        "spec.capability.cpu: 'much' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3); it counts as absent",
         "spec.deserved.cpu: -1 is negative; it counts as absent",
     )
     assert info.capability[at["cpu"]] == UNLIMITED

@@ -26,6 +26,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wi
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
 from volcano_py.cluster.kubernetes.workers import Workers, stand_back
+from volcano_py.jobs.flow_model import FLOW_API
 from volcano_py.jobs.model import BATCH_API
 
 V = TypeVar("V")
@@ -61,6 +62,9 @@ API_VERSIONS: Final = {
     "PodGroup": SCHEDULING_API,
     "Queue": SCHEDULING_API,
     "Job": BATCH_API,
+    "CronJob": BATCH_API,
+    "JobFlow": FLOW_API,
+    "JobTemplate": FLOW_API,
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "DaemonSet": "apps/v1",
