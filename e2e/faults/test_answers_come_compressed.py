@@ -48,4 +48,6 @@ async def test_compressed_answers_are_read_as_others_are(
     for group in ("watches", "reads", "bindings", "other writes", "leases"):
         assert proxy.injected[group, Fault.COMPRESSED] > 0, group
     complaints = [record for record in daemon.log_records() if record.get("level") in ("warning", "error")]
+    # A kind that nobody has asked for before is refused for a moment, by the server itself.
+    complaints = [each for each in complaints if "storage is (re)initializing" not in str(each.get("error"))]
     assert not complaints, complaints
