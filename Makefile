@@ -6,9 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-# In continuous integration the machine may stall for longer than a test waits: up to three tests are tried once more, and
-# shown with what they failed on. Elsewhere a failure is a failure at once.
+# In continuous integration the machine may stall for longer than a test waits: tests that fail are tried once more, of the
+# real cluster up to three, and shown with what they failed on. Elsewhere a failure is a failure at once.
 RETRIES := $(if $(CI),--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks)
+# (over several processes, --reruns makes all tests three times as slow)
+AGAIN = $(if $(CI),|| $(BIN)/python -m pytest tests --last-failed $(ARGS))
 
 # Where Python is told not to write bytecode, each start of a test, a tool or the daemon compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,7 +43,7 @@ imports: $(INSTALLED_DEV) ## Check that imports point one way
 	$(BIN)/lint-imports
 
 unit: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest tests --numprocesses=auto --dist=worksteal $(RETRIES) $(ARGS)
+	$(BIN)/python -m pytest tests --numprocesses=auto --dist=worksteal $(ARGS) $(AGAIN)
 
 e2e: $(INSTALLED_DEV) ## Run the end-to-end tests (E2E_KUBECONFIG=FILE: on that cluster instead of our own control plane)
 	$(BIN)/python -m pytest e2e $(RETRIES) $(ARGS)
