@@ -305,6 +305,7 @@ class Daemon:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
         self._unreadable.leadership_gained()
+        self._configuration.leadership_gained()
         self._cycles.wake(True)
 
     async def _catch_up(self) -> None:
