@@ -38,6 +38,16 @@ async def all_is_as_if_nothing_had_failed(
     tell(f"{churn.changes} changes; {len(churn.population.gangs)} gangs and {len(churn.jobs)} jobs were left")
 
 
+async def it_sees_what_there_is(cluster: Cluster, daemon: Daemon) -> None:
+    """Wait until the daemon's picture of the cluster is the API server's."""
+
+    async def knows_everything() -> None:
+        differing = await differences(daemon, await Picture.of(cluster.client))
+        assert not differing, "\n".join(differing)
+
+    await cluster.eventually("the daemon sees what there is", knows_everything)
+
+
 async def _check(cluster: Cluster, namespace: Namespace, daemon: Daemon, churn: Churn, giants: int) -> None:
     """One look at everything that must hold."""
     picture = await Picture.of(cluster.client)

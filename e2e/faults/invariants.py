@@ -240,8 +240,9 @@ class _Entry(msgspec.Struct, rename="camel"):
     response_status: _Answer = msgspec.field(default_factory=_Answer)
 
 
-def bindings_of_audit(log: Path) -> Counter[str]:
-    """How often each pod was bound with success, by namespace/name and UID, from the API server's audit log."""
+def bound_twice(log: Path) -> dict[str, int]:
+    """Pods that were bound with success more than once, by namespace/name and UID, and how often: from the API server's
+    audit log."""
     decode = msgspec.json.Decoder(_Entry).decode
     bound: Counter[str] = Counter()
     for line in log.read_bytes().splitlines():
@@ -252,4 +253,4 @@ def bindings_of_audit(log: Path) -> Counter[str]:
         reference = entry.object_ref
         if reference.subresource == "binding" and entry.verb == "create" and entry.response_status.code < 300:
             bound[f"{reference.namespace}/{reference.name} {reference.uid}"] += 1
-    return bound
+    return {pod: times for pod, times in bound.items() if times > 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from e2e.conftest import SimulatedNodes, StartDaemon
-from e2e.faults.invariants import Picture, differences
+from e2e.faults.afterwards import it_sees_what_there_is
 from e2e.faults.plans import Call, Calm, Fault, Injection
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
@@ -40,11 +40,7 @@ async def test_compressed_answers_are_read_as_others_are(
     await namespace.delete_pod("runs-worker-1")
     await namespace.wait_phases(Running=5, Pending=1)
 
-    async def knows_everything() -> None:
-        differing = await differences(daemon, await Picture.of(cluster.client))
-        assert not differing, "\n".join(differing)
-
-    await cluster.eventually("the daemon sees what there is", knows_everything)
+    await it_sees_what_there_is(cluster, daemon)
     for group in ("watches", "reads", "bindings", "other writes", "leases"):
         assert proxy.injected[group, Fault.COMPRESSED] > 0, group
     records = daemon.log_records()

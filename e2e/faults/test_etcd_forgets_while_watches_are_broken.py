@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.faults.afterwards import it_sees_what_there_is
 from e2e.faults.etcd import compact
-from e2e.faults.invariants import Picture, differences
 from e2e.faults.plans import Call, Calm, Fault, Injection
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
@@ -87,11 +87,7 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
 
     await cluster.eventually("all pods have a node", all_bound)
 
-    async def knows_everything() -> None:
-        differing = await differences(daemon, await Picture.of(cluster.client))
-        assert not differing, "\n".join(differing)
-
-    await cluster.eventually("the daemon sees what there is", knows_everything)
+    await it_sees_what_there_is(cluster, daemon)
     behind = {
         record["kind"]: record["error"]
         for record in daemon.log_records()

@@ -6,7 +6,7 @@ import asyncio
 
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.faults.conftest import Scale
-from e2e.faults.invariants import Picture, bindings_of_audit, differences
+from e2e.faults.invariants import Picture, bound_twice, differences
 from e2e.faults.job_churn import VolcanoJob
 from e2e.faults.job_invariants import job_problems
 from e2e.faults.plans import Calm, Gate, Outage, is_binding, is_read, is_write
@@ -45,8 +45,7 @@ async def nothing_was_lost(
         assert not problems, "\n".join(problems)
 
     await cluster.eventually("the cluster is as if nothing had failed", all_is_well)
-    twice = {pod: times for pod, times in bindings_of_audit(control_plane.audit_log).items() if times > 1}
-    assert not twice
+    assert not bound_twice(control_plane.audit_log)
 
 
 async def test_writes_fail_and_watches_go_on(

@@ -38,15 +38,15 @@ def read_without_nulls(decode: Callable[[bytes | msgspec.Raw], T], document: byt
 
 
 class Reader(Generic[T]):
-    """Reads answers that are one object of a kind."""
+    """Reads documents that are one object of a kind."""
 
     def __init__(self, kind: type[T]) -> None:
         self._decode = msgspec.json.Decoder(kind).decode
 
-    def decode(self, answer: bytes) -> T:
+    def decode(self, document: bytes | msgspec.Raw) -> T:
         """The object.
 
         Raises:
             msgspec.MsgspecError: it is no such object.
         """
-        return read_without_nulls(self._decode, answer)
+        return read_without_nulls(self._decode, document)

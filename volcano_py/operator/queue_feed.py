@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.nulls import read_without_nulls, without_nulls
+from volcano_py.api.nulls import Reader, without_nulls
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -21,7 +21,7 @@ from volcano_py.cluster.protocol import BadObjectHandler, Sink
 log = structlog.get_logger(__name__)
 
 KIND: Final = "Queue"
-_QUEUE: Final = msgspec.json.Decoder(Queue).decode
+_QUEUE: Final = Reader(Queue)
 
 
 class QueueFeed:
@@ -87,7 +87,7 @@ class QueueFeed:
         unreadable: set[str] = set()
         for item in items:
             try:
-                queues.append(read_without_nulls(_QUEUE, item))
+                queues.append(_QUEUE.decode(item))
             except msgspec.ValidationError as error:
                 unreadable.add(self._unreadable(msgspec.json.decode(item), error))
         return queues, unreadable

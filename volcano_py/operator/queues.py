@@ -18,7 +18,7 @@ import structlog
 
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
-from volcano_py.api.nulls import read_without_nulls
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.versions import is_older
@@ -51,7 +51,7 @@ _INITIAL_PAUSE: Final = 1.0  # seconds
 _INITIAL_PAUSE_AFTERWARDS: Final = 30.0  # seconds; by then somebody has to help, and will not notice the difference
 
 _WORKERS: Final = 4
-_QUEUE: Final = msgspec.json.Decoder(Queue)
+_QUEUE: Final = Reader(Queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class QueueController:
 def _readable(answer: bytes) -> Queue | None:
     """The queue in an answer; None for one that is spoilt, which whoever follows the queues says on it."""
     try:
-        return read_without_nulls(_QUEUE.decode, answer)
+        return _QUEUE.decode(answer)
     except msgspec.ValidationError:
         return None
 
