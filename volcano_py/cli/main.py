@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -66,7 +65,7 @@ class Verbs(click.Group):
 @click.group(
     cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(version("volcano-py"), prog_name="volcano-py")
+@click.version_option(package_name="volcano-py", prog_name="volcano-py")
 def main(**_: Any) -> None:
     """A batch scheduler for Kubernetes, drop-in for the Volcano scheduler."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-import structlog
 
 from volcano_py.cli.admission_flags import admission_flags, admission_options
 from volcano_py.cli.durations import DURATION
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-log = structlog.get_logger(__name__)
 
 EPILOG = """\b
 Examples:
@@ -37,6 +35,10 @@ Examples:
 # Seconds. A thread that computes (a cycle, or loading modules) then gives the event loop its turn often enough that
 # binding overlaps deciding (the default of 5 ms lets the loop have little more than half of its throughput).
 SWITCH_INTERVAL: Final = 0.0005
+
+# numpy's library for matrices starts a thread for every further core when it is loaded, and they wait busily for work
+# that never comes: a tenth of a second of CPU while the API server lists what there is.
+NO_HELPING_THREADS: Final = ("OPENBLAS_NUM_THREADS", "1")
 
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
 # health and metrics are always served, and work is not spread over threads.
@@ -190,13 +192,21 @@ def run(**flags: Any) -> None:
     It then stops deciding, carries out what was decided and gives its Lease back.
     """
     collect_seldom()
+    os.environ.setdefault(*NO_HELPING_THREADS)
     from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
     configure_logs(log_level(flags["log_level"], flags["verbosity"]), LogFormat(flags["log_format"]))
     for name in WITHOUT_EFFECT:
         if flags[name.replace("-", "_")] is not None:
-            log.warning("flag without effect here; remove it", flag=f"--{name}")
+            _log().warning("flag without effect here; remove it", flag=f"--{name}")
     _run(_options(flags))
+
+
+def _log() -> Any:
+    """Not the module's, as elsewhere: `volcano_py.observe` has to be loaded before structlog is."""
+    import structlog
+
+    return structlog.get_logger(__name__)
 
 
 def _options(flags: dict[str, Any]) -> DaemonOptions:
@@ -301,6 +311,6 @@ async def _decide(options: DaemonOptions, client: KubernetesClient, early: Early
     except (ConfigurationError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except ChildFailedError as error:
-        log.error("the daemon ends", error=str(error), cause=str(error.__cause__ or ""))
+        _log().error("the daemon ends", error=str(error), cause=str(error.__cause__ or ""))
         return False
     return True

@@ -38,6 +38,7 @@ class Arguments(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
         loc_by_alias=False,
+        defer_build=True,
     )
 
 

@@ -10,3 +10,5 @@ load_on_demand(
     {"ApiClient": "api_client", "ApiException": "exceptions", "Configuration": "configuration"},
 )
 load_on_demand("kubernetes_asyncio.client.models")
+# Its configuration imports this for one method, which nobody calls.
+load_on_demand("urllib3", {"__version__": "_version"})
