@@ -33,6 +33,11 @@ class Loads:
         self._runs += 1
         return f"bench-{self._runs}"
 
+    def _process(self, contender: Contender) -> ManagedProcess:
+        """Not started yet, and ready to be."""
+        contender.warm_up()
+        return contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+
     async def ceiling(self) -> float:
         """Pods per second of bare POST …/binding, 64 in flight."""
         namespace = self._namespace()
@@ -45,7 +50,7 @@ class Loads:
         """All pods first, then the scheduler: throughput from its start to the last binding."""
         namespace, workload = self._namespace(), self._workload
         await self._cluster.create_pods(namespace, workload, contender.scheduler_name, groups=groups)
-        process = contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+        process = self._process(contender)
         started = time.time()
         await process.start()
         try:
@@ -60,7 +65,7 @@ class Loads:
         """Gangs come at a steady rate of pods per second below the ceiling: latency."""
         namespace, workload = self._namespace(), self._workload
         await self._cluster.create_namespace(namespace)
-        process = contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+        process = self._process(contender)
         await process.start()
         try:
             await asyncio.sleep(_WARM)
@@ -84,7 +89,7 @@ class Loads:
         waiting = replace(self._workload, pods=pending)
         await self._cluster.create_pods(crowd, resident, contender.scheduler_name, on_nodes=True)
         await self._cluster.create_pods(namespace, waiting, contender.scheduler_name)
-        process = contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+        process = self._process(contender)
         started = time.time()
         await process.start()
         try:
@@ -107,7 +112,7 @@ class Loads:
         resident = replace(self._workload, pods=bound)
         await self._cluster.create_pods(crowd, resident, contender.scheduler_name, on_nodes=True)
         await self._cluster.create_namespace(namespace)
-        process = contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+        process = self._process(contender)
         await process.start()
         try:
             await asyncio.sleep(_WARM)
