@@ -30,6 +30,7 @@ from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.job_metrics import JobMetrics
+from volcano_py.daemon.leaders_events import LeadersEvents
 from volcano_py.daemon.leadership import Leadership
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
@@ -81,9 +82,8 @@ class Daemon:
         self._leadership = Leadership(
             options, client, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
-        self._unreadable = UnreadableObjects(
-            self._tell, leads=self._leadership.is_leading, count=self._metrics.intake.bad_object
-        )
+        self._findings = LeadersEvents(self._tell, leads=self._leadership.is_leading)
+        self._unreadable = UnreadableObjects(self._findings.tell, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
         self._configuration = self._make_configuration()
         self._cycles = self._make_cycles()
@@ -131,7 +131,7 @@ class Daemon:
             file=options.scheduler_conf,
             on_change=lambda: self._cycles.wake(True),
             on_outcome=self._configuration_read,
-            tell=self._tell,
+            tell=self._findings.tell,
         )
 
     def _make_cycles(self) -> CycleLoop:
@@ -304,8 +304,7 @@ class Daemon:
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
-        self._unreadable.leadership_gained()
-        self._configuration.leadership_gained()
+        self._findings.leadership_gained()
         self._cycles.wake(True)
 
     async def _catch_up(self) -> None:

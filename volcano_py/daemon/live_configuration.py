@@ -66,7 +66,6 @@ class LiveConfiguration:
         self._seen: tuple[int, int, int] | None = None
         self._unreadable = False
         self._map: ObjectRef | None = None
-        self._told: Event | None = None
 
     @property
     def current(self) -> SchedulerConfiguration | None:
@@ -78,12 +77,6 @@ class LiveConfiguration:
         if self.current is not None:
             return None
         return "there is no valid scheduler configuration yet; the log names line and column of what is wrong"
-
-    def leadership_gained(self) -> None:
-        """This replica has the Lease now: how the configuration stands was found before that, when it was not ours to
-        tell."""
-        if self._told is not None:
-            self._tell(self._told)
 
     def start(self, *, strict: bool) -> None:
         """Read the file, if there is one; without one, what holds is known once the ConfigMap has been listed.
@@ -171,7 +164,7 @@ class LiveConfiguration:
                 log.warning("configuration has remarks", origin=outcome.origin, remarks=told)
             self._on_change()
             if about is not None:
-                self._announce(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
+                self._tell(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
             return
         kept = (
             "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is mended"
@@ -181,8 +174,4 @@ class LiveConfiguration:
         if target is not None:
             note = f"{kept}: "
             note += in_short(outcome.problems, room=_LONGEST_NOTE - len(note))
-            self._announce(Event(target, "Warning", "InvalidConfiguration", note))
-
-    def _announce(self, event: Event) -> None:
-        self._told = event
-        self._tell(event)
+            self._tell(Event(target, "Warning", "InvalidConfiguration", note))

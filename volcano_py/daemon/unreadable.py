@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -21,27 +20,17 @@ _API_KINDS: Final[Mapping[str, str]] = MappingProxyType({VOLCANO_JOB.name: "Job"
 """What the API calls those kinds that have another name here."""
 # Objects of which we know that they have been told; who breaks more than these is told again and again.
 _REMEMBERED: Final = 4096
-# Seconds for which what was found without the Lease waits for it. What is older, a leader before us has told.
-_WAITS: Final = 600.0
 
 
 class UnreadableObjects:
     """`found` is a `BadObjectHandler`. The same trouble of the same object is told once, however often it is met.
 
-    `tell` writes events, for the leader only (`leads`). `count` is called with the kind of whatever is found.
+    `tell` takes events. `count` is called with the kind of whatever is found.
     """
 
-    def __init__(
-        self,
-        tell: Callable[[Event], None],
-        *,
-        leads: Callable[[], bool],
-        count: Callable[[str], None],
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._tell, self._leads, self._count, self._now = tell, leads, count, now
+    def __init__(self, tell: Callable[[Event], None], *, count: Callable[[str], None]) -> None:
+        self._tell, self._count = tell, count
         self._known: OrderedDict[tuple[str, str], str] = OrderedDict()  # (kind, UID or key) → what is wrong
-        self._waiting: OrderedDict[tuple[str, str], tuple[float, Event]] = OrderedDict()
 
     def found(self, kind: str, key: str, uid: str, error: Exception) -> None:
         """The object `key` (namespace/name) exists and cannot be read."""
@@ -56,21 +45,7 @@ class UnreadableObjects:
         log.error(
             "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=wrong
         )
-        event = _event(kind, key, uid, wrong)
-        if self._leads():
-            self._tell(event)
-            return
-        self._waiting[what] = self._now(), event
-        if len(self._waiting) > _REMEMBERED:
-            self._waiting.popitem(last=False)
-
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: now it tells."""
-        since = self._now() - _WAITS
-        waiting, self._waiting = self._waiting, OrderedDict()
-        for found, event in waiting.values():
-            if found >= since:
-                self._tell(event)
+        self._tell(_event(kind, key, uid, wrong))
 
 
 def _in_words(error: Exception) -> str:

@@ -155,18 +155,6 @@ def test_an_invalid_edit_keeps_the_last_good_one_and_says_where_it_is_wrong() ->
     assert [entry["event"] for entry in logs] == ["configuration rejected"]
 
 
-def test_a_leader_tells_what_it_found_before_it_had_the_lease() -> None:
-    """It was not its to tell then: a daemon that starts beside a broken ConfigMap reads that first."""
-    bench = Bench()
-    bench.live.leadership_gained()
-    assert bench.told() == [], "nothing was read yet"
-    bench.live.replace("ConfigMap", [config_map(GOOD)])
-    bench.live.upsert("ConfigMap", config_map(BAD, "2"))
-    bench.told()
-    bench.live.leadership_gained()
-    assert bench.told() == [("Warning", "InvalidConfiguration")]
-
-
 def test_the_same_edit_again_is_told_once() -> None:
     bench = Bench()
     bench.live.replace("ConfigMap", [config_map(GOOD)])

@@ -1,4 +1,4 @@
-"""Objects that exist and cannot be read: each is told what is wrong with it, once, and by the leader."""
+"""Objects that exist and cannot be read: each is told what is wrong with it, once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from volcano_py.daemon.unreadable import UnreadableObjects
 class Stage:
     """One replica."""
 
-    def __init__(self, *, leads: bool = True) -> None:
+    def __init__(self) -> None:
         self.told: list[Event] = []
         self.counted: Counter[str] = Counter()
-        self.leads, self.now = leads, 1000.0
-        self.objects = UnreadableObjects(
-            self.told.append, leads=lambda: self.leads, count=self._count, now=lambda: self.now
-        )
+        self.objects = UnreadableObjects(self.told.append, count=self._count)
 
     def _count(self, kind: str) -> None:
         self.counted[kind] += 1
@@ -52,31 +49,6 @@ def test_what_is_met_with_every_list_is_told_once_until_something_else_is_wrong(
     stage.found("Queue", "team", uid="u2", wrong="Expected `object`")
 
     assert len(stage.told) == 3, "another trouble, and another object of that name"
-
-
-def test_what_is_found_before_the_lease_is_there_is_told_when_it_is() -> None:
-    """Objects are listed before anybody leads."""
-    stage = Stage(leads=False)
-    stage.found("PodGroup", "ns/train")
-    assert stage.told == []
-
-    stage.leads = True
-    stage.objects.leadership_gained()
-    stage.objects.leadership_gained()
-
-    assert [event.about.name for event in stage.told] == ["train"]
-
-
-def test_what_a_standby_has_known_for_long_its_leader_has_told() -> None:
-    """And somebody may have mended it since."""
-    stage = Stage(leads=False)
-    stage.found("PodGroup", "ns/train")
-    stage.now += 3600
-    stage.found("PodGroup", "ns/late", "u2")
-
-    stage.objects.leadership_gained()
-
-    assert [event.about.name for event in stage.told] == ["late"]
 
 
 def test_an_event_and_a_list_tell_the_same() -> None:
