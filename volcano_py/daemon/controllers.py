@@ -9,6 +9,7 @@ from typing import Any
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.cluster.kubernetes.kinds import Kind
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 from volcano_py.daemon.job_control import JobControl
@@ -92,6 +93,12 @@ class Controllers:
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
         """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""
         return sink if self._pod_groups is None else self._pod_groups.ahead(sink, bindings_passed)
+
+    @property
+    def informers(self) -> tuple[Informers, ...]:
+        """Those that controllers have of their own, of kinds that nobody else watches."""
+        of_jobs = (self._jobs.informers,) if self._jobs is not None else ()
+        return of_jobs + (self._makers.informers if self._makers is not None else ())
 
     def leadership_gained(self) -> None:
         """This replica has the Lease now."""

@@ -103,7 +103,7 @@ class Daemon:
         self._queues = self._make_queue_feed()
         self._kopf = self._make_kopf()
         self._informers = self._make_informers(early)
-        self._gauges = Gauges(self._metrics, self._informers, self._live)
+        self._gauges = Gauges(self._metrics, (self._informers, *self._controllers.informers), self._live)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.cluster.kubernetes.informers import Informers
@@ -20,7 +21,8 @@ _RELOADS: Final = {
 class Gauges:
     """Brings the metrics up to date before each scrape."""
 
-    def __init__(self, metrics: Metrics, informers: Informers, live: LiveCluster) -> None:
+    def __init__(self, metrics: Metrics, informers: Sequence[Informers], live: LiveCluster) -> None:
+        """No kind may be in two of the `informers`."""
         self._metrics, self._informers, self._live = metrics, informers, live
         self._counted: dict[tuple[str, str], int] = {}
 
@@ -33,8 +35,9 @@ class Gauges:
         self._metrics.daemon.config_read(_RELOADS[outcome.kind])
 
     def _carry_over(self) -> None:
-        intake, effects, unsynced = self._metrics.intake, self._metrics.effects, set(self._informers.unsynced)
-        for kind, stats in self._informers.stats().items():
+        intake, effects = self._metrics.intake, self._metrics.effects
+        unsynced = {kind for each in self._informers for kind in each.unsynced}
+        for kind, stats in (found for each in self._informers for found in each.stats().items()):
             intake.synced(kind, kind not in unsynced)
             intake.objects(kind, stats.objects)
             intake.watch_events(kind, self._more(kind, "events", stats.events))

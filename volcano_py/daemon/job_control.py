@@ -28,6 +28,10 @@ class JobControl:
     everybody's informers.
 
     The informer is one of its own, because the daemon is to start where there are no Jobs (the CRD is not installed).
+
+    Attributes:
+        controller: fed with all that it watches.
+        informers: those of its own.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class JobControl:
             problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),
             pod_made=pod_made,
         )
-        self._informers = Informers(
+        self.informers = Informers(
             client,
             FanOut(self.controller, *followers),
             [kinds.VOLCANO_JOB],
@@ -63,13 +67,13 @@ class JobControl:
 
     async def listed(self) -> None:
         """Returns when all Jobs have been handed on."""
-        await self._informers.wait_synced()
+        await self.informers.wait_synced()
 
     async def run(self) -> None:
         """Work until cancelled; what is not served yet is waited for."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._informers.run(), name="job informer")
-            await self._informers.wait_synced()
+            group.create_task(self.informers.run(), name="job informer")
+            await self.informers.wait_synced()
             await self.controller.run()
 
 

@@ -59,6 +59,12 @@ class JobMakers:
         if self._flow is not None:
             self._runs.append((informers(self._flow, kinds.JOB_FLOW, kinds.JOB_TEMPLATE), self._flow.run))
 
+    @property
+    def informers(self) -> tuple[Informers, ...]:
+        """Those of its own."""
+        of_jobs = (self._jobs,) if self._jobs is not None else ()
+        return *of_jobs, *(informers for informers, _ in self._runs)
+
     def leadership_gained(self) -> None:
         """To be called when this replica gets the Lease."""
         for controller in (self._cron, self._flow):

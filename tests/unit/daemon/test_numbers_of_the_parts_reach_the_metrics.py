@@ -14,11 +14,11 @@ from volcano_py.observe.metrics import Metrics
 
 
 class Parts:
-    """An informer of pods and the writers, with numbers that a test sets."""
+    """An informer of pods, a controller's own of jobs, and the writers, with numbers that a test sets."""
 
     def __init__(self) -> None:
         self.unsynced = ["Pod"]
-        self.pods = SimpleNamespace(objects=0, events=0, lists=0)
+        self.pods, self.jobs = (SimpleNamespace(objects=0, events=0, lists=0) for _ in range(2))
         idle = SimpleNamespace(queued=0, in_flight=0, waiting=0)
         self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, replaced=0, limited=0, dropped=0, failed=0)
         self.binder = SimpleNamespace(queued=7, in_flight=3)
@@ -38,8 +38,9 @@ def metrics() -> Metrics:
 @pytest.fixture
 def gauges(parts: Parts, metrics: Metrics) -> Gauges:
     informers: Any = SimpleNamespace(unsynced=parts.unsynced, stats=lambda: {"Pod": parts.pods})
+    of_jobs: Any = SimpleNamespace(unsynced=[], stats=lambda: {"VolcanoJob": parts.jobs})
     live: Any = SimpleNamespace(stats=lambda: parts.live)
-    return Gauges(metrics, informers, live)
+    return Gauges(metrics, (informers, of_jobs), live)
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float:
@@ -52,6 +53,15 @@ def test_a_list_after_the_first_is_a_list_again(gauges: Gauges, parts: Parts, me
         gauges.render("")
         found.append(value(metrics, "informer_relists_total", kind="Pod"))
     assert found == [0, 0, 0, 2]
+
+
+def test_a_controllers_own_informer_is_counted_too(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+    parts.jobs.objects, parts.jobs.events, parts.jobs.lists = 3, 7, 2
+    gauges.render("")
+    assert value(metrics, "watch_events_total", kind="VolcanoJob") == 7
+    assert value(metrics, "informer_relists_total", kind="VolcanoJob") == 1
+    assert value(metrics, "informer_synced", kind="VolcanoJob") == 1
+    assert value(metrics, "informer_synced", kind="Pod") == 0
 
 
 def test_running_numbers_are_added_once(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
