@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import structlog
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ def builtin_registry() -> Registry:
     return Registry.of(BUILTIN_PLUGINS, BUILTIN_ACTIONS)
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(msgspec.Struct):
     """Passes effects on and counts them."""
 
     emit: Emit
@@ -51,15 +50,14 @@ class _Tally:
         self.emit(effects)
 
 
-@dataclass(slots=True)
-class _Times:
+class _Times(msgspec.Struct):
     """What the parts of a cycle took, in seconds, and which of them failed."""
 
-    started: float = field(default_factory=time.perf_counter)
+    started: float = msgspec.field(default_factory=time.perf_counter)
     open: float = 0.0
-    actions: Mapping[str, float] = field(default_factory=dict)
-    plugins_close: Mapping[str, float] = field(default_factory=dict)
-    action_errors: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, float] = msgspec.field(default_factory=dict)
+    plugins_close: Mapping[str, float] = msgspec.field(default_factory=dict)
+    action_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def so_far(self) -> float:
         return time.perf_counter() - self.started

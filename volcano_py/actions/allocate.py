@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+import msgspec
 import numpy as np
 
 from volcano_py.api import explain
@@ -21,15 +20,14 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 
 
-@dataclass(slots=True, eq=False)
-class Work:
+class Work(msgspec.Struct, eq=False):
     """A job with the tasks it still wants placed in this cycle, in task order."""
 
     job: Job
     tasks: Rows
     best_effort: Rows
     """Its pending tasks that ask for nothing; only used to complete the gang, the rest is backfill's."""
-    failed_roles: set[int] = field(default_factory=set)
+    failed_roles: set[int] = msgspec.field(default_factory=set)
 
     def run_length(self, ssn: Session) -> int:
         """How many tasks at the front are alike: same class and role."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
@@ -30,8 +30,7 @@ _LONGEST_SHOWN: Final = 60  # characters of a value that was changed
 _SCALARS: Final = ("queue", "schedulerName", "maxRetry", "minAvailable")
 
 
-@dataclass(frozen=True, slots=True)
-class JobCustoms:
+class JobCustoms(msgspec.Struct, frozen=True):
     """What this installation knows: what is filled in, and which job plugins there are."""
 
     rules: JobRules

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from volcano_py.admission.amounts import Amounts, read
 from volcano_py.api.names import ROOT_QUEUE
@@ -21,16 +22,15 @@ ENTITLEMENTS: Final = ("deserved", "guarantee")
 _NO_GROUPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFacts:
+class QueueFacts(msgspec.Struct, frozen=True):
     """One queue. Amounts that cannot be read are left out; `parent` is empty for root only."""
 
     name: str
     parent: str = ROOT_QUEUE
     state: str = ""
-    capability: Amounts = field(default_factory=dict)
-    deserved: Amounts = field(default_factory=dict)
-    guarantee: Amounts = field(default_factory=dict)
+    capability: Amounts = msgspec.field(default_factory=dict)
+    deserved: Amounts = msgspec.field(default_factory=dict)
+    guarantee: Amounts = msgspec.field(default_factory=dict)
     path: Path = ()
     is_being_deleted: bool = False
 
@@ -59,12 +59,11 @@ class QueueFacts:
         return self.deserved if name == "deserved" else self.guarantee
 
 
-@dataclass(frozen=True)
-class QueueWorld:
+class QueueWorld(msgspec.Struct, frozen=True, dict=True):
     """All queues, and how many PodGroups that are not finished each of them has (none: left out)."""
 
     queues: Mapping[str, QueueFacts]
-    pod_groups: Mapping[str, int] = field(default_factory=lambda: _NO_GROUPS)
+    pod_groups: Mapping[str, int] = msgspec.field(default_factory=lambda: _NO_GROUPS)
 
     @classmethod
     def of(cls, queues: Iterable[QueueFacts], pod_groups: Mapping[str, int] = _NO_GROUPS) -> QueueWorld:

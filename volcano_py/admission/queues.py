@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from volcano_py.admission.amounts import Amounts, read, shown
 from volcano_py.admission.queue_tree import breaks_of_tree
@@ -19,8 +20,7 @@ MAX_DEPTH: Final = 5
 _LARGEST_WEIGHT: Final = 65535  # of the Queue API
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRules:
+class QueueRules(msgspec.Struct, frozen=True):
     """What an administrator may choose: the deepest level, and the queue of work that names none."""
 
     max_depth: int = MAX_DEPTH

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+import msgspec
 
 NOT_SET: Final = "nothing"
 """The `value` of a field that is not set."""
@@ -14,8 +15,7 @@ NOT_SET: Final = "nothing"
 _MOST_TOLD: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """One broken rule.
 
     Attributes:

@@ -9,10 +9,11 @@ same in every cycle while nothing changed, so nothing in it may depend on time o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.few import few
@@ -70,8 +71,7 @@ def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
     return f"{head}: {', '.join(parts)}."
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(msgspec.Struct, frozen=True):
     """A resource that no node has enough of: `free` is the most that any node (`node`, if known) has left.
 
     With `others_refuse` there are nodes that refuse the pod whatever they have left, and are not counted among these.
@@ -265,8 +265,7 @@ class NamedBy(Enum):
     NAMESPACE = f"the annotation {QUEUE_NAME} of its namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSource:
+class QueueSource(msgspec.Struct, frozen=True):
     """`maker` is what the PodGroup was made for, in this `namespace`: `Pod hello`, `ReplicaSet web-5f`, `Job train`."""
 
     named_by: NamedBy

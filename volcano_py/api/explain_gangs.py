@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.few import counted, few, plural
 from volcano_py.api.names import TASK_SPEC
 
 
-@dataclass(frozen=True, slots=True)
-class PodMaker:
+class PodMaker(msgspec.Struct, frozen=True):
     """Who creates a gang's pods: `who`, ready to read (`Job train`), and where it says how many there must be, for the
     gang and for each role."""
 
@@ -20,8 +20,7 @@ class PodMaker:
     role_minimum: str = "minTaskMember"
 
 
-@dataclass(frozen=True, slots=True)
-class ShortRole:
+class ShortRole(msgspec.Struct, frozen=True):
     """A role with fewer pods than its minimum."""
 
     name: str
@@ -57,8 +56,7 @@ def _to_create(missing: int, maker: PodMaker) -> str:
     return f"; {maker.who} has to create {missing} more: see its events,"
 
 
-@dataclass(frozen=True, slots=True)
-class Leavers:
+class Leavers(msgspec.Struct, frozen=True):
     """Pods that are terminating, and whose they are; each sorted, pods and groups as namespace/name."""
 
     pods: Sequence[str] = ()

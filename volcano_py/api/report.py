@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
+
+import msgspec
 
 from volcano_py.api.reasons import Reason
 
@@ -12,32 +13,30 @@ Amounts = Mapping[str, int]
 """Resource name → whole units; cpu in millicores, memory in bytes, `pods` and devices as counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueReport:
+class QueueReport(msgspec.Struct, frozen=True):
     """One queue at the end of a cycle. A dimension that is absent is unlimited (ceilings) or zero (sums)."""
 
     name: str
     weight: int = 1
     parent: str = ""
     state: str = "Open"
-    allocated: Amounts = field(default_factory=dict)
-    request: Amounts = field(default_factory=dict)
-    deserved: Amounts = field(default_factory=dict)
-    capability: Amounts = field(default_factory=dict)
-    real_capability: Amounts = field(default_factory=dict)
-    guarantee: Amounts = field(default_factory=dict)
+    allocated: Amounts = msgspec.field(default_factory=dict)
+    request: Amounts = msgspec.field(default_factory=dict)
+    deserved: Amounts = msgspec.field(default_factory=dict)
+    capability: Amounts = msgspec.field(default_factory=dict)
+    real_capability: Amounts = msgspec.field(default_factory=dict)
+    guarantee: Amounts = msgspec.field(default_factory=dict)
     """What is set aside: as much of the queue's guarantee as can be kept, and what is kept for the queues below."""
-    guarantee_not_kept: Amounts = field(default_factory=dict)
+    guarantee_not_kept: Amounts = msgspec.field(default_factory=dict)
     """What the spec says beyond that."""
-    inqueue: Amounts = field(default_factory=dict)
+    inqueue: Amounts = msgspec.field(default_factory=dict)
     share: float = 0.0
     overused: bool = False
-    pod_groups: Mapping[str, int] = field(default_factory=dict)
+    pod_groups: Mapping[str, int] = msgspec.field(default_factory=dict)
     """PodGroup phase → how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceShare:
+class NamespaceShare(msgspec.Struct, frozen=True):
     """What a namespace holds of the cluster."""
 
     share: float
@@ -49,8 +48,7 @@ class NamespaceShare:
         return self.share / self.weight if self.weight > 0 else inf
 
 
-@dataclass(frozen=True, slots=True)
-class PendingJob:
+class PendingJob(msgspec.Struct, frozen=True):
     """A PodGroup that does not run, and the one reason told for it. `queue` is "" for one that pods name in vain."""
 
     name: str
@@ -61,8 +59,7 @@ class PendingJob:
     pending: int
 
 
-@dataclass(frozen=True, slots=True)
-class CycleReport:
+class CycleReport(msgspec.Struct, frozen=True):
     """Durations are in seconds."""
 
     cycle: str
@@ -71,9 +68,9 @@ class CycleReport:
     duration: float
     snapshot_duration: float = 0.0
     open_duration: float = 0.0
-    actions: Mapping[str, float] = field(default_factory=dict)
-    plugins_open: Mapping[str, float] = field(default_factory=dict)
-    plugins_close: Mapping[str, float] = field(default_factory=dict)
+    actions: Mapping[str, float] = msgspec.field(default_factory=dict)
+    plugins_open: Mapping[str, float] = msgspec.field(default_factory=dict)
+    plugins_close: Mapping[str, float] = msgspec.field(default_factory=dict)
     predicate_seconds: tuple[float, ...] = ()
     """Of each look of a class of pods at all nodes: what the predicates took."""
     scoring_seconds: tuple[float, ...] = ()
@@ -84,17 +81,17 @@ class CycleReport:
     binds: int = 0
     evictions: int = 0
     pipelined: int = 0
-    queues: Mapping[str, QueueReport] = field(default_factory=dict)
-    namespaces: Mapping[str, NamespaceShare] = field(default_factory=dict)
-    job_shares: Mapping[str, float] = field(default_factory=dict)
+    queues: Mapping[str, QueueReport] = msgspec.field(default_factory=dict)
+    namespaces: Mapping[str, NamespaceShare] = msgspec.field(default_factory=dict)
+    job_shares: Mapping[str, float] = msgspec.field(default_factory=dict)
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
-    plugin_errors: Mapping[str, int] = field(default_factory=dict)
+    plugin_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Plugin name → calls that raised, or answered nonsense, in this cycle."""
-    action_errors: Mapping[str, int] = field(default_factory=dict)
+    action_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Action name → how often it raised in this cycle."""
-    pipelined_tasks: Mapping[str, str] = field(default_factory=dict)
+    pipelined_tasks: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Pod (namespace/name) → node whose resources are still being released for it."""
     look_again_at: float = 0.0
     """Moment (seconds since the epoch) at which time alone makes another cycle worth while; 0 for none."""

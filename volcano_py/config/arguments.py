@@ -13,9 +13,9 @@ Validators report through `instead` (another value is used) and `advise` (a rema
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
+import msgspec
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
@@ -46,19 +46,17 @@ class NoArguments(Arguments):
     """For plugins and actions that take none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(msgspec.Struct, frozen=True):
     """What a validator said about a value it accepted; `field` is None when it is about the whole model."""
 
     field: str | None
     message: str
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """Validation context of a model that is read from a configuration: takes the validators' remarks."""
 
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = msgspec.field(default_factory=list)
 
 
 def argument(key: str | tuple[str, ...], default: T, description: str) -> T:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from pydantic import BaseModel
 
 # All names that Volcano's own scheduler registers; those the catalogue lacks get an answer of their own.
@@ -44,8 +44,7 @@ VOLCANO_ACTIONS: Final = frozenset(
 REMOVED_ACTIONS: Final = frozenset({"elect", "reserve"})
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(msgspec.Struct, frozen=True):
     """Argument models by name, and which extension points each plugin fills (names as in `flags.FLAG_OF_POINT`).
 
     A plugin missing from `provides` is taken to fill any point, so that no warning is raised on its account.
@@ -54,8 +53,8 @@ class Catalogue:
 
     plugins: Mapping[str, type[BaseModel]]
     actions: Mapping[str, type[BaseModel]]
-    provides: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    unsupported_flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    provides: Mapping[str, frozenset[str]] = msgspec.field(default_factory=dict)
+    unsupported_flags: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
 
     def may_provide(self, plugin: str, point: str) -> bool:
         points = self.provides.get(plugin)

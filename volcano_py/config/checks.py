@@ -7,8 +7,9 @@ written cannot have the effect its author must expect.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+import msgspec
 
 from volcano_py.config.catalogue import VOLCANO_PLUGINS, Catalogue
 from volcano_py.config.flags import FLAG_OF_POINT, SIMULATION_POINTS, Flags
@@ -49,11 +50,10 @@ _HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "nodegroup"})
 _DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable"})
 
 
-@dataclass(slots=True)
-class Origins:
+class Origins(msgspec.Struct):
     """Positions by path, so that a check of values can point into the text."""
 
-    positions: dict[str, Position] = field(default_factory=dict)
+    positions: dict[str, Position] = msgspec.field(default_factory=dict)
 
     def note(self, where: Where) -> None:
         self.positions.setdefault(where.path, where.position)
@@ -62,8 +62,7 @@ class Origins:
         return Where(path, self.positions.get(path, NOWHERE))
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(msgspec.Struct, frozen=True):
     config: SchedulerConfiguration
     catalogue: Catalogue
     origins: Origins

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from volcano_py.api.go_values import parse_bool
 from volcano_py.config.arguments import INSTEAD
@@ -42,8 +43,7 @@ _WANTED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mending:
+class Mending(msgspec.Struct, frozen=True):
     """Another value for one that was refused, and what to tell the author."""
 
     value: Any

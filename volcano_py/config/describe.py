@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from itertools import chain
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+import msgspec
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -32,8 +32,7 @@ _LISTS: Final = (list, tuple, set, frozenset)
 _MAX_DEPTH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One key of a model. `default` is as one would write it in the file; `also` are other spellings of the key."""
 
     key: str

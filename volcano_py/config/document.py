@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import yaml
 
 from volcano_py.config.problems import NOWHERE, Code, Position, Problems, Where, quoted
@@ -29,8 +29,7 @@ _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\
 _TAG: Final = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarNode:
+class ScalarNode(msgspec.Struct, frozen=True):
     """`text` as written (without quotes); `value` as Volcano's YAML library resolves it."""
 
     position: Position
@@ -49,23 +48,20 @@ class ScalarNode:
         return Position(self.position.line, self.first_column + offset)
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceNode:
+class SequenceNode(msgspec.Struct, frozen=True):
     position: Position
     items: tuple[Node, ...]
     size: int = 1
     height: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     key: str
     position: Position
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
-class MappingNode:
+class MappingNode(msgspec.Struct, frozen=True):
     """Keys are text, whatever they look like: Volcano's types have string keys only."""
 
     position: Position
@@ -137,16 +133,15 @@ class _RefusedError(Exception):
         self.position = position
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct):
     """A sequence or mapping whose end has not been seen."""
 
     position: Position
     anchor: str | None
     is_mapping: bool
-    items: list[Node] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
-    merged: list[Node] = field(default_factory=list)
+    items: list[Node] = msgspec.field(default_factory=list)
+    entries: dict[str, Entry] = msgspec.field(default_factory=dict)
+    merged: list[Node] = msgspec.field(default_factory=list)
     key: ScalarNode | None = None
     is_merge: bool = False
     size: int = 1

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 from pydantic import AliasChoices, AliasPath, BaseModel
 from pydantic.fields import FieldInfo
 
 _PLACEHOLDER: Final = re.compile(r"<[^<>]+>")
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """Keys such as `predicate.resources.<name>.cpu`, collected in one mapping field."""
 
     field: str
@@ -31,8 +30,7 @@ class Family:
         return key[len(self.prefix) : end]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Where the value of a key goes: a field, or one name in a field that is a mapping."""
 
     field: str
@@ -40,8 +38,7 @@ class Target:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeyTable:
+class KeyTable(msgspec.Struct, frozen=True):
     exact: Mapping[str, Target]
     families: tuple[Family, ...]  # the most specific first
 

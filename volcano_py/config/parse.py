@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
 from pydantic import BaseModel
 
 from volcano_py.config.catalogue import REMOVED_ACTIONS, Catalogue
@@ -27,8 +27,7 @@ _MAX_ACTIONS: Final = 1000
 _START: Final = Position(1, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ParseResult:
+class ParseResult(msgspec.Struct, frozen=True):
     """`config` is None exactly when there is an error among the problems."""
 
     config: SchedulerConfiguration | None
@@ -64,11 +63,10 @@ def parse_configuration(
     return ParseResult(config if problems.valid else None, problems.in_order(), source)
 
 
-@dataclass(slots=True)
-class _Parser:
+class _Parser(msgspec.Struct):
     catalogue: Catalogue
     problems: Problems
-    origins: Origins = field(default_factory=Origins)
+    origins: Origins = msgspec.field(default_factory=Origins)
 
     def configuration(self, root: MappingNode) -> SchedulerConfiguration:
         for entry in root.entries.values():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 # A file with thousands of faults is not read to its end by anybody; the rest is counted.
 MAX_PROBLEMS: Final = 200
@@ -48,8 +49,7 @@ class Code(StrEnum):
     MORE = "more"  # problems beyond MAX_PROBLEMS
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(msgspec.Struct, frozen=True, order=True):
     """Place in the text; line and column count from 1, and 0 means unknown."""
 
     line: int = 0
@@ -59,8 +59,7 @@ class Position:
 NOWHERE: Final = Position()
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """A place in the configuration: its path, such as `tiers[1].plugins[0].name`, and its position."""
 
     path: str = ""
@@ -74,8 +73,7 @@ class Where:
         return Where(f"{self.path}[{index}]", position)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One finding. `line` and `column` count from 1 (0: unknown); `message` is a whole sentence."""
 
     severity: Severity
@@ -91,12 +89,11 @@ class Problem:
         return f"{place}{self.severity}: {subject}{self.message}"
 
 
-@dataclass(slots=True)
-class Problems:
+class Problems(msgspec.Struct):
     """Collects every problem of one reading, so that all are reported at once."""
 
     strict: bool = False
-    _found: list[Problem] = field(default_factory=list)
+    _found: list[Problem] = msgspec.field(default_factory=list)
     _errors: int = 0
     _dropped: int = 0
     _dropped_errors: int = 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
 from pydantic import BaseModel, ValidationError
 
 from volcano_py.config.arguments import Reading
@@ -50,8 +50,7 @@ def read_model(model: type[M], node: Node | None, where: Where, problems: Proble
     return instance if problems.errors == errors else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(msgspec.Struct, frozen=True):
     """Where a value of the draft was written."""
 
     where: Where
@@ -59,15 +58,14 @@ class _Site:
     rank: int
 
 
-@dataclass(slots=True)
-class _Draft(Generic[M]):
+class _Draft(msgspec.Struct, Generic[M]):
     """Values on their way into the model, keyed by field name, each with the place it came from."""
 
     model: type[M]
     where: Where
     problems: Problems
-    values: dict[str, Any] = field(default_factory=dict)
-    sites: dict[tuple[str, str | None], _Site] = field(default_factory=dict)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    sites: dict[tuple[str, str | None], _Site] = msgspec.field(default_factory=dict)
 
     def collect(self, node: MappingNode) -> None:
         self._collect(node, "", key_table(self.model))

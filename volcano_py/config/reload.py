@@ -8,9 +8,10 @@ before is catching up, and neither repeats a reload nor takes an edit back.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from volcano_py.config.catalogue import Catalogue
 from volcano_py.config.defaults import default_configuration_text
@@ -28,8 +29,7 @@ class OutcomeKind(StrEnum):
     REJECTED = "rejected"  # invalid or unavailable; what was in force stays
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What an offer led to.
 
     `configuration` is the one in force afterwards (None: none yet, schedule nothing). `problems` are those of the

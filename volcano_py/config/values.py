@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, TypeAlias
 
+import msgspec
 from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainSerializer, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -14,15 +14,13 @@ from volcano_py.config.arguments import instead
 from volcano_py.config.problems import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(msgspec.Struct, frozen=True):
     """What a type is called in the reference pages, in place of its Python name."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeast(msgspec.Struct, frozen=True):
     """A lower bound that replaces smaller values, with a warning, as Volcano's plugins do.
 
     `Annotated[float, AtLeast(1.0, otherwise=1.2)]`: 0.5 becomes 1.2. With `exclusive`, the bound itself is

@@ -12,9 +12,9 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+import msgspec
 import structlog
 
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate
@@ -40,8 +40,7 @@ class Writer(Protocol):
     def apply(self, effects: Sequence[Effect]) -> None: ...
 
 
-@dataclass(slots=True)
-class Rhythm:
+class Rhythm(msgspec.Struct):
     """Pauses of the loop in seconds. `period` is the longest pause between two cycles while changes keep coming."""
 
     period: float = 1.0
@@ -49,12 +48,11 @@ class Rhythm:
     status_pause: float = STATUS_PAUSE
 
 
-@dataclass(slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct):
     """What woke the loop."""
 
     decide: bool = False
-    event: asyncio.Event = field(default_factory=asyncio.Event)
+    event: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class CycleLoop:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from volcano_py.api import names
 
@@ -12,8 +13,7 @@ CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow
 """Our controllers; each can be left to Volcano's controller-manager."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderElectionOptions:
+class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds; Volcano's defaults."""
 
     enabled: bool = True
@@ -24,8 +24,7 @@ class LeaderElectionOptions:
     retry_period: float = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionOptions:
+class AdmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The admission webhooks. `name` is that of the Service, the Secret and the webhook configurations."""
 
     enabled: bool = False
@@ -38,8 +37,7 @@ class AdmissionOptions:
     max_queue_depth: int = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonOptions:
+class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     """See `volcano-py run --help`; defaults are Volcano's where it has the flag."""
 
     kubeconfig: Path | None = None

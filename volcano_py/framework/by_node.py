@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.ledger import Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByNode:
+class ByNode(msgspec.Struct, frozen=True, eq=False):
     """Task rows that lie sorted by node.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.framework.gates import Gates
@@ -24,8 +24,7 @@ _FEW_ROWS: Final = 128
 _WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
 
 
-@dataclass(slots=True)
-class ClassState:
+class ClassState(msgspec.Struct):
     """What is known of one class over all nodes, as of entry `position` of the log of touched rows."""
 
     task_class: TaskClass
@@ -42,7 +41,7 @@ class ClassState:
     """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
     gates: Gates | None
     """What shuts groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
-    plan: Plan = field(default_factory=Plan)
+    plan: Plan = msgspec.field(default_factory=Plan)
     full_at: int = -1
     """The position as of which no node has room, nor will have once what is being released is free."""
     misfit: tuple[int, FitError] | None = None

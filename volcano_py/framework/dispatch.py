@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+import msgspec
 import structlog
 
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
@@ -33,12 +33,11 @@ _FLAG_LIKE: Final = {
 _KEEPS_BOOKS: Final = frozenset({"task_variants", "on_allocate", "on_deallocate", "job_enqueued"})
 
 
-@dataclass(slots=True)
-class PluginFailures:
+class PluginFailures(msgspec.Struct):
     """Plugins that failed in this cycle; those in `closed` are not asked again before the next."""
 
-    counts: dict[str, int] = field(default_factory=dict)
-    closed: set[str] = field(default_factory=set)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    closed: set[str] = msgspec.field(default_factory=set)
 
     def note(self, plugin: str, point: str, error: BaseException) -> None:
         """Raises the error again if it is not the plugin's."""

@@ -8,9 +8,9 @@ the victims are gone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api import explain
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _NEVER: Final = "Never"
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(msgspec.Struct, frozen=True):
     """What an action's evictions go by.
 
     Attributes:
@@ -50,8 +49,7 @@ class Scheme:
     may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """A task that has a place now, and who had to go for it."""
 
     row: int

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +34,7 @@ class Ahead(Protocol):
         """[G] which groups take one more task, after one has been placed in `group`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gate:
+class Gate(msgspec.Struct, frozen=True, eq=False):
     """A rule as it stands for one class.
 
     Attributes:

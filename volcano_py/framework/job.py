@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from operator import itemgetter
 
 import msgspec
@@ -24,15 +23,14 @@ _NOT_LET_IN = frozenset({int(Phase.NONE), int(Phase.PENDING)})
 _allocated = itemgetter(*np.flatnonzero(ALLOCATED_STATUSES).tolist())
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """One PodGroup in a session. Its counts are always those of this moment of the cycle."""
 
     row: int
     info: JobInfo
     queue: QueueInfo
     namespace: str
-    ledger: Ledger = field(repr=False)
+    ledger: Ledger
     best_effort_pending: int = 0
     """Pending tasks that ask for nothing; they count towards the gang before they are placed."""
     role_counts: Mapping[str, Mapping[TaskStatus, int]] | None = None
@@ -126,8 +124,7 @@ class Job:
         return self.count(TaskStatus.PENDING)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class Task(msgspec.Struct, frozen=True, eq=False):
     """One task for which victims are sought."""
 
     row: int
@@ -156,8 +153,7 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
         return self.task_class.request * len(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class FitError:
+class FitError(msgspec.Struct, frozen=True):
     """Why tasks of a class found no node: how many nodes gave which reason."""
 
     nodes: int

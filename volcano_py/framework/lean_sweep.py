@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +25,7 @@ MakeLadder = Callable[[Rows, Scores | None], Ladder]
 """From rows of nodes [K] and the fixed part of their scores [K]."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeanSweep:
+class LeanSweep(msgspec.Struct, frozen=True, eq=False):
     """What a sweep starts from. K nodes, all that have room for a task and that nothing but the gate refuses.
 
     Attributes:

@@ -9,9 +9,9 @@ the scores of its nodes, and place a whole gang in one sweep (see lean_sweep.py)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +39,7 @@ class LeaningAhead(Protocol):
         has the next number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Leaning:
+class Leaning(msgspec.Struct, frozen=True, eq=False):
     """Scores as they stand for one class.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(slots=True)
-class Moments:
+class Moments(msgspec.Struct):
     """The earliest of each kind that plugins have asked for in this cycle, seconds since the epoch; 0 for none.
 
     Attributes:

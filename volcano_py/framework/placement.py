@@ -8,7 +8,6 @@ thousand jobs that fit nowhere cost little more than one. Many tasks at a time a
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -49,12 +48,11 @@ class Choice(msgspec.Struct, frozen=True):
     """The nodes have room only once what is being released is free."""
 
 
-@dataclass(slots=True)
-class StageSeconds:
+class StageSeconds(msgspec.Struct):
     """Seconds that each look of a class of tasks at all nodes took; rows looked at again are not in it."""
 
-    predicate: list[float] = field(default_factory=list)
-    scoring: list[float] = field(default_factory=list)
+    predicate: list[float] = msgspec.field(default_factory=list)
+    scoring: list[float] = msgspec.field(default_factory=list)
 
 
 class Placer:

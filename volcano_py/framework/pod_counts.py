@@ -28,9 +28,9 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -116,12 +116,11 @@ class Tally:
         np.add.at(self._counts, (kinds[counted], self.domain_of[nodes[counted]]), sign)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class _Kept(msgspec.Struct, frozen=True, eq=False):
     """A tally, and the lists from which it has to be taken when it is given up."""
 
     tally: Tally
-    among: list[list[Tally]] = field(default_factory=list)
+    among: list[list[Tally]] = msgspec.field(default_factory=list)
 
 
 class PodCounts:

@@ -7,10 +7,10 @@ the name in the configuration, its value the class.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, TypeVar
 
+import msgspec
 import structlog
 
 from volcano_py.config.catalogue import Catalogue
@@ -26,8 +26,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(msgspec.Struct, frozen=True):
     """Plugin and action classes by the name that configurations use."""
 
     plugins: Mapping[str, type[Plugin]]

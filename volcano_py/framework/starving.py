@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from volcano_py.framework.job import Job
 from volcano_py.state.ledger import Rows
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Starving:
+class Starving(msgspec.Struct, frozen=True, eq=False):
     """A job with its pending tasks in task order."""
 
     job: Job

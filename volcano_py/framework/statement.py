@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +25,7 @@ class Kind(Enum):
     EVICT = "evict"
 
 
-@dataclass(slots=True, eq=False)
-class Operation:
+class Operation(msgspec.Struct, eq=False):
     """One step: what was done to which tasks, and where they stood before."""
 
     kind: Kind

@@ -8,10 +8,10 @@ class that some plugin tells apart are of different classes for this session.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from volcano_py.state.ledger import Ledger, Rows
 from volcano_py.state.snapshot import Snapshot

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from volcano_py.api import explain, names
@@ -27,8 +27,7 @@ _WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = Tru
 _ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
 
 
-@dataclass(frozen=True, slots=True)
-class PodVerdict:
+class PodVerdict(msgspec.Struct, frozen=True):
     """What is written on a pod: `reason` of the condition, the closed code and the whole message."""
 
     reason: str

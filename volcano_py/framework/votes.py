@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -20,8 +19,7 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Ballot:
+class Ballot(msgspec.Struct, frozen=True):
     """A vote, with the refusal that explains a REJECT."""
 
     vote: Vote

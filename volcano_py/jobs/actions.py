@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import JobStatus
 from volcano_py.jobs.plugins.plugin import KeptObject
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Tell(msgspec.Struct, frozen=True):
     """An event about the job; `type` is Normal or Warning."""
 
     type: str
@@ -18,16 +17,14 @@ class Tell:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteStatus:
+class WriteStatus(msgspec.Struct, frozen=True):
     """`decides`: the phase changes, on the strength of what was seen; otherwise only counts follow the pods."""
 
     status: JobStatus
     decides: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(msgspec.Struct, frozen=True):
     """What has to exist before the first pod: objects of plugins, claims that are made, claims that must be there."""
 
     objects: tuple[KeptObject, ...]
@@ -35,39 +32,33 @@ class Prepare:
     awaited_claims: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateGroup:
+class CreateGroup(msgspec.Struct, frozen=True):
     body: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateGroup:
+class UpdateGroup(msgspec.Struct, frozen=True):
     name: str
     uid: str
     changes: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteGroup:
+class DeleteGroup(msgspec.Struct, frozen=True):
     name: str
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePods:
+class CreatePods(msgspec.Struct, frozen=True):
     bodies: tuple[JsonObject, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeletePods:
+class DeletePods(msgspec.Struct, frozen=True):
     """(name, UID) of each, and why."""
 
     pods: tuple[tuple[str, str], ...]
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteJob:
+class DeleteJob(msgspec.Struct, frozen=True):
     """Its time to live after its end is over."""
 
 

@@ -7,10 +7,11 @@ moment. A Job's name has the minute for which it was made: there are never two f
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
@@ -82,8 +83,7 @@ class CronJob(ApiObject, frozen=True):
     status: CronJobStatus = CronJobStatus()
 
 
-@dataclass(frozen=True, slots=True)
-class CronPlan:
+class CronPlan(msgspec.Struct, frozen=True):
     """What is to be done: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
     `outdated`. `look_again`: the next time of the schedule.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -14,8 +13,7 @@ MAX_RETRY: Final = 3
 """Of jobs and tasks that name none, or 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRules:
+class JobRules(msgspec.Struct, frozen=True):
     """What the installation decides for Jobs that leave it open."""
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME

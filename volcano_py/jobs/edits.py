@@ -6,9 +6,10 @@ So no edit is lost with a controller, and none is answered twice. Jobs without s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 from volcano_py.jobs.model import Job, JobEvent
 from volcano_py.jobs.policies import Occurrence, policy_for
@@ -18,8 +19,7 @@ NOTE: Final = "generation"
 _SINCE: Final = " since "  # to the second
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """`answered`: the last generation that policies have had their say about; `since`: when a later one was seen, in
     seconds since the epoch (None: there is none)."""
 

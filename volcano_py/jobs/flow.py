@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
+
+import msgspec
 
 from volcano_py.jobs.flow_jobs import flow_job_name
 from volcano_py.jobs.flow_model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
@@ -29,8 +30,7 @@ NO_TEMPLATE: Final = "JobTemplateNotFound"
 NO_TASK: Final = "TaskNotFound"
 
 
-@dataclass(frozen=True, slots=True)
-class PodProbe:
+class PodProbe(msgspec.Struct, frozen=True):
     """A question to the pods of one task of a Job, or of all its tasks when `task` is empty.
 
     `path` None: that a TCP connection can be made; else that a GET is answered with a status from 200 to 399.
@@ -45,8 +45,7 @@ class PodProbe:
     header: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPlan:
+class FlowPlan(msgspec.Struct, frozen=True):
     """What is to be done: make the Jobs of the steps in `create`, delete `remove`, write `status`.
 
     `probes`: what other steps wait for. When the answers are known, the plan is to be made again with them.

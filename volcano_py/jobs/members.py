@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+import msgspec
+
 from volcano_py.api.objects import Pod
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION
@@ -17,8 +19,7 @@ DONE: Final = frozenset({"Succeeded", "Failed"})
 _PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One pod. `version` and `retry` are those of the job when the pod was made."""
 
     pod: Pod

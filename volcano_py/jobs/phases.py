@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
@@ -32,8 +33,7 @@ WITHOUT_GROUP: Final = FINISHED | {
 """Phases in which nothing is to be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The job goes into `phase`.
 
     `retries`: it counts as one more try. `anew`: every pod goes, and a new version of all comes after. `targeted`: only

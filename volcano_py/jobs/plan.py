@@ -8,9 +8,11 @@ remembered; what has been done already is seen in the world and not asked for ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import UNSCHEDULABLE
@@ -45,8 +47,7 @@ _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 """Phases of a PodGroup in which its pods need not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """A Job, with its defaults filled in, and what there is of it.
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
@@ -60,16 +61,15 @@ class World:
     group: PodGroup | None = None
     now: float = 0.0
     plugins: Sequence[JobPlugin] = ()
-    priorities: Mapping[str, int] = field(default_factory=dict)
-    namespace: Mapping[str, str] = field(default_factory=dict)
+    priorities: Mapping[str, int] = msgspec.field(default_factory=dict)
+    namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
     prepared: bool = True
     problem: str = ""
     request: JobAction | None = None
     lost: Sequence[Lost] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
 
     `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being

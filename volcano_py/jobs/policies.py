@@ -7,8 +7,9 @@ gone), so that one which came while nobody looked is not lost, and a restart of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.go_values import parse_duration
 from volcano_py.jobs.members import Member, Members
@@ -24,8 +25,7 @@ TARGETED: Final = frozenset({JobAction.RESTART_TASK, JobAction.RESTART_POD, JobA
 """Actions that restart a part of the job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(msgspec.Struct, frozen=True):
     """An event: of a pod (`index` within `task`), a task, or ("") the whole job. `since`: seconds since the epoch."""
 
     event: JobEvent
@@ -41,24 +41,21 @@ class Occurrence:
         return f"{self.event}{where}{code}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """`action` is to be carried out because of `cause`."""
 
     action: JobAction
     cause: Occurrence
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What policies ask for now, what is worse first; and when they will ask for more if nothing changes (0: never)."""
 
     verdicts: tuple[Verdict, ...] = ()
     look_again_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """A pod that was there and was deleted by somebody else; `at` in seconds since the epoch."""
 
     task: str

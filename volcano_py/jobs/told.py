@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 FOREIGN_JOB: Final = "ForeignJob"
 """Reason: a Job that was to be made has a namesake of somebody else's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """A piece of news; `about` is what must not be told again, "" if it is always news."""
 
     type: str

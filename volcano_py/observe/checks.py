@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 Check = Callable[[], str | None]
 """Answers at once (it runs on the event loop): None when all is well, else one sentence that says what is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(msgspec.Struct, frozen=True):
     name: str
     problem: str | None
 
@@ -19,8 +19,7 @@ class CheckResult:
         return self.problem is None
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(msgspec.Struct, frozen=True):
     """What one probe found; an empty one is well."""
 
     checks: tuple[CheckResult, ...]

@@ -16,7 +16,7 @@ _WRITABLE: Final = range(-(2**63), 2**64)  # the integers that orjson writes
 
 
 def to_json(value: object) -> bytes:
-    """One line of JSON. Dataclasses, enums, numpy and API objects are understood; what else there is becomes its repr.
+    """One line of JSON. Structs, dataclasses, enums, numpy and API objects are understood; the rest becomes its repr.
 
     Never raises for odd content: what orjson refuses (integers beyond 64 bits, lone surrogates, keys that are tuples,
     circular references) is made plain first, which is slower.
@@ -67,12 +67,20 @@ def _joined(pieces: Iterator[bytes], start: bytes, end: bytes) -> Iterator[bytes
 def _known(value: object) -> Any:
     """What orjson does not know by itself."""
     if isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value)
+        return _fields(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Set):
         return sorted(value, key=repr)
     return _text(value)
+
+
+def _fields(value: msgspec.Struct) -> Any:
+    """API objects as the API writes them; of any other struct the public fields, which may hold anything."""
+    if value.__struct_config__.omit_defaults or value.__struct_config__.array_like:
+        return msgspec.to_builtins(value, enc_hook=_text)
+    names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+    return {written: getattr(value, name) for written, name in names if not name.startswith("_")}
 
 
 def _plain(value: object, path: tuple[int, ...] = ()) -> Any:
@@ -87,7 +95,7 @@ def _plain(value: object, path: tuple[int, ...] = ()) -> Any:
         return "..."
     path = (*path, id(value))
     if isinstance(value, msgspec.Struct):
-        value = msgspec.to_builtins(value)
+        value = _fields(value)
     if isinstance(value, Mapping):
         return {_key(key): _plain(item, path) for key, item in value.items()}
     if isinstance(value, list | tuple | Set):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _BACKLOG: Final = 128
 _HIGHEST_PORT: Final = 65535
@@ -16,8 +17,7 @@ class ListenError(OSError):
     """An address that cannot be listened on; the message names it and what would help."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
+class ListenAddress(msgspec.Struct, frozen=True):
     """`host` is empty for all interfaces; `port` 0 lets the system choose."""
 
     host: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -54,8 +53,7 @@ _LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRules:
+class GroupRules(msgspec.Struct, frozen=True):
     """How generated groups are made.
 
     `scheduler_names`: whose pods are ours. `default_queue`: the queue when neither the pod nor its namespace names
@@ -67,8 +65,7 @@ class GroupRules:
     inherit_owner_annotations: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPlan:
+class GroupPlan(msgspec.Struct, frozen=True):
     """The PodGroup a pod should have; `warnings` name annotations that could not be read and were left out."""
 
     group: PodGroup

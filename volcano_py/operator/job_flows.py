@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 import structlog
 
 from volcano_py.api.effects import JsonObject
@@ -59,11 +59,10 @@ _TEMPLATE: Final = Reader(JobTemplate)
 _JOB: Final = Reader(Job)
 
 
-@dataclass
-class _Answers:
+class _Answers(msgspec.Struct):
     """What the pods of one flow have answered."""
 
-    known: dict[PodProbe, bool] = field(default_factory=dict)
+    known: dict[PodProbe, bool] = msgspec.field(default_factory=dict)
     asked: float = float("-inf")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -62,8 +61,7 @@ Problem = Callable[[Job], str]
 """What is wrong with a job as it is written, for clusters whose webhooks have not looked at it; "" for nothing."""
 
 
-@dataclass
-class _Memory:
+class _Memory(msgspec.Struct):
     """What is kept of one job besides its object: to save requests, and what a Command wants of it."""
 
     uid: str
@@ -74,7 +72,7 @@ class _Memory:
     """The status with counts that are not written yet."""
     written: float = float("-inf")
     waiting: str = ""
-    plugins: tuple[int, Sequence[JobPlugin], str] = field(default=(-1, (), ""))
+    plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
 
 
 class JobController:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -67,8 +66,7 @@ _POD_GROUP: Final = Reader(PodGroup)
 _WORKLOAD: Final = Reader(Workload)
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
+class Delays(msgspec.Struct, frozen=True):
     """Seconds before something is written that the scheduler has been shown already.
 
     By `group` and `name`, the least for a PodGroup and for its name on a pod, most pods are bound, and their bindings

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -46,8 +45,7 @@ class UnknownQueueStateError(ValueError):
     """A queue's `status.state` is none of the four states; such a queue is left alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupCounts:
+class PodGroupCounts(msgspec.Struct, frozen=True):
     """How many PodGroups of a queue are in each phase; the fields are named as in the queue's status."""
 
     pending: int = 0
@@ -84,16 +82,14 @@ class PodGroupCounts:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePatch:
+class QueuePatch(msgspec.Struct, frozen=True):
     """One merge patch of a queue: `subresource` is "" for the object itself, or "status"."""
 
     subresource: str
     body: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class QueueChange:
+class QueueChange(msgspec.Struct, frozen=True):
     """What has to be written for one queue; None and empty mean: leave as it is.
 
     `refusal` says why a requested action was not carried out.
@@ -102,7 +98,7 @@ class QueueChange:
     parent: str | None = None
     closed_by_parent: bool | None = None
     state: QueueState | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
     refusal: str = ""
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -54,8 +53,7 @@ _WORKERS: Final = 4
 _QUEUE: Final = Reader(Queue)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     """What is asked of a queue, and by whom."""
 
     action: QueueAction

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+import msgspec
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
@@ -24,8 +24,7 @@ class ChildFailedError(RuntimeError):
     """A part without which the process must not go on has ended; the cause is chained."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Child:
+class _Child(msgspec.Struct, frozen=True):
     name: str
     start: Callable[[], Awaitable[None]]
     restart: bool

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import msgspec
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
@@ -24,8 +24,7 @@ OnFailure = Callable[[KeyT, Exception, int], bool]
 log = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class _Failures:
+class _Failures(msgspec.Struct):
     """Failures of one key in a row."""
 
     backoff: Backoff

@@ -8,10 +8,10 @@ weight do not count; with a weight of 0 they count in the divisor only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Annotated, Any, Final, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, model_validator
@@ -53,8 +53,7 @@ class BinpackArguments(Arguments):
         return {**others, "cpu": self.cpu, "memory": self.memory}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True, eq=False):
     """The D resources that count for a class."""
 
     positions: NDArray[np.intp]

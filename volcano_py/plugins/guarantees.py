@@ -11,9 +11,9 @@ Everything follows from the queues and nodes of the moment. So a guarantee is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,8 +52,7 @@ class Shortfall(NamedTuple):
     older: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class Kept(msgspec.Struct, frozen=True, eq=False):
     """What is kept of the guarantees of Q queues.
 
     Attributes:

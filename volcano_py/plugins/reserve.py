@@ -9,10 +9,10 @@ offered by `predicates` and by `resource-strategy-fit`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -43,8 +43,7 @@ PerDevice = Mapping[str, Annotated[float, Field(ge=0)]]
 """Device → cores or gigabytes for each one, as an argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(msgspec.Struct, frozen=True):
     """What one idle device needs beside it."""
 
     cpu: float
@@ -63,8 +62,7 @@ def kept_for(secondary: str, device: str) -> str:
     return f"node(s) kept {secondary} for idle {device}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Device:
+class _Device(msgspec.Struct, frozen=True, eq=False):
     """One kind of device in one cycle.
 
     Amounts are floats: they are compared with whole units of the axis, which floats hold exactly up to 2^53.

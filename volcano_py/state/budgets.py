@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from volcano_py.api.objects import LabelSelector, PodDisruptionBudget
 from volcano_py.state.change import Change, Shelf
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Budget:
+class Budget(msgspec.Struct, frozen=True, eq=False):
     """One PodDisruptionBudget with a selector that has conditions; others protect nobody here."""
 
     name: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason

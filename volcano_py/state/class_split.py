@@ -8,9 +8,8 @@ pods among which they are spread by default (spread_defaults), which differ from
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from volcano_py.state.ledger import NOWHERE, Ledger
 from volcano_py.state.status import TaskStatus

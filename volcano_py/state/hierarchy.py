@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 
@@ -26,8 +27,7 @@ Path = tuple[str, ...]
 """Names of nodes from below the root down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(msgspec.Struct, frozen=True):
     """What cannot be used as it is: the annotations concerned, what was found, and the rule that it breaks.
 
     `loses_place`: the queue then stands in no tree; otherwise it does, with a weight of 1.
@@ -39,8 +39,7 @@ class Flaw:
     loses_place: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """Two paths that exclude each other: `node` ends the path of one queue and is on the way to the other's."""
 
     other: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
+
+import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
@@ -23,8 +24,7 @@ _INT64_MASK = 2**63 - 1
 _LONGEST_AMOUNT = 40  # characters of somebody's text that are told
 
 
-@dataclass(frozen=True, slots=True)
-class TaskInfo:
+class TaskInfo(msgspec.Struct, frozen=True):
     """One pod."""
 
     ref: ObjectRef
@@ -66,8 +66,7 @@ class TaskInfo:
         return (self.condition.reason, self.condition.message) if self.condition is not None else ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class JobInfo:
+class JobInfo(msgspec.Struct, frozen=True):
     """One PodGroup. `problem` is set when it cannot be scheduled as it stands."""
 
     ref: ObjectRef
@@ -84,7 +83,7 @@ class JobInfo:
     preemptable: bool = True
     """False when the PodGroup spares its pods, whatever they say themselves."""
     problem: Refusal | None = None
-    min_resources: ResourceList = field(default_factory=dict)
+    min_resources: ResourceList = msgspec.field(default_factory=dict)
     """spec.minResources as written; the job table has what of it is counted on nodes."""
     owner: OwnerReference | None = None
     """The controlling one."""
@@ -96,20 +95,18 @@ class JobInfo:
         return f"{self.ref.namespace}/{self.ref.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+class NodeInfo(msgspec.Struct, frozen=True):
     """One node's unchanging side; its numbers are in the node table."""
 
     name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
-    images: Mapping[str, int] = field(default_factory=dict)
+    images: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Image name → size in bytes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QueueInfo:
+class QueueInfo(msgspec.Struct, frozen=True, eq=False):
     """One queue. `slot` is its id in the job table's `queue` column.
 
     The algebra of amounts, used everywhere: a ceiling (`capability`) that is absent is unlimited, and so is a cpu or
@@ -137,7 +134,7 @@ class QueueInfo:
     spec_affinity: Mapping[str, object] | None = None
     hierarchy: Hierarchy = ()
     problems: tuple[str, ...] = ()
-    entitlements: Mapping[str, ResourceList] = field(default_factory=dict)
+    entitlements: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
     """`deserved` and `guarantee` as the API server has them, for messages."""
 
     def as_written(self, entitlement: str, resource: str) -> str:

@@ -7,9 +7,9 @@ amount becomes a part of what the node has allocatable, as in `kubectl top nodes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import structlog
 
 from volcano_py.api.objects import NodeMetrics
@@ -28,8 +28,7 @@ log = structlog.get_logger(__name__)
 _COUNTED: Final = ("cpu", "memory")
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(msgspec.Struct, frozen=True):
     """What of a node is in use: `cpu` and `memory` as parts of it (0.8 is 80 %), None where it was not measured."""
 
     cpu: float | None

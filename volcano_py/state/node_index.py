@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +43,7 @@ Key = tuple[str | bytes, ...]
 """What the result is, then what it depends on."""
 
 
-@dataclass(slots=True, eq=False)
-class _Result:
+class _Result(msgspec.Struct, eq=False):
     """`used`: the number of the last cycle that did."""
 
     value: Sized

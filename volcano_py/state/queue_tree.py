@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.names import ROOT_QUEUE
 
@@ -17,8 +18,7 @@ from volcano_py.api.names import ROOT_QUEUE
 _MOST_NAMES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """Why a queue has no place in the tree: `rule` is the broken rule, `source` the queue that breaks it."""
 
     source: str
@@ -29,8 +29,7 @@ class Fault:
         return self.rule if queue == self.source else f"stands below queue {self.source}: {self.rule}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueTree:
+class QueueTree(msgspec.Struct, frozen=True):
     """Queues below root.
 
     Attributes:

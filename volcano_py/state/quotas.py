@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.objects import ResourceList, ResourceQuota
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity, to_units
@@ -15,8 +16,7 @@ LIMITS: Final = "limits."
 _COUNT_OF_PODS: Final = frozenset({"pods", "count/pods"})
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(msgspec.Struct, frozen=True):
     """One ResourceQuota without scopes. Amounts by the names that the quota uses (`requests.cpu`), in whole units.
 
     A quota with scopes counts some pods only, and which those will be cannot be told of a job whose pods do not exist.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
@@ -23,8 +24,7 @@ from volcano_py.state.task_class import Refusal
 _NOT_NEGATIVE: Final = "write 0 or more"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReading:
+class NodeReading(msgspec.Struct, frozen=True):
     """A node as far as scheduling goes; equal readings need no work."""
 
     info: NodeInfo
@@ -36,8 +36,7 @@ class NodeReading:
         return replace(self, info=replace(self.info, images=other.info.images)) == other
 
 
-@dataclass(frozen=True, slots=True)
-class JobReading:
+class JobReading(msgspec.Struct, frozen=True):
     info: JobInfo
     min_resources: Mapping[str, int] | None
 
@@ -46,8 +45,7 @@ class JobReading:
         return replace(self, info=replace(self.info, problem=problem))
 
 
-@dataclass(frozen=True, slots=True)
-class QueueReading:
+class QueueReading(msgspec.Struct, frozen=True):
     info: QueueInfo
     axis: ResourceAxis
 

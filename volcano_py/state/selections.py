@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
@@ -44,12 +45,11 @@ def _owner_key(kind: str, key: str) -> str:
     return f"{kind}/{key}"
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct):
     """Selections that came or went: those of Services by namespace, and owners."""
 
-    services: dict[str, ByLabel] = field(default_factory=dict)
-    owners: set[str] = field(default_factory=set)
+    services: dict[str, ByLabel] = msgspec.field(default_factory=dict)
+    owners: set[str] = msgspec.field(default_factory=set)
     number: int = 0
 
     def concern(self, namespace: str, labels: Mapping[str, str], owner: str) -> bool:

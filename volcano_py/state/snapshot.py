@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+import msgspec
 
 from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
@@ -39,8 +40,7 @@ class Phase(IntEnum):
 _PHASES = {phase.text: phase for phase in Phase}
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """Numbers are the ledger's copy; infos are lists by row. The maker never changes any of it afterwards.
 
     `nodes_version` changes whenever a node's labels, taints, allocatable or existence change; what a class may use is
@@ -63,13 +63,13 @@ class Snapshot:
     nodes_version: int
     now: float
     """Seconds since the epoch; virtual in simulations."""
-    budgets: Mapping[str, tuple[Budget, ...]] = field(default_factory=dict)
+    budgets: Mapping[str, tuple[Budget, ...]] = msgspec.field(default_factory=dict)
     """PodDisruptionBudgets by namespace."""
-    terms: TermPicture = field(default_factory=TermPicture)
+    terms: TermPicture = msgspec.field(default_factory=TermPicture)
     """Which pod terms match which pods."""
-    storage: Storage = field(default_factory=Storage)
+    storage: Storage = msgspec.field(default_factory=Storage)
     """What volumes there are, and where more can be had."""
-    quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
+    quotas: Mapping[str, tuple[Quota, ...]] = msgspec.field(default_factory=dict)
     """ResourceQuotas without scopes by namespace."""
-    loads: Mapping[str, Load] = field(default_factory=dict)
+    loads: Mapping[str, Load] = msgspec.field(default_factory=dict)
     """Node name → how much of it is really in use, for nodes that were measured, however long ago."""

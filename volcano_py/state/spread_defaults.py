@@ -11,8 +11,9 @@ A change of a selection reaches the pods with the next snapshot, as it can only 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from volcano_py.state.ledger import NOWHERE, Ledger
 from volcano_py.state.pod_terms import PodTerm
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _MOST_GIVEN_UP: Final = 1024
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(msgspec.Struct, eq=False):
     """One pod, as far as selections look at it."""
 
     namespace: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.objects import LabelSelector, NodeSelector, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity, to_units
@@ -30,8 +31,7 @@ _LARGEST: Final = 2**63 - 1  # bytes; Kubernetes itself caps quantities there
 _SEVERAL_ZONES: Final = "__"  # separates the zones of a volume that is in several
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """A PersistentVolumeClaim. `owner` is the UID of its controlling owner."""
 
     key: str
@@ -50,8 +50,7 @@ class Claim:
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(msgspec.Struct, frozen=True):
     """A PersistentVolume. `claim` (namespace/name) is whom it is kept for, "" when it is nobody's."""
 
     name: str
@@ -94,8 +93,7 @@ class Volume:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(msgspec.Struct, frozen=True):
     """Room for volumes of up to `largest` bytes of a class, for the nodes that `topology` selects."""
 
     storage_class: str
@@ -103,22 +101,21 @@ class Capacity:
     topology: LabelSelector
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Storage:
+class Storage(msgspec.Struct, frozen=True, eq=False):
     """The storage side of a snapshot; only what is not settled yet is in it."""
 
-    classes: Mapping[str, StorageClass] = field(default_factory=dict)
-    free: Mapping[str, tuple[Volume, ...]] = field(default_factory=dict)
+    classes: Mapping[str, StorageClass] = msgspec.field(default_factory=dict)
+    free: Mapping[str, tuple[Volume, ...]] = msgspec.field(default_factory=dict)
     """Storage class → volumes that any claim may have, smallest first."""
-    kept: Mapping[str, Volume] = field(default_factory=dict)
+    kept: Mapping[str, Volume] = msgspec.field(default_factory=dict)
     """By name, volumes that are kept for claims that are not bound."""
     tracked: frozenset[str] = frozenset()
     """CSI drivers that tell how much room there is."""
-    capacities: Mapping[str, tuple[Capacity, ...]] = field(default_factory=dict)
+    capacities: Mapping[str, tuple[Capacity, ...]] = msgspec.field(default_factory=dict)
     """By storage class."""
-    limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
     """CSI driver → node name → how many volumes it attaches there."""
-    claims: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Claims that are not bound, as namespace/name → UID."""
 
 

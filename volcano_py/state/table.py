@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import DTypeLike
 
 _FIRST_CAPACITY = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column: `width` 0 is a vector, a positive number a fixed second dimension, RESOURCES the resource axis."""
 
     dtype: DTypeLike

@@ -7,7 +7,6 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import msgspec
@@ -44,8 +43,7 @@ _STAND_INS = {"cpu": Fraction(NONZERO_MILLI_CPU, 1000), "memory": Fraction(NONZE
 _LONGEST_STRATEGY = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why something may not be: the closed reason and a sentence for people."""
 
     reason: Reason
@@ -76,8 +74,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
         return distinct((*(one.term for one in self.affinity_terms), *counted))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TaskClass:
+class TaskClass(msgspec.Struct, frozen=True, eq=False):
     """One class. `row` is its row in the class table, `request` [R] what each of its pods asks for.
 
     `problem` is set when the pod can never be placed as it stands (unreadable request, unsupported feature).
@@ -90,7 +87,7 @@ class TaskClass:
     nonzero_request: IntVector
     best_effort: bool
     problem: Refusal | None
-    variant: Mapping[str, str] = field(default_factory=dict)
+    variant: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Plugin name → what it tells these pods apart by from others that are alike, within one session."""
     profile: Profile = ()
     """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""

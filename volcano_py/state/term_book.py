@@ -14,9 +14,9 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,8 +31,7 @@ _Anchor = tuple[str, ...]
 _ANYWHERE: Final[_Anchor] = ("anywhere",)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermPicture:
+class TermPicture(msgspec.Struct, frozen=True, eq=False):
     """What one cycle sees of the book.
 
     Attributes:
@@ -41,25 +40,23 @@ class TermPicture:
         profile_of: [L] number of the profile of each set of labels (the task table's column `labels`).
     """
 
-    terms: list[PodTerm | None] = field(default_factory=list)
-    profiles: list[Profile] = field(default_factory=lambda: [()])
-    profile_of: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
+    terms: list[PodTerm | None] = msgspec.field(default_factory=list)
+    profiles: list[Profile] = msgspec.field(default_factory=lambda: [()])
+    profile_of: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.zeros(1, dtype=np.int32))
 
 
-@dataclass(slots=True, eq=False)
-class _LabelSet:
+class _LabelSet(msgspec.Struct, eq=False):
     key: tuple[str, tuple[tuple[str, str], ...]]
     namespace: str
     labels: Mapping[str, str]
     pods: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class _Term:
+class _Term(msgspec.Struct, eq=False):
     term: PodTerm
     anchors: tuple[_Anchor, ...]
     holders: int = 0
-    matched: set[int] = field(default_factory=set)
+    matched: set[int] = msgspec.field(default_factory=set)
 
 
 class TermBook:

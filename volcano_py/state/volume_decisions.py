@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, KeysView
-from dataclasses import dataclass
+
+import msgspec
 
 from volcano_py.api.effects import ClaimBinding
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What a claim gets, for which pod (UID) and on which node."""
 
     pod: str

@@ -8,8 +8,9 @@ has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from volcano_py.api.effects import ClaimBinding
 from volcano_py.api.objects import Pod

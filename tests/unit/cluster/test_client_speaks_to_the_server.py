@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from pathlib import Path
 
 import kopf
+import msgspec
 import pytest
 
 from tests.support.ports import silent_port
@@ -149,7 +149,7 @@ async def test_a_path_below_the_servers_address_is_kept(api: FakeApi, tmp_path: 
 
 
 async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) -> None:
-    info = kopf.ConnectionInfo(**dataclasses.asdict(client.connection))
+    info = kopf.ConnectionInfo(**msgspec.structs.asdict(client.connection))
 
     assert info.server == api.url
     assert info.as_http_headers() == {"Authorization": "Bearer secret"}

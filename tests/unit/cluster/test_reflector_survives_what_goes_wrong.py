@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from tests.unit.cluster.conftest import Background

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.job_objects import NOW, failed, group, job, moment, names, pods, task
 from volcano_py.jobs.actions import (

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.api.reasons import Reason
@@ -22,6 +24,14 @@ class Point:
     x: int
 
 
+class Place(msgspec.Struct, frozen=True):
+    at: Point
+    free: NDArray[np.int64]
+    tags: frozenset[str] = frozenset()
+    most: int = 0
+    _kept: int = 0
+
+
 class Nasty:
     def __repr__(self) -> str:
         raise RuntimeError("no repr")
@@ -31,6 +41,10 @@ class Nasty:
     ("value", "expected"),
     [
         (Point(1), {"x": 1}),
+        (
+            Place(Point(1), np.arange(2), frozenset({"y", "x"})),
+            {"at": {"x": 1}, "free": [0, 1], "tags": ["x", "y"], "most": 0},
+        ),
         (Reason.NODES_REFUSE, "NodesRefuse"),
         (Pod(metadata=ObjectMeta(name="a", namespace="ml")), {"metadata": {"name": "a", "namespace": "ml"}}),
         ({"n": np.int64(3), "a": np.arange(3)}, {"n": 3, "a": [0, 1, 2]}),

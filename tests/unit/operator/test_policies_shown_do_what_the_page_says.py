@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.job_cluster import NAMESPACE, JobCluster
 from tests.support.job_objects import NOW, failed, group, job, names, pods, task

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from volcano_py.cluster.kubernetes.clock import Clock
 from volcano_py.cluster.kubernetes.errors import ConflictError, RequestError
@@ -33,8 +34,7 @@ class Backoff:
         self._failures = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How long to keep trying, in seconds."""
 
     give_up_after: float

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import orjson
 import structlog
 
@@ -33,8 +33,7 @@ RETRIES: Final = RetryPolicy(give_up_after=30.0)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
 
 
-@dataclass(frozen=True, slots=True)
-class BinderStats:
+class BinderStats(msgspec.Struct, frozen=True):
     """`queued` and `in_flight` now; the others since the start. `failed` are those whose server never answered."""
 
     queued: int

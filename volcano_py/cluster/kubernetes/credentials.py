@@ -6,11 +6,11 @@ import asyncio
 import os
 import ssl
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import structlog
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
@@ -31,9 +31,8 @@ class CredentialsError(Exception):
     """There is no usable configuration; the message says what was looked for, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A server and a login, in the words of kopf: `kopf.ConnectionInfo(**dataclasses.asdict(connection))`."""
+class Connection(msgspec.Struct, frozen=True):
+    """A server and a login, in the words of kopf: `kopf.ConnectionInfo(**msgspec.structs.asdict(connection))`."""
 
     server: str
     ca_path: str | None

@@ -12,10 +12,10 @@ import contextlib
 import random
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
@@ -76,8 +76,7 @@ _Topic = tuple[ObjectRef, str, str]
 """An event but for its message."""
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(msgspec.Struct):
     """One event object and what is to be told of it. `told` is the count on the server, 0 before it exists there."""
 
     key: _EventKey
@@ -94,8 +93,7 @@ class _Series:
     """A request about it is under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventStats:
+class EventStats(msgspec.Struct, frozen=True):
     """`waiting` now; the others since the start. `dropped`: no room, `limited`: over a rate, `counted`: repetitions,
     `replaced`: another one came before they were written."""
 

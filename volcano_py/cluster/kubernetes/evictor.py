@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, Evict
@@ -39,8 +39,7 @@ _CONDITIONS: Final = (("Ready", "False", "Evict"), ("DisruptionTarget", "True", 
 """Type, status and reason, as Volcano sets them."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictorStats:
+class EvictorStats(msgspec.Struct, frozen=True):
     """`queued` and `in_flight` now; the others since the start."""
 
     queued: int

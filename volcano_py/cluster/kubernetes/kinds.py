@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.names import SCHEDULING_API
@@ -26,8 +27,7 @@ class ConfigMap(ApiObject, frozen=True):
     data: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A resource: `name` is the API's kind, the first argument of the sink's methods."""
 
     name: str
@@ -35,7 +35,7 @@ class Kind:
     """Of the list over all namespaces."""
     type: type[ApiObject]
     namespaced: bool = True
-    selectors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    selectors: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """`labelSelector` and `fieldSelector` of list and watch."""
     metadata_only: bool = False
     """Ask the server to leave out spec and status; their fields then keep their defaults."""

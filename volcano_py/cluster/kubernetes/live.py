@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.effects import (
     Bind,
@@ -31,8 +32,7 @@ EVENTS_WITHIN: Final = 2.0
 """Seconds for events that wait when all else is done: a burst of thousands would take minutes at their rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveStats:
+class LiveStats(msgspec.Struct, frozen=True):
     """All writers' numbers at one moment."""
 
     binder: BinderStats

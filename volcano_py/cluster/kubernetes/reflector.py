@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn, cast
 
 import msgspec
@@ -45,8 +44,7 @@ _ABSENT_FOR = 300.0
 _HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectorStats:
+class ReflectorStats(msgspec.Struct, frozen=True):
     """What a reflector has seen since it started; `silent_for` is in seconds."""
 
     objects: int

@@ -11,10 +11,10 @@ import contextlib
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 import structlog
 
 from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllocated
@@ -53,8 +53,7 @@ _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class StatusStats:
+class StatusStats(msgspec.Struct, frozen=True):
     """`waiting`, `in_flight` and `remembered` now; the others since the start. `spared`: equal content was there
     already; `remembered`: objects whose content is known."""
 

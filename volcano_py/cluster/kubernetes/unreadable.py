@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,8 +16,7 @@ class RawEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Name, namespace, UID and version, each "" where it is missing or no text."""
 
     name: str = ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 from volcano_py.api.go_values import parse_bool, parse_duration
 from volcano_py.api.objects import NodeMetrics
@@ -46,8 +47,7 @@ class LoadSource(Protocol):
         """Close connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadSettings:
+class LoadSettings(msgspec.Struct, frozen=True):
     """The `metrics` section of the configuration, as far as it is understood."""
 
     type: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import pod_name
@@ -11,8 +12,7 @@ from volcano_py.jobs.names import pod_name
 _LONGEST_LABEL: Final = 63  # characters, as of a volume's name
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """One pod's name in DNS, within its namespace."""
 
     name: str

@@ -7,8 +7,9 @@ A package adds its own through the entry point group `volcano_py.job_plugins`; t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
@@ -18,8 +19,7 @@ class PluginArgumentError(ValueError):
     """An argument in `spec.plugins` that cannot be read; the text names the plugin, the argument and what is right."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptObject:
+class KeptObject(msgspec.Struct, frozen=True):
     """An object that is to exist as long as the Job does, in its namespace, owned by it.
 
     `make` gives the whole manifest (apiVersion, kind, metadata.name, content); namespace and owner are filled in by the

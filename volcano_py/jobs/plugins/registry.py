@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
 import structlog
 
 from volcano_py.jobs.model import Job
@@ -18,8 +18,7 @@ ENTRY_POINTS: Final = "volcano_py.job_plugins"
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class JobPlugins:
+class JobPlugins(msgspec.Struct, frozen=True):
     """Plugin classes by the name that Jobs use."""
 
     classes: Mapping[str, type[JobPlugin]]

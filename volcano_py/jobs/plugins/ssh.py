@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
@@ -34,8 +35,7 @@ _MODE_OF_OTHERS: Final = 0o644
 _KEY_TYPES: Final = ("rsa", "ed25519")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(msgspec.Struct, frozen=True):
     """Keys as OpenSSH reads them."""
 
     private: bytes

@@ -9,9 +9,9 @@ be reclaimed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +24,7 @@ from volcano_py.state.queue_tree import QueueTree
 Amounts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(msgspec.Struct, frozen=True):
     """Queues in rows, each after the one above it; a level is a run of rows.
 
     Attributes:
@@ -65,8 +64,7 @@ def saturated(amounts: Amounts, more: Amounts) -> Amounts:
     return sums
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """[Q, R] by row.
 
     Attributes:

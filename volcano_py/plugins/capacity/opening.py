@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,8 +30,7 @@ CLUSTER: Final = ""
 """Stands above queues that form no tree; no queue can be called so."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Accounts:
+class Accounts(msgspec.Struct, frozen=True, eq=False):
     """The accounts of all queues.
 
     Attributes:

@@ -8,15 +8,14 @@ queue above takes from outside of that queue. Otherwise the two would take the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from volcano_py.plugins.asked import Asked
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.axis import PODS
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """What is asked for, and by what right.
 
     Attributes:

@@ -9,9 +9,9 @@ many rounds as kinds of pods drop out one after the other, whatever the number o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,8 +59,7 @@ def _choose(
     return chosen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Book:
+class _Book(msgspec.Struct, frozen=True, eq=False):
     """What a queue, or each of several, holds and is entitled to, in the columns of a sweep: [D], or [K, D]."""
 
     held: Amounts
@@ -84,8 +83,7 @@ class _Book:
         return _Book(self.held[at], self.deserved[at], self.has_deserved[at], self.guarantee[at])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Above:
+class _Above(msgspec.Struct, frozen=True, eq=False):
     """A queue above some candidates: `members` [K] are below it, in `judged` and `kept` [K] it has a say."""
 
     book: _Book

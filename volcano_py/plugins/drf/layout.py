@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from volcano_py.api.names import HIERARCHY
 from volcano_py.state.hierarchy import Path as Path
@@ -11,8 +12,7 @@ from volcano_py.state.hierarchy import find_conflict, path_text
 from volcano_py.state.infos import QueueInfo
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(msgspec.Struct):
     """The tree of queues.
 
     Attributes:
@@ -22,9 +22,9 @@ class Layout:
         refused: queue → why its jobs cannot be scheduled; it has no part in the tree.
     """
 
-    paths: dict[str, Path] = field(default_factory=dict)
-    weights: dict[Path, float] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, Path] = msgspec.field(default_factory=dict)
+    weights: dict[Path, float] = msgspec.field(default_factory=dict)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def lay_out(queues: Iterable[QueueInfo]) -> Layout:

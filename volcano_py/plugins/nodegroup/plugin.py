@@ -8,9 +8,9 @@ there is used last. A queue without rules uses no group, and without `strict` th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api.explain import invalid_queue
@@ -44,8 +44,7 @@ def _full(queue: str) -> str:
     return f"node(s) were in a node group whose limit queue {queue} has reached"
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(msgspec.Struct):
     """What is known of one queue in a cycle."""
 
     codes: Codes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -25,8 +24,7 @@ class RulesError(ValueError):
     """The queue's rules cannot be read; the message names the field, what was found and the fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Affinity:
+class Affinity(msgspec.Struct, frozen=True):
     """Names of node groups, in the order written."""
 
     required: tuple[str, ...] = ()

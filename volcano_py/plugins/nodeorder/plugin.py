@@ -9,9 +9,9 @@ balances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +41,7 @@ _CPU_AND_MEMORY: Final = slice(CPU, MEMORY + 1)
 _GPU: Final = "nvidia.com/gpu"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wishes:
+class _Wishes(msgspec.Struct, frozen=True, eq=False):
     """What is worked out once per class and cycle. None: the score has nothing to say about the class."""
 
     balanced: tuple[NodeCapacity, Positions] | None

@@ -9,10 +9,10 @@ the lowest to 0. Pods that are promised a place count as if they were there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,8 +30,7 @@ HARD_WEIGHT: Final = 1
 """What the required affinity of pods that have a place counts: kube-scheduler's default for `hardPodAffinityWeight`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pull:
+class _Pull(msgspec.Struct, frozen=True, eq=False):
     """Pods that count, with their weight. `own`: pods of the class are among them once they are placed."""
 
     weight: int
@@ -115,8 +114,7 @@ class PodAffinityScore:
         return wished + of_others
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Domains:
+class _Domains(msgspec.Struct, frozen=True, eq=False):
     """Pods that pull with `weight`: `of_base` [B] the domain of each base, `numbers` how many there are in each."""
 
     weight: int

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,8 +30,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wish:
+class Wish(msgspec.Struct, frozen=True, eq=False):
     """One constraint over groups of nodes that share all domains but the node itself: *bases*.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.framework.alike import alike
@@ -24,8 +24,7 @@ SYSTEM_DEFAULTS: Final = ((HOSTNAME, 3), (_ZONE, 5))
 """Topology keys and `maxSkew` of kube-scheduler's defaults (podtopologyspread: systemDefaultConstraints)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wishes:
+class _Wishes(msgspec.Struct, frozen=True):
     """`own`: the pods carry the constraints themselves. Nodes that lack one of the topology keys are then out of it."""
 
     spreads: tuple[Spread, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
@@ -24,8 +24,7 @@ from volcano_py.state.task_class import TaskClass
 _PASSING: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAdvice:
+class NodeAdvice(msgspec.Struct, frozen=True):
     """Sentences; "" where there is nothing to say."""
 
     cordons: str

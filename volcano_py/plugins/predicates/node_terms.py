@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -122,8 +121,7 @@ _OPERATORS: Final[dict[str, Callable[[NodeIndex, str, list[str]], Mask]]] = {
 OPERATORS: Final = tuple(_OPERATORS)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Numbers:
+class _Numbers(msgspec.Struct, frozen=True, eq=False):
     """[V] the distinct values of a label as integers, and which of them are any."""
 
     values: NDArray[np.int64]

@@ -14,10 +14,10 @@ is no company yet: who would follow it waits with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,8 +38,7 @@ _MESSAGES: Final = (POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_
 _NO_END: Final = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True, eq=False):
     """What is heeded for one class, as questions for live tallies.
 
     Attributes:

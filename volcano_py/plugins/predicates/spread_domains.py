@@ -7,7 +7,6 @@ constraints that must hold (predicates) and constraints that are wishes (nodeord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -23,8 +22,7 @@ from volcano_py.state.task_class import TaskClass
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Domains:
+class Domains(msgspec.Struct, frozen=True, eq=False):
     """One constraint over the nodes.
 
     Attributes:
@@ -54,8 +52,7 @@ class Domains:
         return sums
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class Layout(msgspec.Struct, frozen=True, eq=False):
     """Some constraints of a class over the nodes.
 
     Nodes are in one group when all the constraints see them alike: same domains, counted or not for the same ones. So

@@ -8,9 +8,9 @@ the topology key never take the pod. The first constraint that says no is the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +25,7 @@ Verdicts = NDArray[np.int8]
 """Per group 0 for yes, MISSING_LABEL or CROWDED."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True):
     """What one constraint allows.
 
     Attributes:

@@ -8,9 +8,9 @@ has to keep to the rule with and without them, as with kube-scheduler's nominate
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,8 +32,7 @@ from volcano_py.state.task_class import TaskClass
 _MESSAGES: Final = (SPREAD_LABEL_MISSING, SPREAD_MISMATCH)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True, eq=False):
     """What does not change in a session."""
 
     spreads: tuple[Spread, ...]

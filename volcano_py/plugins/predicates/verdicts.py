@@ -6,8 +6,6 @@ so outlive the cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +19,7 @@ from volcano_py.state.task_class import TaskClass
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, eq=False):
     """`codes` [N] point into `messages`, which starts with "" for yes; None when no node refuses."""
 
     messages: tuple[str, ...]
@@ -33,8 +30,7 @@ class Verdict:
         return 0 if self.codes is None else self.codes.nbytes
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(msgspec.Struct, frozen=True):
     """Which questions are asked; cordons always are."""
 
     node_affinity: bool = True

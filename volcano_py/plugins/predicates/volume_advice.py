@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -21,8 +20,7 @@ from volcano_py.state.volume_needs import BoundNeed, OpenNeed
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Sentence(msgspec.Struct, frozen=True):
     text: str
 
     @property

@@ -8,7 +8,6 @@ the placement is taken back, so two pods of one gang never get the same volume.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -35,8 +34,7 @@ NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE: Final = "node(s) did not have enough free storage"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Making:
+class Making(msgspec.Struct, frozen=True, eq=False):
     """[N] whether volumes of a class are made for a node at all, and whether there is room for one of this size."""
 
     possible: Mask
@@ -47,13 +45,12 @@ class Making:
         return self.possible & self.spacious
 
 
-@dataclass(slots=True, eq=False)
-class _Shared:
+class _Shared(msgspec.Struct, eq=False):
     """What was chosen in this cycle for a claim that several pods use, and for how many."""
 
     volume: str
     node: int
-    users: set[int] = field(default_factory=set)
+    users: set[int] = msgspec.field(default_factory=set)
 
 
 class VolumeChoices:

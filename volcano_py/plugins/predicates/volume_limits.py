@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +25,7 @@ MANY: Final = np.iinfo(np.int64).max // 4
 """No limit; sums of it do not overflow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(msgspec.Struct, frozen=True):
     """What a pod of a class attaches: of its own by driver, and claims that it shares, claim → driver."""
 
     own: Counter[str]

@@ -7,7 +7,6 @@ classes say, so each is worked out once for all that say the same, and kept with
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -48,8 +47,7 @@ def _one_label_value(affinity: NodeSelector) -> tuple[str, str] | None:
     return (asked.key, asked.values[0]) if asked.operator == "In" and len(asked.values) == 1 else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RowsByValue:
+class _RowsByValue(msgspec.Struct, frozen=True, eq=False):
     """Node rows ordered by the value of one label; those of value number v are `rows[starts[v]:starts[v + 1]]`."""
 
     slots: dict[str, int]

@@ -7,9 +7,9 @@ VolumeBinding, in its words.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api.reasons import Reason
@@ -41,8 +41,7 @@ _WIDTHS: Final = {reach: width for width, reach in enumerate(Reach)}
 _PLACED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lasting:
+class _Lasting(msgspec.Struct, frozen=True):
     """[N] what follows from bound volumes alone, for a class."""
 
     out_of_reach: Mask | None

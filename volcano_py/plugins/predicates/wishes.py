@@ -6,11 +6,11 @@ For pods that no node takes. What is told follows from the nodes alone, so calle
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.api.few import MOST_TOLD, few
@@ -25,8 +25,7 @@ _UNLABELLED: Final = {"Exists": "has a label {}", "DoesNotExist": "is without a 
 _COMPARED: Final = {"Gt": "above", "Lt": "below"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wish:
+class Wish(msgspec.Struct, frozen=True, eq=False):
     """One condition on a node: `words` go after «a node that», `key` is the label it is about ("" for none), `mask` [N]
     says which nodes meet it."""
 

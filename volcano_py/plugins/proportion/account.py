@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from volcano_py.plugins.asked import Asked
 from volcano_py.state.infos import QueueInfo
@@ -11,8 +11,7 @@ Amounts = list[int]
 """[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
 
 
-@dataclass(slots=True, eq=False)
-class QueueAccount:
+class QueueAccount(msgspec.Struct, eq=False):
     """`held` and `inqueue` follow the cycle; the rest is fixed when the session opens.
 
     Attributes:
@@ -39,7 +38,7 @@ class QueueAccount:
     firm: Amounts
     surplus: Amounts
     inqueue: Amounts
-    _deserving: tuple[int, ...] = field(init=False)
+    _deserving: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._deserving = tuple(dim for dim, amount in enumerate(self.deserved) if amount > 0)

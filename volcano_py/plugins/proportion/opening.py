@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +18,7 @@ from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Accounts:
+class Accounts(msgspec.Struct, frozen=True, eq=False):
     """The accounts of all queues.
 
     Attributes:

@@ -16,9 +16,9 @@ order of the queues.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +26,7 @@ Ratio = tuple[int, int]
 """Numerator and denominator: exact, and cheaper than a Fraction, of which a thousand queues would need many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(msgspec.Struct, frozen=True):
     """What each queue deserves.
 
     Attributes:

@@ -10,9 +10,9 @@ is placed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import structlog
 
@@ -38,8 +38,7 @@ IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
 """Reason of the event on a pod whose strategies cannot be read."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wishes:
+class _Wishes(msgspec.Struct, frozen=True, eq=False):
     """What makes up a class's score; None adds nothing."""
 
     strategy: StrategyScore | None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 
 class Scoring(StrEnum):
@@ -22,16 +23,14 @@ class Policy(StrEnum):
     PROPORTIONAL = "proportional"
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(msgspec.Struct, frozen=True):
     """How one resource counts in the score of a node."""
 
     scoring: Scoring
     weight: int
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(msgspec.Struct, frozen=True):
     """Points for nodes without scarce resources. `resources`: name → how much each one weighs."""
 
     weight: int

@@ -8,9 +8,9 @@ would be exceeded scores 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +21,7 @@ from volcano_py.plugins.resource_strategy_fit.settings import Scoring, Strategie
 from volcano_py.state.task_class import TaskClass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StrategyScore:
+class StrategyScore(msgspec.Struct, frozen=True, eq=False):
     """The score for one class of tasks, over the D resources that count for it."""
 
     positions: NDArray[np.intp]

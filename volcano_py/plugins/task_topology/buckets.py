@@ -8,8 +8,8 @@ new one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +20,7 @@ from volcano_py.state.ledger import Rows
 _MEBIBYTE = 2**20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class Member(msgspec.Struct, frozen=True, eq=False):
     """A pod that a wish names: its task row, its role, its node row (negative for none), and what it asks for [R]."""
 
     row: int
@@ -30,8 +29,7 @@ class Member:
     request: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Buckets:
+class Buckets(msgspec.Struct, frozen=True, eq=False):
     """Of one job.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
+
+import msgspec
 
 from volcano_py.api.names import TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER
 
@@ -27,8 +28,7 @@ class Strength(IntEnum):
     APART_FROM_ITSELF = 4
 
 
-@dataclass(slots=True)
-class Wishes:
+class Wishes(msgspec.Struct):
     """By role.
 
     Attributes:
@@ -38,9 +38,9 @@ class Wishes:
         order: roles as they should be placed; those named first come first.
     """
 
-    together: set[tuple[str, str]] = field(default_factory=set)
-    apart: set[tuple[str, str]] = field(default_factory=set)
-    strength: dict[str, Strength] = field(default_factory=dict)
+    together: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    apart: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    strength: dict[str, Strength] = msgspec.field(default_factory=dict)
     order: tuple[str, ...] = ()
 
     def urgency(self, role: str) -> tuple[int, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Annotated, Any, Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import msgspec
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 from volcano_py.config.values import TypeName
@@ -16,8 +16,7 @@ _HOURS: Final = re.compile(r"\s*(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*", r
 _FIX: Final = "write the hours of a day as 08:30-21:00, or 22:00-06:00 for a night"
 
 
-@dataclass(frozen=True, slots=True)
-class Hours:
+class Hours(msgspec.Struct, frozen=True):
     """From `start` until `end`; an end that is not later is the next day's, so that equal ones mean all day."""
 
     start: time

@@ -6,8 +6,7 @@ that is loaded beyond risk_threshold already.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +20,7 @@ Parts = NDArray[np.float64]
 """[2] or [K, 2]: parts of what a node has of both."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True, eq=False):
     """Of one kind of pod: `plain` [2] before, `highest` [2] whatever the risk."""
 
     plain: NDArray[np.float64]
