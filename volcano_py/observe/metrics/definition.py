@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
 
@@ -23,8 +23,7 @@ class Kind(StrEnum):
     name is kept and the type is not told; `rate()` works all the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """One metric. `name` is whole; `text` is its help, one sentence; `buckets` are upper bounds in its unit."""
 
     name: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from prometheus_client.core import Metric
 
 from volcano_py.api.report import NamespaceShare
@@ -65,8 +65,7 @@ JobKey = tuple[str, str]
 """Namespace and name of a PodGroup."""
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(msgspec.Struct):
     queue: str = ""
     created: float = 0.0
     started: float | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
@@ -18,8 +18,7 @@ from volcano_py.observe.metrics import admission, daemon, effects, intake, jobs,
 from volcano_py.observe.metrics.definition import Definition
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """Definitions that belong together, as the reference page shows them."""
 
     title: str

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,8 +61,7 @@ class Node:
         return self.key[1]
 
 
-@dataclass(frozen=True)
-class Leaves:
+class Leaves(msgspec.Struct, frozen=True, dict=True):
     """The jobs of the tree: those that hold something or wait for it.
 
     Attributes:
