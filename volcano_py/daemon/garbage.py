@@ -23,11 +23,11 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 THRESHOLDS: Final = (50_000, 20, 20)
 
 # Cycles of objects that a cluster at rest makes are too few for the thresholds, and hold connections and whole answers
-# of the API server meanwhile. Young ones are looked at so often (seconds), and what is free given back,
+# of the API server meanwhile; kopf leaves one with each version of an object that it watches. Memory that they fill
+# before they are found is seldom free as a whole afterwards, because small objects that live on lie in between.
+# So often (seconds) all are looked for, and what is free given back,
 _EVERY: Final = 60.0
-# all of them so often;
-_THOROUGHLY_EVERY: Final = 600.0
-# or seldom enough that each of these costs no more than this part of the time.
+# or seldom enough that each of these costs no more than this part of the time; then the young ones are looked at.
 _PART: Final = 0.001
 
 
@@ -52,22 +52,27 @@ def give_back() -> None:
         trim(0)
 
 
-async def collect_by_the_clock(clock: Clock = SYSTEM_CLOCK, *, afterwards: Callable[[], None] = give_back) -> None:
+async def collect_by_the_clock(
+    clock: Clock = SYSTEM_CLOCK,
+    *,
+    collect: Callable[[], object] = gc.collect,
+    afterwards: Callable[[], None] = give_back,
+) -> None:
     """Until cancelled, beside what the thresholds do: a daemon with little to do never reaches them."""
-    thoroughly_at, afterwards_at = clock.monotonic() + _THOROUGHLY_EVERY, 0.0
+    all_at = afterwards_at = 0.0
     while True:
         await clock.sleep(_EVERY)
-        if clock.monotonic() < thoroughly_at:
-            gc.collect(1)
+        if clock.monotonic() >= all_at:
+            all_at = _do(collect, clock)
         else:
-            thoroughly_at = _do(gc.collect, _THOROUGHLY_EVERY, clock)
+            gc.collect(1)
         if clock.monotonic() >= afterwards_at:
-            afterwards_at = _do(afterwards, _EVERY, clock)
+            afterwards_at = _do(afterwards, clock)
 
 
-def _do(work: Callable[[], object], every: float, clock: Clock) -> float:
-    """Do it now; the time at which to do it again."""
+def _do(work: Callable[[], object], clock: Clock) -> float:
+    """Do it now; the time at which it may be done again."""
     started = clock.monotonic()
     work()
     ended = clock.monotonic()
-    return ended + max(every, (ended - started) / _PART)
+    return ended + (ended - started) / _PART

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -26,6 +26,7 @@ from volcano_py.operator.kube_api import (
     pod_group_path,
     pod_path,
 )
+from volcano_py.operator.together import together
 
 _JOB: Final = Reader(Job)
 _POD: Final = Reader(Pod)
@@ -134,18 +135,13 @@ class JobEffects:
             NotReadyError: a name is taken by somebody else's pod.
             RequestError: the API server refused one.
         """
-        await self._all(self._create_pod(job, body) for body in action.bodies)
+        await together(self._in_turn(self._create_pod(job, body)) for body in action.bodies)
 
     async def delete_pods(self, job: Job, action: DeletePods) -> None:
         namespace = job.metadata.namespace
-        await self._all(self._delete(pod_path(namespace, name), _meta(job, name, uid)) for name, uid in action.pods)
-
-    async def _all(self, steps: Iterable[Awaitable[None]]) -> None:
-        """All of them; then the error of the first that failed."""
-        results = await asyncio.gather(*(self._in_turn(step) for step in steps), return_exceptions=True)
-        for result in results:
-            if result is not None:
-                raise result
+        await together(
+            self._in_turn(self._delete(pod_path(namespace, name), _meta(job, name, uid))) for name, uid in action.pods
+        )
 
     async def _in_turn(self, step: Awaitable[None]) -> None:
         async with self._slots:

@@ -50,6 +50,7 @@ from volcano_py.operator.kube_api import (
     pod_path,
 )
 from volcano_py.operator.pod_group_index import PodGroupIndex
+from volcano_py.operator.together import together
 from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -259,23 +260,22 @@ class PodGroupController:
 
     async def _annotate(self, pods: Sequence[Pod], name: str) -> None:
         """Write the group's name on the pods. One pod's failure does not keep the others from being written."""
-        results = await asyncio.gather(*(self._annotate_one(pod, name) for pod in pods), return_exceptions=True)
-        for result in results:
-            if result is not None:
-                raise result
+        await together(self._annotate_one(pod, name) for pod in pods)
 
     async def _annotate_one(self, pod: Pod, name: str) -> None:
         path = pod_path(pod.metadata.namespace, pod.metadata.name)
         async with self._slots:
-            for _ in range(_CONFLICTS_BEFORE_GIVING_WAY):
+            for conflict in range(1, _CONFLICTS_BEFORE_GIVING_WAY + 1):
                 try:
                     await self._api.patch(path, pod_annotation(pod, name))
-                except ConflictError as error:
+                except ConflictError:
                     # It has changed: perhaps it has a group now.
                     current = await self._current(path)
                     if current is None or current.metadata.uid != pod.metadata.uid or names_group(current):
                         return
-                    pod, conflict = current, error
+                    if conflict == _CONFLICTS_BEFORE_GIVING_WAY:
+                        raise
+                    pod = current
                 except RequestError as error:
                     if not is_another_object(error):
                         raise
@@ -283,7 +283,6 @@ class PodGroupController:
                 else:
                     self._index.note_annotated(pod, name)
                     return
-        raise conflict
 
     async def _current(self, path: str) -> Pod | None:
         try:

@@ -53,35 +53,55 @@ async def test_a_young_knot_is_undone_within_a_minute(clock: FakeClock) -> None:
     assert knot() is None
 
 
-async def test_one_that_has_grown_old_is_undone_too(clock: FakeClock) -> None:
+async def test_one_that_has_grown_old_is_undone_as_soon(clock: FakeClock) -> None:
     kept = Knot()
     knot = weakref.ref(kept)
     await clock.advance(240)
     del kept
-    await clock.advance(120)
-    assert knot() is not None, "it was looked at too often to be young"
-    await clock.advance(240)
+    await clock.advance(59)
+    assert knot() is not None
+    await clock.advance(1)
     assert knot() is None
 
 
-@pytest.mark.parametrize(
+OFTEN_ENOUGH = pytest.mark.parametrize(
     ("takes", "at"),
     [(0.0, [60, 120, 180, 240, 300, 360]), (0.15, [60, 240]), (0.5, [60])],
     ids=["quick", "slow", "slower"],
 )
-async def test_what_is_free_goes_back_as_often_as_it_may_take_time(takes: float, at: list[int]) -> None:
-    clock, given_back = FakeClock(), list[int]()
 
-    def give_back() -> None:
-        given_back.append(int(clock.time - 1000))
+
+@OFTEN_ENOUGH
+@pytest.mark.parametrize("work", ["collect", "afterwards"])
+async def test_each_is_done_as_often_as_it_may_take_time(work: str, takes: float, at: list[int]) -> None:
+    clock, done = FakeClock(), list[int]()
+
+    def slow() -> None:
+        done.append(int(clock.time - 1000))
         clock.time += takes
 
-    task = asyncio.create_task(collect_by_the_clock(clock, afterwards=give_back))
+    task = asyncio.create_task(collect_by_the_clock(clock, **{work: slow}))
     await clock.advance(400)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    assert given_back == at
+    assert done == at
+
+
+async def test_a_young_knot_does_not_wait_for_a_look_at_all_that_takes_long() -> None:
+    clock = FakeClock()
+
+    def slow() -> None:
+        clock.time += 10
+
+    task = asyncio.create_task(collect_by_the_clock(clock, collect=slow))
+    await clock.advance(70)
+    knot = weakref.ref(Knot())
+    await clock.advance(60)
+    assert knot() is None
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 ROOT = Path(__file__).parents[3]

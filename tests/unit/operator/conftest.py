@@ -151,7 +151,10 @@ class FakeApi:
         self.on_request(verb, path)
         for its_verb, part, errors in self._refusals:
             if its_verb == verb and part in path and (error := next(errors, None)) is not None:
-                raise error
+                try:
+                    raise error
+                finally:
+                    del error  # or this frame would be in a knot with it
 
     def _existing(self, verb: str, path: str) -> dict[str, Any]:
         if path not in self.objects:

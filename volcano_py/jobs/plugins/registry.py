@@ -52,24 +52,28 @@ class JobPlugins(msgspec.Struct, frozen=True):
         Raises:
             PluginArgumentError: a plugin is unknown, requires itself, or cannot read its arguments.
         """
-        wanted = job.spec.plugins
         made: dict[str, JobPlugin] = {}
-        under_way: set[str] = set()
-
-        def add(name: str, asked_by: str) -> None:
-            if name in made:
-                return
-            if name in under_way:
-                raise PluginArgumentError(f"{asked_by}: it requires {name}, which requires it")
-            under_way.add(name)
-            plugin = self.classes.get(name)
-            if plugin is None:
-                known = ", ".join(sorted(self.classes)) or "none"
-                raise PluginArgumentError(f"{asked_by}: there is no job plugin {name!r} (known: {known})")
-            for required in plugin.requires:
-                add(required, f"job plugin {name}")
-            made[name] = plugin(wanted.get(name) or ())
-
-        for name in wanted:
-            add(name, "spec.plugins")
+        for name in job.spec.plugins:
+            self._add(name, "spec.plugins", job.spec.plugins, made, ())
         return tuple(made.values())
+
+    def _add(
+        self,
+        name: str,
+        asked_by: str,
+        arguments: Mapping[str, Sequence[str] | None],
+        made: dict[str, JobPlugin],
+        waiting: tuple[str, ...],
+    ) -> None:
+        """To `made`, after those that it requires; `waiting` are those that require it, directly or not."""
+        if name in made:
+            return
+        if name in waiting:
+            raise PluginArgumentError(f"{asked_by}: it requires {name}, which requires it")
+        plugin = self.classes.get(name)
+        if plugin is None:
+            known = ", ".join(sorted(self.classes)) or "none"
+            raise PluginArgumentError(f"{asked_by}: there is no job plugin {name!r} (known: {known})")
+        for required in plugin.requires:
+            self._add(required, f"job plugin {name}", arguments, made, (*waiting, name))
+        made[name] = plugin(arguments.get(name) or ())
