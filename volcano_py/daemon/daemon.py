@@ -29,6 +29,7 @@ from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
 from volcano_py.daemon.gauges import Gauges
+from volcano_py.daemon.gone import Gone
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.leaders_events import LeadersEvents
 from volcano_py.daemon.leadership import Leadership
@@ -183,7 +184,7 @@ class Daemon:
         configuration = OnlyKind(config_map.name, self._configuration)
         seen = PodsSeen(self._state, self._metrics)
         sinks: list[Sink] = [*self._controllers.sinks, seen, state, self._live.volumes.claims]
-        sinks += [configuration, self._job_metrics]
+        sinks += [configuration, self._job_metrics, Gone(self._live.forget)]
         if self._admission is not None:
             sinks.append(self._admission.view)
         # some kinds are watched for the state and for controllers

@@ -15,6 +15,7 @@ from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.events import PATIENCE, EventRecorder
 
 EVENTS = "/api/v1/namespaces/ns/events"
+SERIES = "volcano_py.cluster.kubernetes.event_memory.EventSeries"
 
 
 def waiting(message: str = "0/3 nodes are available", name: str = "a") -> Event:
@@ -227,8 +228,53 @@ async def test_what_is_no_longer_counted_on_is_forgotten(subject: Subject, clock
     await subject.settle()
 
     kept = holdings(subject.recorder, but_for=[clock, subject.recorder._client])
-    assert kept["volcano_py.cluster.kubernetes.events._Series"] <= 10
+    assert 1 <= kept[SERIES] <= 10
     assert kept["volcano_py.cluster.kubernetes.ratelimit.TokenBucket"] <= 6, "one is for all objects"
+
+
+def remembered(subject: Subject) -> int:
+    return holdings(subject.recorder, but_for=[subject.clock, subject.recorder._client])[SERIES]
+
+
+PODS = [f"pod-{number}" for number in range(300)]
+
+
+async def test_objects_that_are_gone_are_forgotten(subject: Subject) -> None:
+    subject.recorder.submit(waiting(name=name) for name in [*PODS, "stays"])
+    await subject.settle()
+    assert remembered(subject) == 301
+    for name in PODS:
+        subject.recorder.forget_object(pod_ref(name))
+    assert remembered(subject) < 64, "looked through for many at a time"
+
+    subject.recorder.submit([waiting(name="stays"), waiting(name="pod-0")])
+    await subject.settle()
+    assert subject.recorder.stats().counted == 1, "who stays is counted on, and a namesake begins anew"
+    assert len(subject.stored) == 302
+
+
+async def test_what_waits_to_be_told_of_the_gone_is_told(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    quiet = asyncio.Event()
+    subject = Subject(api, client, clock, quiet=quiet)
+    subject.recorder.submit(waiting(name=name) for name in PODS)
+    for name in PODS:
+        subject.recorder.forget_object(pod_ref(name))
+    quiet.set()
+    await subject.settle()
+    assert len(subject.stored) == 300
+
+
+async def test_the_last_count_of_the_gone_is_told(subject: Subject, clock: FakeClock) -> None:
+    subject.recorder.submit(waiting(name=name) for name in PODS)
+    await subject.settle()
+    subject.recorder.submit([waiting(name="pod-7")] * 4)
+    for name in PODS:
+        subject.recorder.forget_object(pod_ref(name))
+    await clock.advance(60)
+    await subject.settle()
+    assert [event["count"] for event in subject.stored.values() if event["involvedObject"]["name"] == "pod-7"] == [5]
 
 
 async def test_all_objects_together_are_limited_too(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> None:

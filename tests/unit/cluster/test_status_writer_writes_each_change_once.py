@@ -225,6 +225,15 @@ async def test_objects_are_remembered_for_as_long_as_what_was_written_is_trusted
     assert subject.writer.stats().remembered == 1
 
 
+async def test_objects_that_are_gone_are_forgotten(subject: Subject) -> None:
+    await subject.write(condition(), group())
+    assert subject.writer.stats().remembered == 2
+    subject.writer.forget_object("uid-gang")
+    assert subject.writer.stats().remembered == 1
+    subject.writer.forget_object("uid-a")
+    assert subject.writer.stats().remembered == 0
+
+
 async def test_only_the_newest_value_of_an_object_is_written(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -24,12 +23,11 @@ from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.event_memory import EventKey, EventMemory, EventSeries
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
 from volcano_py.cluster.kubernetes.workers import Workers, stand_back
 from volcano_py.jobs.flow_model import FLOW_API
 from volcano_py.jobs.model import BATCH_API
-
-V = TypeVar("V")
 
 log = structlog.get_logger(__name__)
 
@@ -41,20 +39,12 @@ PATIENCE: Final = 10.0
 # All objects together, per second and at once: less than a tenth of what an API server on two cores can create.
 RATE: Final = 100.0
 BURST: Final = 500
-# One object, as client-go limits its recorders: 25 at once, then one in five minutes.
-OBJECT_RATE: Final = 1 / 300
-OBJECT_BURST: Final = 25
-OBJECT_REMEMBERED: Final = 1 / OBJECT_RATE
-"""Seconds of silence about an object after which it begins anew; most objects are gone by then."""
 RETRIES: Final = RetryPolicy(give_up_after=10.0)
 
 STANDINGS: Final = frozenset({"FailedScheduling", UNSCHEDULABLE})
 """Reasons of events that tell how an object stands, not what has happened to it."""
-WINDOW: Final = 600.0
-"""Seconds after its last repetition for which an event is counted on, as in client-go; then it begins anew."""
 COUNT_EVERY: Final = 60.0
 """Seconds between two writes of one event's count."""
-_REMEMBERED: Final = 4096  # events and objects, as in client-go
 _LONGEST_MESSAGE: Final = 1024  # characters, the API's limit
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 
@@ -71,26 +61,8 @@ API_VERSIONS: Final = {
 }
 """API versions of the kinds that events are about, where it is not v1."""
 
-_EventKey = tuple[ObjectRef, str, str, str]
 _Topic = tuple[ObjectRef, str, str]
 """An event but for its message."""
-
-
-class _Series(msgspec.Struct):
-    """One event object and what is to be told of it. `told` is the count on the server, 0 before it exists there."""
-
-    key: _EventKey
-    name: str
-    first: datetime
-    last: datetime
-    last_seen: float
-    count: int = 1
-    told: int = 0
-    told_at: float = 0.0
-    queued_at: float = 0.0
-    queued: bool = False
-    writing: bool = False
-    """A request about it is under way."""
 
 
 class EventStats(msgspec.Struct, frozen=True):
@@ -130,10 +102,9 @@ class EventRecorder:
         self._retries, self._clock, self._capacity = retries, clock, capacity
         self._rng = rng or random.Random()
         self._bucket = TokenBucket(rate, burst, clock)
-        self._buckets: OrderedDict[ObjectRef, TokenBucket] = OrderedDict()
-        self._series: OrderedDict[_EventKey, _Series] = OrderedDict()
-        self._queue: deque[_Series] = deque()
-        self._unwritten: dict[_Topic, _Series] = {}
+        self._memory = EventMemory(clock)
+        self._queue: deque[EventSeries] = deque()
+        self._unwritten: dict[_Topic, EventSeries] = {}
         """How objects stand, as far as it waits to be written for the first time."""
         self._workers = Workers("events", self._take, self._work, limit=in_flight)
         self._counter: asyncio.Task[None] | None = None
@@ -153,6 +124,10 @@ class EventRecorder:
             self._accept(event)
         self._workers.wake()
 
+    def forget_object(self, about: ObjectRef) -> None:
+        """The object is gone. What waits to be written about it still is."""
+        self._memory.forget_object(about)
+
     def stop_new(self) -> None:
         """Write nothing more."""
         self._stopped = True
@@ -164,7 +139,7 @@ class EventRecorder:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all that waits, latest counts included, then stop. Returns how many were dropped."""
-        for series in list(self._series.values()):
+        for series in list(self._memory):
             if series.count > series.told:
                 self._enqueue(series)
         self._workers.wake()
@@ -191,56 +166,34 @@ class EventRecorder:
     # -- deciding what to write ----------------------------------------------------------------------------------
 
     def _accept(self, event: Event) -> None:
-        now = self._clock.monotonic()
         key = event.about, event.type, event.reason, event.message
-        series = self._series.get(key)
-        if series is not None and now - series.last_seen < WINDOW:
+        if self._memory.repeated(key) is not None:
             self._counted += 1
-            series.count += 1
-            series.last, series.last_seen = self._clock.now(), now
-            self._series.move_to_end(key)
             self._count_later()
             return
         if (waiting := self._unwritten.get(key[:3])) is not None:
-            self._say_instead(waiting, key, now)
+            self._say_instead(waiting, key)
             return
-        if not self._bucket_of(event.about, now).try_take():
+        if not self._memory.may_tell(event.about):
             self._limited += 1
             return
         moment = self._clock.now()
-        series = _Series(key, self._name(event.about), moment, moment, now)
+        series = EventSeries(key, self._name(event.about), moment, moment, self._clock.monotonic())
         if event.reason in STANDINGS:
             self._unwritten[key[:3]] = series
-        self._remember(series)
+        self._memory.remember(series)
         self._enqueue(series)
 
-    def _say_instead(self, series: _Series, key: _EventKey, now: float) -> None:
+    def _say_instead(self, series: EventSeries, key: EventKey) -> None:
         """Nobody has seen the event, and it does not hold any more."""
         self._replaced += 1
-        if self._series.get(series.key) is series:
-            del self._series[series.key]
+        self._memory.forget(series)
         series.key, series.count = key, 1
-        series.first, series.last, series.last_seen = self._clock.now(), self._clock.now(), now
-        self._remember(series)
+        series.first = series.last = self._clock.now()
+        series.last_seen = self._clock.monotonic()
+        self._memory.remember(series)
 
-    def _remember(self, series: _Series) -> None:
-        self._series[series.key] = series
-        self._series.move_to_end(series.key)
-        while len(self._series) > _REMEMBERED or series.last_seen - _first(self._series).last_seen >= WINDOW:
-            self._series.popitem(last=False)
-
-    def _bucket_of(self, about: ObjectRef, now: float) -> TokenBucket:
-        while self._buckets and now - _first(self._buckets).last_asked >= OBJECT_REMEMBERED:
-            self._buckets.popitem(last=False)
-        bucket = self._buckets.get(about)
-        if bucket is None:
-            bucket = self._buckets[about] = TokenBucket(OBJECT_RATE, OBJECT_BURST, self._clock)
-        self._buckets.move_to_end(about)
-        if len(self._buckets) > _REMEMBERED:
-            self._buckets.popitem(last=False)
-        return bucket
-
-    def _enqueue(self, series: _Series) -> None:
+    def _enqueue(self, series: EventSeries) -> None:
         if series.queued or series.writing:
             return  # what waits will carry the new count; what is under way would be written twice
         if len(self._queue) >= self._capacity:
@@ -249,13 +202,12 @@ class EventRecorder:
         series.queued, series.queued_at = True, self._clock.monotonic()
         self._queue.append(series)
 
-    def _forget(self, series: _Series) -> None:
+    def _forget(self, series: EventSeries) -> None:
         """A repetition will be told as an event of its own."""
         self._taken_up(series)
-        if self._series.get(series.key) is series:
-            del self._series[series.key]
+        self._memory.forget(series)
 
-    def _taken_up(self, series: _Series) -> None:
+    def _taken_up(self, series: EventSeries) -> None:
         """It waits no more."""
         series.queued = False
         if self._unwritten.get(series.key[:3]) is series:
@@ -282,7 +234,7 @@ class EventRecorder:
     def _queue_counts(self) -> bool:
         """Whether there are counts that have grown."""
         now = self._clock.monotonic()
-        grown = [series for series in self._series.values() if series.count > series.told]
+        grown = [series for series in self._memory if series.count > series.told]
         for series in grown:
             if now - series.told_at >= COUNT_EVERY:
                 self._enqueue(series)
@@ -291,10 +243,10 @@ class EventRecorder:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def _take(self) -> _Series | None:
+    def _take(self) -> EventSeries | None:
         return self._queue.popleft() if self._queue else None
 
-    async def _work(self, series: _Series) -> None:
+    async def _work(self, series: EventSeries) -> None:
         if self._quiet is not None:
             await stand_back(self._quiet, series.queued_at + PATIENCE - self._clock.monotonic(), self._clock)
         await self._bucket.take()
@@ -321,7 +273,7 @@ class EventRecorder:
         series.told, series.told_at = count, self._clock.monotonic()
         self._written[series.key[1]] += 1
 
-    async def _write(self, series: _Series, count: int) -> None:
+    async def _write(self, series: EventSeries, count: int) -> None:
         about = series.key[0]
         # Events about cluster-scoped objects live in the namespace `default`, where kubectl describe looks for them.
         path = f"/api/v1/namespaces/{about.namespace or 'default'}/events"
@@ -339,7 +291,7 @@ class EventRecorder:
         except ConflictError:
             return  # an earlier attempt, whose answer was lost, has created it
 
-    def _document(self, series: _Series, count: int) -> dict[str, Any]:
+    def _document(self, series: EventSeries, count: int) -> dict[str, Any]:
         about, kind, reason, message = series.key
         return {
             "apiVersion": "v1",
@@ -361,7 +313,3 @@ class EventRecorder:
             "lastTimestamp": rfc3339(series.last),
             "count": count,
         }
-
-
-def _first(of: OrderedDict[Any, V]) -> V:
-    return next(iter(of.values()))

@@ -13,6 +13,7 @@ from volcano_py.api.effects import (
     Effect,
     Event,
     Evict,
+    ObjectRef,
     PodCondition,
     PodGroupStatusUpdate,
     QueueAllocated,
@@ -114,6 +115,11 @@ class LiveCluster:
         self.evictor.submit(evictions)
         self.status.submit(statuses)
         self.events.submit(events)
+
+    def forget(self, gone: ObjectRef) -> None:
+        """The object is gone: what was written to it and told of it need not be remembered."""
+        self.events.forget_object(gone)
+        self.status.forget_object(gone.uid)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
         """Begin nothing more, at once: another replica may be the leader. Queued binds and evictions are reported."""

@@ -112,6 +112,11 @@ class StatusWriter:
                 self._on_given_up(dropped[1])
         self._workers.wake()
 
+    def forget_object(self, uid: str) -> None:
+        """The pod or PodGroup is gone."""
+        for sort in (PodCondition, PodGroupStatusUpdate):
+            self._forget((sort.__name__, uid))
+
     def stop_new(self) -> None:
         """Write nothing more: another scheduler may be the leader now."""
         self._stopped = True
