@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ RESULTS: Final = Path(__file__).parent / "results"
 
 _LARGE: Final = ("--nodes=5000", "--pods=10000")
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "backlog": ("--load=backlog",),
+    "backlog": ("--load=backlog", "--peer=python -m benchmarks.only_binds {kubeconfig}"),
     "arrival": ("--load=arrival", "--rate=200", "--pods=4000"),
     "bare": ("--load=bare", "--no-kube-scheduler"),
     "restart": ("--load=restart",),
@@ -45,12 +46,14 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 def main(names: list[str]) -> None:
     for name in names or COMMANDS:
         arguments = COMMANDS[name]
-        sys.stdout.write(f"{name}: volcano-py bench {' '.join(arguments)}\n")
+        shown = shlex.join(("volcano-py", "bench", *arguments))
+        sys.stdout.write(f"{name}: {shown}\n")
         sys.stdout.flush()
-        command = (sys.executable, "-m", "volcano_py", "bench", *arguments, "--output=json")
+        ours = [argument.replace("=python ", f"={sys.executable} ") for argument in arguments]
+        command = (sys.executable, "-m", "volcano_py", "bench", *ours, "--output=json")
         answer = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         result = {
-            "command": f"volcano-py bench {' '.join(arguments)}",
+            "command": shown,
             "date": datetime.now(UTC).date().isoformat(),
             "machine": machine(),
             **orjson.loads(answer),

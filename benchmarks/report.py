@@ -65,12 +65,18 @@ def _at_the_api_server() -> Iterable[str]:
         yield _table(
             ["Scheduler", *_headings(result), *(key.replace("_", " ") for key in notes), "CPU s", "RSS MiB"],
             [
-                [run["scheduler"], *_throughput(run, result), *(_note(run[key]) for key in notes), *_costs(run)]
+                [
+                    _NAMES.get(run["scheduler"], run["scheduler"]),
+                    *_throughput(run, result),
+                    *(_note(run[key]) for key in notes),
+                    *_costs(run),
+                ]
                 for run in result["runs"]
             ],
         )
 
 
+_NAMES: Final = {"peer": "[only binds](../benchmarks/only_binds.py)"}
 _FIELDS: Final = (
     "scheduler",
     "pods",

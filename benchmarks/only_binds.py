@@ -1,0 +1,57 @@
+"""The least that a scheduler in Python does: lists the waiting pods once and binds them to nodes in turn.
+
+It decides nothing, watches nothing and tells nobody anything, so that nothing built on the same client can be faster:
+
+    volcano-py bench --peer 'python -m benchmarks.only_binds {kubeconfig}'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from volcano_py.api.objects import ObjectMeta
+from volcano_py.cluster.kubernetes.binder import IN_FLIGHT
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+
+_WAITING = {"fieldSelector": "spec.schedulerName=volcano,spec.nodeName="}
+
+
+class Named(msgspec.Struct):
+    """Whatever has a name."""
+
+    metadata: ObjectMeta
+
+
+async def bind_all(client: KubernetesClient) -> None:
+    """Bind what waits now.
+
+    Raises:
+        RequestError: the server refused a list or a binding.
+    """
+    nodes = [node.metadata.name for node in await client.list("/api/v1/nodes", Named)]
+    pods = [pod.metadata for pod in await client.list("/api/v1/pods", Named, _WAITING)]
+    work = zip(pods, itertools.cycle(nodes), strict=False)
+
+    async def worker() -> None:
+        for pod, node in work:
+            body = {"metadata": {"name": pod.name}, "target": {"kind": "Node", "name": node}}
+            await client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding", body)
+
+    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+
+
+async def main(kubeconfig: Path) -> None:
+    """Bind, then stay: whoever measures ends the process."""
+    async with await KubernetesClient.connect(kubeconfig, qps=1e5, burst=100_000) as client:
+        await bind_all(client)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    uvloop.run(main(Path(sys.argv[1])))
