@@ -46,19 +46,23 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 def main(names: list[str]) -> None:
     for name in names or COMMANDS:
         arguments = COMMANDS[name]
-        shown = shlex.join(("volcano-py", "bench", *arguments))
-        sys.stdout.write(f"{name}: {shown}\n")
+        sys.stdout.write(f"{name}: {shown(name)}\n")
         sys.stdout.flush()
-        ours = [argument.replace("=python ", f"={sys.executable} ") for argument in arguments]
+        ours = [argument.replace("=python ", f"={shlex.quote(sys.executable)} ") for argument in arguments]
         command = (sys.executable, "-m", "volcano_py", "bench", *ours, "--output=json")
         answer = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         result = {
-            "command": shown,
+            "command": shown(name),
             "date": datetime.now(UTC).date().isoformat(),
             "machine": machine(),
             **orjson.loads(answer),
         }
         (RESULTS / f"{name}.json").write_bytes(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def shown(name: str) -> str:
+    """The command as one would type it."""
+    return shlex.join(("volcano-py", "bench", *COMMANDS[name]))
 
 
 def machine() -> dict[str, Any]:

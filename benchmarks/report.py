@@ -76,6 +76,7 @@ def _at_the_api_server() -> Iterable[str]:
         )
 
 
+# The only peer among the commands.
 _NAMES: Final = {"peer": "[only binds](../benchmarks/only_binds.py)"}
 _FIELDS: Final = (
     "scheduler",

@@ -40,6 +40,7 @@ from volcano_py.operator.kube_api import (
     object_path,
 )
 from volcano_py.operator.telling import Teller
+from volcano_py.operator.together import raise_first
 from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -211,12 +212,12 @@ class JobFlowController:
                 return
             made = self._plan(flow)
             self._teller.tell(flow.metadata, *made.told)
-            created, refused = await self._create_all(flow, made)
-            if created and refused is None:
+            refusals: list[BaseException] = []
+            created = await self._create_all(flow, made, refusals)
+            if created and not refusals:
                 continue  # with these there, the status has more to tell
             await self._write_status(flow, made)
-            if refused is not None:
-                raise refused
+            raise_first(refusals)
             # Only when the status says that they have completed: otherwise they would be made again.
             for job in made.remove:
                 await self._delete(job)
@@ -252,15 +253,15 @@ class JobFlowController:
             self._work.add((FLOW_KIND, flow.metadata.key), ASK_EVERY)
         return any(held)
 
-    async def _create_all(self, flow: JobFlow, made: FlowPlan) -> tuple[bool, RequestError | None]:
-        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there, and an error."""
-        created, refused = False, None
+    async def _create_all(self, flow: JobFlow, made: FlowPlan, refusals: list[BaseException]) -> bool:
+        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there."""
+        created = False
         for step in made.create:
             try:
                 created |= await self._create(flow, step)
             except RequestError as error:
-                refused = error
-        return created, refused
+                refusals.append(error)
+        return created
 
     async def _create(self, flow: JobFlow, step: Step) -> bool:
         """Make the step's Job. Whether it is there; not so when somebody else has taken its name."""

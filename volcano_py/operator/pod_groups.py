@@ -265,7 +265,7 @@ class PodGroupController:
     async def _annotate_one(self, pod: Pod, name: str) -> None:
         path = pod_path(pod.metadata.namespace, pod.metadata.name)
         async with self._slots:
-            for conflict in range(1, _CONFLICTS_BEFORE_GIVING_WAY + 1):
+            for attempt in range(1, _CONFLICTS_BEFORE_GIVING_WAY + 1):
                 try:
                     await self._api.patch(path, pod_annotation(pod, name))
                 except ConflictError:
@@ -273,7 +273,7 @@ class PodGroupController:
                     current = await self._current(path)
                     if current is None or current.metadata.uid != pod.metadata.uid or names_group(current):
                         return
-                    if conflict == _CONFLICTS_BEFORE_GIVING_WAY:
+                    if attempt == _CONFLICTS_BEFORE_GIVING_WAY:
                         raise
                     pod = current
                 except RequestError as error:

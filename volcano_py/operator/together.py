@@ -9,10 +9,17 @@ from collections.abc import Awaitable, Iterable
 async def together(steps: Iterable[Awaitable[None]]) -> None:
     """All of them, to their ends; then the error of the first that failed."""
     errors = [result for result in await asyncio.gather(*steps, return_exceptions=True) if result is not None]
+    raise_first(errors)
+
+
+def raise_first(errors: list[BaseException]) -> None:
+    """Raise the first, if there is any, and empty the list.
+
+    An error that is raised has the frames it passes in its traceback. If one of them kept it, all of that would be
+    garbage in a cycle, and with it whatever was read of the server's answer.
+    """
     try:
         if errors:
             raise errors[0]
     finally:
-        # Raised here, an error has this frame in its traceback: if the frame kept it, both would be garbage in a cycle,
-        # and with them whatever was read of the server's answer.
         errors.clear()

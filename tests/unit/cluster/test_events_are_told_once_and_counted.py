@@ -15,6 +15,7 @@ from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.events import PATIENCE, EventRecorder
 
 EVENTS = "/api/v1/namespaces/ns/events"
+BUCKET = "volcano_py.cluster.kubernetes.ratelimit.TokenBucket"
 SERIES = "volcano_py.cluster.kubernetes.event_memory.EventSeries"
 
 
@@ -229,11 +230,15 @@ async def test_what_is_no_longer_counted_on_is_forgotten(subject: Subject, clock
 
     kept = holdings(subject.recorder, but_for=[clock, subject.recorder._client])
     assert 1 <= kept[SERIES] <= 10
-    assert kept["volcano_py.cluster.kubernetes.ratelimit.TokenBucket"] <= 6, "one is for all objects"
+    assert kept[BUCKET] <= 6, "one is for all objects"
+
+
+def held(subject: Subject, kind: str) -> int:
+    return holdings(subject.recorder, but_for=[subject.clock, subject.recorder._client])[kind]
 
 
 def remembered(subject: Subject) -> int:
-    return holdings(subject.recorder, but_for=[subject.clock, subject.recorder._client])[SERIES]
+    return held(subject, SERIES)
 
 
 PODS = [f"pod-{number}" for number in range(300)]
@@ -246,11 +251,37 @@ async def test_objects_that_are_gone_are_forgotten(subject: Subject) -> None:
     for name in PODS:
         subject.recorder.forget_object(pod_ref(name))
     assert remembered(subject) < 64, "looked through for many at a time"
+    assert held(subject, BUCKET) < 64, "one is for all objects"
 
     subject.recorder.submit([waiting(name="stays"), waiting(name="pod-0")])
     await subject.settle()
     assert subject.recorder.stats().counted == 1, "who stays is counted on, and a namesake begins anew"
     assert len(subject.stored) == 302
+
+
+async def test_nothing_is_kept_of_who_was_never_told_of(subject: Subject) -> None:
+    for number in range(2000):
+        subject.recorder.forget_object(pod_ref(f"pod-{number}"))
+    assert held(subject, "volcano_py.api.effects.ObjectRef") < 256
+
+
+async def test_what_waits_is_counted_on_and_then_forgotten(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    quiet = asyncio.Event()
+    subject = Subject(api, client, clock, quiet=quiet)
+    subject.recorder.submit([waiting(name=name) for name in PODS] * 2)
+    for name in PODS:
+        subject.recorder.forget_object(pod_ref(name))
+    subject.recorder.submit(waiting(name=name) for name in PODS)
+    assert subject.recorder.stats().replaced == 0
+    quiet.set()
+    await subject.settle()
+    assert [event["count"] for event in subject.stored.values()] == [3] * 300
+
+    for number in range(256):
+        subject.recorder.forget_object(pod_ref(f"another-{number}"))
+    assert remembered(subject) < 64
 
 
 async def test_what_waits_to_be_told_of_the_gone_is_told(

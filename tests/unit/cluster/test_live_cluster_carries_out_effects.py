@@ -57,6 +57,18 @@ def live(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
     return LiveCluster(client, outcomes, component="volcano", clock=clock)
 
 
+async def test_who_is_gone_is_forgotten_by_all(live: LiveCluster, api: FakeApi, door: asyncio.Event) -> None:
+    door.set()
+    live.apply(EFFECTS)
+    await eventually(lambda: live.stats().status.remembered == 2 and live.stats().events.written == 2)
+    live.forget(pod_ref("c"))
+    assert live.stats().status.remembered == 1
+    for number in range(256):
+        live.forget(pod_ref(f"another-{number}"))
+    live.apply(EFFECTS[:1])
+    assert live.stats().events.counted == 0, "it begins anew"
+
+
 async def test_bindings_and_evictions_leave_while_statuses_and_events_wait(
     api: FakeApi, live: LiveCluster, outcomes: RecordingOutcomes, door: asyncio.Event
 ) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import COMMANDS, RESULTS
+import json
+
+import pytest
+
+from benchmarks.measure import COMMANDS, RESULTS, shown
 from benchmarks.report import PAGE, page
 
 
 def test_every_command_has_a_result() -> None:
     assert {path.stem for path in RESULTS.glob("*.json")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_results_are_those_of_the_commands(name: str) -> None:
+    assert json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["command"] == shown(name)
 
 
 def test_the_page_is_what_the_report_makes() -> None:

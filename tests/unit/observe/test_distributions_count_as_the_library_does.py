@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +61,47 @@ def test_another_view_is_the_same_in_its_own_unit_and_words() -> None:
     assert registry.get_sample_value("took_bucket", {"point": "Open", "le": "0.25"}) == 1
     assert registry.get_sample_value("took_ms_sum", {"OnSession": "Open"}) == 250
     assert registry.get_sample_value("took_sum", {"point": "Open"}) == 0.25
+
+
+@pytest.mark.parametrize("labels", [(), ("Bind",), ("Bind", "a", "b")], ids=["none", "too few", "too many"])
+def test_as_many_label_values_as_labels_are_needed(labels: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="took has the labels"):
+        Distribution(CollectorRegistry(), definition("took", "stage", "queue")).observe(1.0, *labels)
+
+
+@pytest.mark.parametrize(
+    ("view", "complaint"),
+    [
+        (definition("took_ms", factor=100), "bounds of took_ms are not those of took times 1000"),
+        (msgspec.structs.replace(definition("took_ms", factor=1000), buckets=(1.0,)), "bounds of took_ms"),
+        (definition("took_ms", "stage", factor=1000), "labels"),
+    ],
+    ids=["another unit", "fewer bounds", "more labels"],
+)
+def test_views_that_do_not_fit_are_refused(view: Definition, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Distribution(CollectorRegistry(), definition("took"), [(view, 1000.0)])
+
+
+def test_bounds_must_ascend() -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        Distribution(CollectorRegistry(), msgspec.structs.replace(definition("took"), buckets=(1.0, 0.5)))
+
+
+def test_one_thread_may_collect_while_another_counts() -> None:
+    registry = CollectorRegistry()
+    distribution = Distribution(registry, definition("took", "stage"))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            counting = threads.submit(lambda: [*map(distribution.observe, [1.0] * 3000, map(str, range(3000)))])
+            while not counting.done():
+                generate_latest(registry)
+            counting.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert registry.get_sample_value("took_count", {"stage": "2999"}) == 1
 
 
 def test_a_name_is_taken_once() -> None:

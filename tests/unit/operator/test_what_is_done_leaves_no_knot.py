@@ -12,6 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.maker_cluster import JOBS, MakerCluster
+from tests.unit.operator.test_job_flow_controller import controller as flow_controller
+from tests.unit.operator.test_job_flow_controller import steps, submit
 from tests.unit.operator.test_pod_group_controller import GROUP_NAME, PODS, Cluster
 from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.errors import ApiError, api_error
@@ -95,6 +98,17 @@ async def test_a_pod_that_changes_while_its_group_is_written_on_it(
     assert cluster.named("solo") == "podgroup-uid-solo"
     assert api.objects[f"{PODS}/solo"]["metadata"]["annotations"].keys() == {GROUP_NAME}
     assert knots() == []
+
+
+async def test_jobs_of_a_flow_that_are_refused(api: Any) -> None:
+    cluster = MakerCluster(api, flow_controller)
+    api.refuse("POST", JOBS, *(api_error("POST", JOBS, status, b"") for status in (500, 503, 500)))
+    cluster.start()
+    submit(cluster, steps("a", "b"))
+    await cluster.live(30)
+    assert cluster.jobs().keys() == {"f-a", "f-b"}
+    assert [knot for knot in knots() if "errors" in knot] == []
+    await cluster.stop()
 
 
 def test_the_plugins_of_a_job() -> None:

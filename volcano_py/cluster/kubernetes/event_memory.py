@@ -47,9 +47,9 @@ class EventSeries(msgspec.Struct):
     """A request about it is under way."""
 
     @property
-    def waits(self) -> bool:
-        """Whether its count is one day to be written: nothing else knows of it."""
-        return self.count > self.told and not self.queued
+    def is_told(self) -> bool:
+        """Whether the server has the latest count."""
+        return self.count == self.told
 
 
 class EventMemory:
@@ -60,6 +60,8 @@ class EventMemory:
         self._series: OrderedDict[EventKey, EventSeries] = OrderedDict()
         self._buckets: OrderedDict[ObjectRef, TokenBucket] = OrderedDict()
         self._gone: set[ObjectRef] = set()
+        self._sweep_at = _GONE_AT_ONCE
+        """The number of objects in `_gone` at which they are forgotten."""
 
     def __len__(self) -> int:
         return len(self._series)
@@ -67,15 +69,15 @@ class EventMemory:
     def __iter__(self) -> Iterator[EventSeries]:
         return iter(self._series.values())
 
-    def repeated(self, key: EventKey) -> EventSeries | None:
-        """The series that this event goes on, counted; None when it begins one."""
+    def count(self, key: EventKey) -> bool:
+        """Count this event in the series that it goes on. False when there is none."""
         series, now = self._series.get(key), self._clock.monotonic()
         if series is None or now - series.last_seen >= WINDOW:
-            return None
+            return False
         series.count += 1
         series.last, series.last_seen = self._clock.now(), now
         self._series.move_to_end(key)
-        return series
+        return True
 
     def remember(self, series: EventSeries) -> None:
         """It is the latest; those too old or too many are forgotten."""
@@ -90,15 +92,20 @@ class EventMemory:
             del self._series[series.key]
 
     def forget_object(self, about: ObjectRef) -> None:
-        """The object is gone: little will be told of it any more. Takes effect when there are some."""
+        """The object is gone: little will be told of it any more. Takes effect when `_GONE_AT_ONCE` of them are; what
+        the server has still to be told is kept until it has been."""
         self._gone.add(about)
-        if len(self._gone) < _GONE_AT_ONCE:
+        if len(self._gone) < self._sweep_at:
             return
-        for series in [series for series in self if series.key[0] in self._gone and not series.waits]:
-            del self._series[series.key]
+        kept: set[ObjectRef] = set()
+        for series in [series for series in self if series.key[0] in self._gone]:
+            if series.is_told:
+                del self._series[series.key]
+            else:
+                kept.add(series.key[0])
         for each in self._gone:
             self._buckets.pop(each, None)
-        self._gone.clear()
+        self._gone, self._sweep_at = kept, len(kept) + _GONE_AT_ONCE
 
     def may_tell(self, about: ObjectRef) -> bool:
         """Whether another event about the object is within its limit; it then counts."""

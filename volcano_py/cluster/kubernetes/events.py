@@ -125,7 +125,7 @@ class EventRecorder:
         self._workers.wake()
 
     def forget_object(self, about: ObjectRef) -> None:
-        """The object is gone. What waits to be written about it still is."""
+        """The object is gone; some time, less is remembered of it. What waits to be written about it still is."""
         self._memory.forget_object(about)
 
     def stop_new(self) -> None:
@@ -167,7 +167,7 @@ class EventRecorder:
 
     def _accept(self, event: Event) -> None:
         key = event.about, event.type, event.reason, event.message
-        if self._memory.repeated(key) is not None:
+        if self._memory.count(key):
             self._counted += 1
             self._count_later()
             return

@@ -253,7 +253,7 @@ class StatusWriter:
         self._written[key] = now, _content(update)
         self._written.move_to_end(key)
         self._complained.pop(key, None)
-        # Most objects are gone by the time at which they are not trusted any more.
+        # Beside those that are known to be gone: whose last write is old is asked about again anyway.
         while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 
