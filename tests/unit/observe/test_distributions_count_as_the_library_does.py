@@ -97,7 +97,7 @@ def test_one_thread_may_collect_while_another_counts() -> None:
         with ThreadPoolExecutor(1) as threads:
             counting = threads.submit(lambda: [*map(distribution.observe, [1.0] * 3000, map(str, range(3000)))])
             while not counting.done():
-                generate_latest(registry)
+                list(distribution.collect())
             counting.result()
     finally:
         sys.setswitchinterval(interval)
