@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 
 import pytest
@@ -40,6 +42,22 @@ def test_a_cycle_is_told_in_milliseconds_and_in_seconds(metrics: Metrics, report
     assert value(metrics, "plugin_duration_seconds_sum", plugin="gang", point="OnSessionClose") == 0.003
     assert value(metrics, "scheduling_stage_duration_milliseconds_sum", stage="Predicate") == 3
     assert value(metrics, "scheduling_stage_duration_seconds_count", stage="Scoring") == 1
+
+
+def test_one_thread_may_scrape_while_another_counts(metrics: Metrics, report: Report) -> None:
+    """`HealthServer` renders in a thread; label values come with plugins and actions."""
+    reports = [report(plugins_open={f"plugin-{number}": 0.01}) for number in range(200)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            counting = threads.submit(lambda: [*map(metrics.observe_cycle, reports)])
+            while not counting.done():
+                metrics.render()
+            counting.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert value(metrics, "plugin_duration_seconds_count", plugin="plugin-199", point="OnSessionOpen") == 1
 
 
 def test_cycles_add_up(metrics: Metrics, report: Report) -> None:

@@ -7,7 +7,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind, exponential
-from volcano_py.observe.metrics.distribution import Distribution
 
 _REVIEWS: Final = Definition(
     name=PREFIX + "admission_reviews_total",
@@ -34,13 +33,13 @@ DEFINITIONS: Final = (_REVIEWS, _SECONDS, _EXPIRY)
 class AdmissionMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._reviews = _REVIEWS.counter(registry)
-        self._seconds = Distribution(registry, _SECONDS)
+        self._seconds = _SECONDS.histogram(registry)
         self._expiry = _EXPIRY.gauge(registry)
 
     def reviewed(self, webhook: str, operation: str, outcome: str, seconds: float) -> None:
         """A review was answered."""
         self._reviews.labels(webhook, operation, outcome).inc()
-        self._seconds.observe(seconds, webhook)
+        self._seconds.labels(webhook).observe(seconds)
 
     def certificate_expires(self, when: float) -> None:
         """`when` in seconds since 1970."""

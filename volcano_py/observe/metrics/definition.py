@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
 
 PREFIX: Final = "volcano_"
@@ -41,6 +41,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
     def gauge(self, registry: CollectorRegistry) -> Gauge:
         return Gauge(self.name, self.text, self.labels, registry=registry)
+
+    def histogram(self, registry: CollectorRegistry) -> Histogram:
+        return Histogram(self.name, self.text, self.labels, registry=registry, buckets=self.buckets)
 
     def family(self) -> Family:
         """An empty family, for collectors that work their samples out at scrape time."""

@@ -8,7 +8,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from volcano_py.observe.metrics.definition import PREFIX, Alias, Definition, Kind, exponential
-from volcano_py.observe.metrics.distribution import Distribution
 
 
 class Outcome(StrEnum):
@@ -141,7 +140,7 @@ class EffectMetrics:
         self._decided = {name: decisions.labels(name) for name in ("bind", "evict", "pipeline")}
         binds = _BINDS.counter(registry)
         self._binds = {outcome: binds.labels(outcome.value) for outcome in Outcome}
-        self._bind_duration = Distribution(registry, _BIND_DURATION)
+        self._bind_duration = _BIND_DURATION.histogram(registry)
         self._evictions = _EVICTIONS.counter(registry)
         self._transactions = _TRANSACTIONS.counter(registry)
         self._victims = _VICTIMS.gauge(registry)

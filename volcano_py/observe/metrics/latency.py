@@ -5,11 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Histogram
 
 from volcano_py.api.report import CycleReport
 from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind, exponential
-from volcano_py.observe.metrics.distribution import Distribution
 
 # Volcano's bounds are all among ours, so that queries over `le` keep their meaning. For work they are 5 ms to 82 s, and
 # cycles here are often shorter; for waiting they end at 82 s (pods) and 16 s (jobs), and both wait for hours.
@@ -122,7 +121,7 @@ class Latencies:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._cycle = _Latency(_CYCLE, registry)
-        self._snapshot = Distribution(registry, _SNAPSHOT)
+        self._snapshot = _SNAPSHOT.histogram(registry)
         self._open = _Latency(_OPEN, registry)
         self._action = _Latency(_ACTION, registry)
         self._plugin = _Latency(_PLUGIN, registry)
@@ -165,8 +164,18 @@ class _Latency:
 
     def __init__(self, pair: tuple[Definition, Definition], registry: CollectorRegistry) -> None:
         milli, base = pair
-        self._distribution = Distribution(registry, base, [(milli, _MILLI)])
+        self._milli = milli.histogram(registry)
+        self._base = base.histogram(registry)
+        # `labels()` takes a lock and builds texts each time; label values here are few (plugins, actions, stages).
+        self._children: dict[tuple[str, ...], tuple[Histogram, Histogram]] = {}
+        if not milli.labels:
+            self._children[()] = (self._milli, self._base)
 
     def observe(self, seconds: float, *labels: str) -> None:
+        children = self._children.get(labels)
+        if children is None:
+            children = self._children[labels] = (self._milli.labels(*labels), self._base.labels(*labels))
         # Clocks of different machines disagree: a creation time may lie a little ahead of ours.
-        self._distribution.observe(max(seconds, 0.0), *labels)
+        seconds = max(seconds, 0.0)
+        children[0].observe(seconds * _MILLI)
+        children[1].observe(seconds)

@@ -40,7 +40,7 @@ CATALOGUE: Final = (
 class Metrics:
     """Give each process (and each test) its own.
 
-    Counting is cheap and belongs on the event loop; rendering takes as long as there are queues and belongs into a
+    Counting is cheap and allowed from any thread; rendering takes as long as there are queues and belongs into a
     thread of its own (`HealthServer` does so).
 
     Attributes:
