@@ -17,7 +17,7 @@ import msgspec
 import uvloop
 
 from volcano_py.api.objects import ObjectMeta
-from volcano_py.cluster.kubernetes.binder import IN_FLIGHT
+from volcano_py.bench.bare_bindings import bind
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.daemon.garbage import collect_seldom
 
@@ -39,15 +39,8 @@ async def bind_all(client: KubernetesClient) -> None:
     nodes, pods = await asyncio.gather(
         client.list("/api/v1/nodes", Named), client.list("/api/v1/pods", Named, _WAITING)
     )
-    work = zip(pods, itertools.cycle(nodes), strict=False)
-
-    async def worker() -> None:
-        for pod, node in work:
-            meta = pod.metadata
-            body = {"metadata": {"name": meta.name}, "target": {"kind": "Node", "name": node.metadata.name}}
-            await client.post(f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/binding", body)
-
-    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+    in_turn = zip(pods, itertools.cycle(nodes), strict=False)
+    await bind(client, ((pod.metadata.namespace, pod.metadata.name, node.metadata.name) for pod, node in in_turn))
 
 
 async def main(kubeconfig: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from volcano_py.api import names
+from volcano_py.bench.bare_bindings import IN_FLIGHT, bind
 from volcano_py.bench.figures import AuditLog
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -19,7 +20,6 @@ from volcano_py.local.install import install
 from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
 
-_IN_FLIGHT = 64
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
 _PODS = "/api/v1/namespaces/{}/pods"
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
@@ -69,20 +69,12 @@ class BenchCluster:
 
     async def bind_all(self, namespace: str, workload: Workload) -> float:
         """Bare bindings of all the pods, as fast as the API server takes them; seconds it took."""
-        queue = list(range(workload.pods))
-
-        async def worker() -> None:
-            while queue:
-                index = queue.pop()
-                name = _pod_name(index, workload)
-                body = {
-                    "metadata": {"name": name},
-                    "target": {"kind": "Node", "name": f"node-{index % workload.nodes:05d}"},
-                }
-                await self.client.post(f"{_PODS.format(namespace)}/{name}/binding", body)
-
+        bindings = (
+            (namespace, _pod_name(index, workload), f"node-{index % workload.nodes:05d}")
+            for index in range(workload.pods)
+        )
         started = time.perf_counter()
-        await asyncio.gather(*(worker() for _ in range(_IN_FLIGHT)))
+        await bind(self.client, bindings)
         return time.perf_counter() - started
 
     async def wait_bound(self, namespace: str, count: int, seconds: float) -> bool:
@@ -110,7 +102,7 @@ class BenchCluster:
             while queue:
                 await self.client.post(path, queue.pop())
 
-        await asyncio.gather(*(worker() for _ in range(_IN_FLIGHT)))
+        await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
 
 
 @asynccontextmanager

@@ -212,8 +212,7 @@ class JobFlowController:
                 return
             made = self._plan(flow)
             self._teller.tell(flow.metadata, *made.told)
-            refusals: list[BaseException] = []
-            created = await self._create_all(flow, made, refusals)
+            created, refusals = await self._create_all(flow, made)
             if created and not refusals:
                 continue  # with these there, the status has more to tell
             await self._write_status(flow, made)
@@ -253,15 +252,15 @@ class JobFlowController:
             self._work.add((FLOW_KIND, flow.metadata.key), ASK_EVERY)
         return any(held)
 
-    async def _create_all(self, flow: JobFlow, made: FlowPlan, refusals: list[BaseException]) -> bool:
-        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there."""
-        created = False
+    async def _create_all(self, flow: JobFlow, made: FlowPlan) -> tuple[bool, list[BaseException]]:
+        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there, and the errors."""
+        created, refusals = False, list[BaseException]()
         for step in made.create:
             try:
                 created |= await self._create(flow, step)
             except RequestError as error:
                 refusals.append(error)
-        return created
+        return created, refusals
 
     async def _create(self, flow: JobFlow, step: Step) -> bool:
         """Make the step's Job. Whether it is there; not so when somebody else has taken its name."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.garbage import garbage_kept
 from tests.unit.cluster.fakes import FakeApi, Reply, kubeconfig, refusal
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.errors import RequestError
@@ -59,15 +60,10 @@ async def test_nothing_is_left_to_the_collector(
         api.on(method, PODS, answer)
     api.refuse_watch(*[answer] * 8)
     await failing(call, client)  # what is made only once has been made
-    gc.collect()
-    gc.freeze()  # what there is by now is not looked through again
-    gc.disable()
-    try:
+    with garbage_kept() as garbage:
         for _ in range(3):
             await failing(call, client)
-        assert left() == {}
-    finally:
-        gc.enable()
+        assert left(garbage) == {}
 
 
 async def test_nothing_is_left_of_an_answer_that_was_cut_off(tmp_path: Path) -> None:
@@ -76,15 +72,10 @@ async def test_nothing_is_left_of_an_answer_that_was_cut_off(tmp_path: Path) -> 
     path = kubeconfig(tmp_path / "kubeconfig", f"http://{host}:{port}")
     async with server, await KubernetesClient.connect(path) as client:
         await failing(get, client)
-        gc.collect()
-        gc.freeze()  # what there is by now is not looked through again
-        gc.disable()
-        try:
+        with garbage_kept() as garbage:
             for call in (get, pages, watch):
                 await failing(call, client)
-            assert left() == {}
-        finally:
-            gc.enable()
+            assert left(garbage) == {}
 
 
 async def cut_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,14 +91,7 @@ async def failing(call: Call, client: KubernetesClient) -> None:
         await call(client)
 
 
-def left() -> Counter[str]:
+def left(garbage: list[object]) -> Counter[str]:
     """What the collector finds of ours; the server, in the same process, makes its own garbage."""
-    before = gc.get_debug()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        gc.collect()
-    finally:
-        gc.set_debug(before)
-    found = Counter(type(each).__name__ for each in gc.garbage if isinstance(each, aiohttp.ClientResponse | Exception))
-    gc.garbage.clear()
-    return found
+    gc.collect()
+    return Counter(type(each).__name__ for each in garbage if isinstance(each, aiohttp.ClientResponse | Exception))

@@ -64,14 +64,11 @@ async def test_one_that_has_grown_old_is_undone_as_soon(clock: FakeClock) -> Non
     assert knot() is None
 
 
-OFTEN_ENOUGH = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("takes", "at"),
     [(0.0, [60, 120, 180, 240, 300, 360]), (0.15, [60, 240]), (0.5, [60])],
     ids=["quick", "slow", "slower"],
 )
-
-
-@OFTEN_ENOUGH
 @pytest.mark.parametrize("work", ["collect", "afterwards"])
 async def test_each_is_done_as_often_as_it_may_take_time(work: str, takes: float, at: list[int]) -> None:
     clock, done = FakeClock(), list[int]()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.cycles import Cycles
+from tests.support.garbage import garbage_kept
 from tests.support.sessions import gang, node
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.framework.plugin import Plugin
@@ -18,14 +19,8 @@ from volcano_py.plugins.gang import Gang
 @pytest.fixture
 def garbage() -> Iterator[list[object]]:
     """What only the garbage collector would find, once it was asked."""
-    gc.collect()
-    gc.freeze()  # what all other tests have left need not be looked through twice for every plugin
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    yield gc.garbage
-    gc.set_debug(0)
-    gc.garbage.clear()
-    gc.enable()
+    with garbage_kept() as garbage:
+        yield garbage
 
 
 @pytest.mark.parametrize("plugin", BUILTIN_PLUGINS, ids=lambda plugin: plugin.name)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.garbage import garbage_kept
 from tests.support.maker_cluster import JOBS, MakerCluster
 from tests.unit.operator.test_job_flow_controller import controller as flow_controller
 from tests.unit.operator.test_job_flow_controller import steps, submit
@@ -27,19 +28,13 @@ OURS = "volcano_py"
 
 @pytest.fixture(autouse=True)
 def only_when_asked() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.set_debug(0)
-    gc.garbage.clear()
-    gc.enable()
+    with garbage_kept():
+        yield
 
 
 def knots() -> list[str]:
     """What of ours the garbage collector finds; what the event loop itself leaves is not our doing."""
-    gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
-    gc.set_debug(0)
     return [name for name in map(where, gc.garbage) if name.startswith(OURS)]
 
 

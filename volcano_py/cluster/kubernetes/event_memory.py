@@ -63,9 +63,6 @@ class EventMemory:
         self._sweep_at = _GONE_AT_ONCE
         """The number of objects in `_gone` at which they are forgotten."""
 
-    def __len__(self) -> int:
-        return len(self._series)
-
     def __iter__(self) -> Iterator[EventSeries]:
         return iter(self._series.values())
 

@@ -140,7 +140,7 @@ class EventRecorder:
     async def drain(self, seconds: float) -> int:
         """Wait that long for all that waits, latest counts included, then stop. Returns how many were dropped."""
         for series in list(self._memory):
-            if series.count > series.told:
+            if not series.is_told:
                 self._enqueue(series)
         self._workers.wake()
         with contextlib.suppress(TimeoutError):
@@ -234,7 +234,7 @@ class EventRecorder:
     def _queue_counts(self) -> bool:
         """Whether there are counts that have grown."""
         now = self._clock.monotonic()
-        grown = [series for series in self._memory if series.count > series.told]
+        grown = [series for series in self._memory if not series.is_told]
         for series in grown:
             if now - series.told_at >= COUNT_EVERY:
                 self._enqueue(series)

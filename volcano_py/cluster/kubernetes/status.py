@@ -32,7 +32,7 @@ from volcano_py.cluster.protocol import ConditionLookup
 log = structlog.get_logger(__name__)
 
 Status = PodCondition | PodGroupStatusUpdate | QueueAllocated
-Key = tuple[str, str]
+Key = tuple[type[Status], str]
 """Type of effect, and the object's UID (a queue's name)."""
 
 Content = tuple[int, str, Mapping[str, str]]
@@ -114,8 +114,8 @@ class StatusWriter:
 
     def forget_object(self, uid: str) -> None:
         """The pod or PodGroup is gone."""
-        for sort in (PodCondition, PodGroupStatusUpdate):
-            self._forget((sort.__name__, uid))
+        self._forget((PodCondition, uid))
+        self._forget((PodGroupStatusUpdate, uid))
 
     def stop_new(self) -> None:
         """Write nothing more: another scheduler may be the leader now."""
@@ -278,11 +278,11 @@ class StatusWriter:
 def _key(update: Status) -> Key:
     match update:
         case PodCondition():
-            return "PodCondition", update.pod.uid
+            return PodCondition, update.pod.uid
         case PodGroupStatusUpdate():
-            return "PodGroupStatusUpdate", update.group.uid
+            return PodGroupStatusUpdate, update.group.uid
         case QueueAllocated():
-            return "QueueAllocated", update.queue
+            return QueueAllocated, update.queue
 
 
 def _name(update: Status) -> str:
