@@ -12,6 +12,7 @@ from typing import Any
 from volcano_py.api import names
 from volcano_py.bench.bare_bindings import IN_FLIGHT, bind
 from volcano_py.bench.figures import AuditLog
+from volcano_py.bench.logins import all_powerful
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import NotFoundError
@@ -28,13 +29,10 @@ _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 class BenchCluster:
     """Creates, binds and deletes in bulk."""
 
-    def __init__(self, plane: ControlPlane, client: KubernetesClient) -> None:
-        self.plane, self.client = plane, client
+    def __init__(self, plane: ControlPlane, client: KubernetesClient, kubeconfig: Path) -> None:
+        """`kubeconfig` is the client's."""
+        self.plane, self.client, self.kubeconfig = plane, client, kubeconfig
         self.audit = AuditLog(plane.audit_log)
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self.plane.kubeconfig
 
     async def create_nodes(self, workload: Workload) -> None:
         nodes = [
@@ -116,9 +114,9 @@ async def bench_cluster() -> AsyncIterator[BenchCluster]:
     )
     async with ControlPlane(settings=settings) as plane:
         await install(plane.kubectl)
-        client = await KubernetesClient.connect(plane.kubeconfig, qps=100_000, burst=100_000)
-        async with client:
-            yield BenchCluster(plane, client)
+        kubeconfig = await all_powerful(plane)
+        async with await KubernetesClient.connect(kubeconfig, qps=100_000, burst=100_000) as client:
+            yield BenchCluster(plane, client, kubeconfig)
 
 
 def _pod_name(index: int, workload: Workload) -> str:

@@ -22,12 +22,13 @@ BURST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """How to start one scheduler. `command` may have {kubeconfig}, {directory} and {port} in it. `rehearsal` is a
-    command that reads the files which the scheduler loads; without one that is its program alone."""
+    """How to start one scheduler, and with which `kubeconfig`. `command` may have {kubeconfig}, {directory} and {port} in
+    it. `rehearsal` is a command that reads the files which the scheduler loads; without one that is its program alone."""
 
     name: str
     scheduler_name: str
     command: tuple[str, ...]
+    kubeconfig: Path
     rehearsal: tuple[str, ...] = ()
 
     def warm_up(self) -> None:
@@ -37,14 +38,14 @@ class Contender:
         elif program := shutil.which(self.command[0]):
             Path(program).read_bytes()
 
-    def process(self, kubeconfig: Path, directory: Path) -> ManagedProcess:
-        values = {"kubeconfig": str(kubeconfig), "directory": str(directory), "port": str(free_port(set()))}
+    def process(self, directory: Path) -> ManagedProcess:
+        values = {"kubeconfig": str(self.kubeconfig), "directory": str(directory), "port": str(free_port(set()))}
         return ManagedProcess(
             self.name, [part.format(**values) for part in self.command], directory / f"{self.name}.log"
         )
 
 
-def ours(*flags: str) -> Contender:
+def ours(kubeconfig: Path) -> Contender:
     """This scheduler, as a cluster runs it: compiled, as pip leaves what it installs; a checkout may not be."""
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
     return Contender(
@@ -60,13 +61,13 @@ def ours(*flags: str) -> Contender:
             "--leader-elect=false",
             f"--kube-api-qps={QPS}",
             f"--kube-api-burst={BURST}",
-            *flags,
         ),
+        kubeconfig,
         rehearsal=(sys.executable, "-c", "import volcano_py.cli.run, volcano_py.daemon.daemon, uvloop"),
     )
 
 
-def kube_scheduler(binary: Path, directory: Path, kubeconfig: Path) -> Contender:
+def kube_scheduler(kubeconfig: Path, binary: Path, directory: Path) -> Contender:
     """kube-scheduler with its default plugins; it knows no gangs."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -77,9 +78,9 @@ def kube_scheduler(binary: Path, directory: Path, kubeconfig: Path) -> Contender
     path = directory / "kube-scheduler.yaml"
     path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
     command = (str(binary), f"--config={path}", f"--bind-address={LOOPBACK}", "--secure-port={port}")
-    return Contender("kube-scheduler", "default-scheduler", command)
+    return Contender("kube-scheduler", "default-scheduler", command, kubeconfig)
 
 
-def peer(command: str) -> Contender:
+def peer(kubeconfig: Path, command: str) -> Contender:
     """Any other scheduler for pods with `schedulerName: volcano`, as one shell-like string."""
-    return Contender("peer", "volcano", tuple(shlex.split(command)))
+    return Contender("peer", "volcano", tuple(shlex.split(command)), kubeconfig)

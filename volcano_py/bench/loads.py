@@ -36,7 +36,7 @@ class Loads:
     def _process(self, contender: Contender) -> ManagedProcess:
         """Not started yet, and ready to be."""
         contender.warm_up()
-        return contender.process(self._cluster.kubeconfig, self._cluster.plane.work_dir)
+        return contender.process(self._cluster.plane.work_dir)
 
     async def ceiling(self) -> float:
         """Pods per second of bare POST …/binding, 64 in flight."""

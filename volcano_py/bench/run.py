@@ -10,6 +10,7 @@ from volcano_py.bench.cluster import BenchCluster, bench_cluster
 from volcano_py.bench.contenders import Contender, kube_scheduler, ours, peer
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads import Loads
+from volcano_py.bench.logins import as_kube_scheduler, as_shipped
 from volcano_py.bench.workload import Workload
 from volcano_py.local.binaries import ensure_binaries
 
@@ -55,19 +56,20 @@ async def compare(
         # Before, between and after: what the API server takes drifts with the machine.
         ceilings = [await loads.ceiling()] if bounded else []
         runs = []
-        for contender in _contenders(cluster, peers, with_kube_scheduler):
+        for contender in await _contenders(cluster, peers, with_kube_scheduler):
             runs.append(await _run(loads, load, contender, rate))
             if bounded:
                 ceilings.append(await loads.ceiling())
         return Comparison(tuple(ceilings), tuple(runs))
 
 
-def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_scheduler: bool) -> list[Contender]:
-    contenders = [ours()]
+async def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_scheduler: bool) -> list[Contender]:
+    plane = cluster.plane
+    contenders = [ours(await as_shipped(plane))]
     if with_kube_scheduler:
         binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
-        contenders.insert(0, kube_scheduler(binary, cluster.plane.work_dir, cluster.kubeconfig))
-    contenders.extend(peer(command) for command in peers)
+        contenders.insert(0, kube_scheduler(as_kube_scheduler(plane), binary, plane.work_dir))
+    contenders.extend(peer(cluster.kubeconfig, command) for command in peers)
     return contenders
 
 

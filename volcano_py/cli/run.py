@@ -40,6 +40,9 @@ SWITCH_INTERVAL: Final = 0.0005
 # that never comes: a tenth of a second of CPU while the API server lists what there is.
 NO_HELPING_THREADS: Final = ("OPENBLAS_NUM_THREADS", "1")
 
+# Connections for whatever is not a binding: lists, evictions, statuses, events, and what the controllers write.
+OTHERS_IN_FLIGHT: Final = 64
+
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
 # health and metrics are always served, and work is not spread over threads.
 WITHOUT_EFFECT: Final = (
@@ -291,7 +294,11 @@ async def _serve(options: DaemonOptions) -> bool:
 
     try:
         client = await KubernetesClient.connect(
-            options.kubeconfig, options.context, qps=options.qps, burst=options.burst
+            options.kubeconfig,
+            options.context,
+            qps=options.qps,
+            burst=options.burst,
+            connections=options.binds_in_flight + OTHERS_IN_FLIGHT,
         )
     except CredentialsError as error:
         raise click.ClickException(str(error)) from error

@@ -10,17 +10,19 @@ import pytest
 
 from volcano_py.bench.contenders import Contender, ours
 
+KUBECONFIG = Path("/nowhere/kubeconfig")
+
 
 def test_a_rehearsal_is_run_to_its_end(tmp_path: Path) -> None:
     told = tmp_path / "told"
     program = f"import pathlib; pathlib.Path({str(told)!r}).write_text('done')"
-    Contender("mine", "volcano", ("unused",), (sys.executable, "-c", program)).warm_up()
+    Contender("mine", "volcano", ("unused",), KUBECONFIG, (sys.executable, "-c", program)).warm_up()
     assert told.read_text() == "done"
 
 
 def test_a_rehearsal_that_fails_is_told() -> None:
     with pytest.raises(subprocess.CalledProcessError):
-        Contender("mine", "volcano", ("unused",), (sys.executable, "-c", "raise SystemExit(3)")).warm_up()
+        Contender("mine", "volcano", ("unused",), KUBECONFIG, (sys.executable, "-c", "raise SystemExit(3)")).warm_up()
 
 
 def test_without_one_the_program_is_read_not_run(tmp_path: Path) -> None:
@@ -28,13 +30,13 @@ def test_without_one_the_program_is_read_not_run(tmp_path: Path) -> None:
     program = tmp_path / "scheduler"
     program.write_text(f"#!/bin/sh\ntouch {told}\n")
     program.chmod(0o755)
-    Contender("mine", "volcano", (str(program),)).warm_up()
+    Contender("mine", "volcano", (str(program),), KUBECONFIG).warm_up()
     assert not told.exists()
 
 
 def test_a_program_that_is_missing_is_left_to_the_start() -> None:
-    Contender("mine", "volcano", ("/nowhere/scheduler",)).warm_up()
+    Contender("mine", "volcano", ("/nowhere/scheduler",), KUBECONFIG).warm_up()
 
 
 def test_ours_loads_what_its_rehearsal_names() -> None:
-    ours().warm_up()
+    ours(KUBECONFIG).warm_up()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 import volcano_py.cli.run as cli
+from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.credentials import CredentialsError
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions
 
 ALL = frozenset(CONTROLLERS)
@@ -81,3 +84,19 @@ def test_flags_of_volcano_mean_what_they_mean_there(
 
 def test_flags_without_effect_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options(monkeypatch, "--percentage-nodes-to-find=50", "--enable-healthz") == DaemonOptions()
+
+
+@pytest.mark.parametrize("at_once", [1, 64, 300])
+async def test_each_binding_under_way_has_a_connection_and_others_have_some(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    asked_for: list[int] = []
+
+    async def connect(*_: object, connections: int, **__: object) -> KubernetesClient:
+        asked_for.append(connections)
+        raise CredentialsError("none here")
+
+    monkeypatch.setattr(KubernetesClient, "connect", connect)
+    with pytest.raises(click.ClickException, match="none here"):
+        await cli._serve(DaemonOptions(binds_in_flight=at_once))
+    assert asked_for == [at_once + cli.OTHERS_IN_FLIGHT]

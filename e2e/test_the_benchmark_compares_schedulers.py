@@ -1,0 +1,39 @@
+"""`volcano-py bench` on an API server of its own: whoever takes part signs in as in a real cluster, and binds all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+# So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
+pytestmark = pytest.mark.usefixtures("control_plane")
+
+PODS = 40
+
+
+async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
+    size = ("--nodes=10", f"--pods={PODS}", "--gang=20")
+    peer = f"--peer={sys.executable} -m benchmarks.only_binds {{kubeconfig}}"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "volcano_py", "bench", *size, peer, "--output=json",
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        printed, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+    assert process.returncode == 0
+    measured = json.loads(printed)
+    assert measured["ceiling_pods_per_second"] > 0
+    assert {run["scheduler"]: run["pods"] for run in measured["runs"]} == {
+        "kube-scheduler": PODS, "volcano-py": PODS, "peer": PODS,
+    }  # fmt: skip
+    for run in measured["runs"]:
+        assert 0 < run["p50_seconds"] <= run["p99_seconds"], run
+        assert run["cpu_seconds"] > 0, run
+        assert run["peak_rss_bytes"] > 0, run
