@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import orjson
@@ -71,9 +73,28 @@ def _at_the_api_server() -> Iterable[str]:
                     *(_note(run[key]) for key in notes),
                     *_costs(run),
                 ]
-                for run in result["runs"]
+                for run in _middle_runs(result["runs"])
             ],
         )
+        yield from _times_as_fast(result)
+
+
+def _middle_runs(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each scheduler's runs the one of middling speed."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for run in runs:
+        found.setdefault(run["scheduler"], []).append(run)
+    return [sorted(each, key=itemgetter("pods_per_second"))[len(each) // 2] for each in found.values()]
+
+
+def _times_as_fast(result: dict[str, Any]) -> Iterable[str]:
+    """How the schedulers compare, where that was measured several times."""
+    if "--runs" in result["command"]:
+        yield "These are the runs of middling speed. Times as fast as kube-scheduler, run by run:\n"
+        for name, times in result["times_as_fast_as_kube_scheduler"].items():
+            each = ", ".join(f"{time:.2f}" for time in times)
+            yield f"- {_NAMES.get(name, name)}: {each}; {median(times):.2f} in the middle"
+        yield ""
 
 
 # The only peer among the commands.

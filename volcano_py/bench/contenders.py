@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
@@ -20,10 +21,16 @@ QPS = 10_000
 BURST = 20_000
 
 
+KUBE_SCHEDULER: Final = "kube-scheduler"
+
+
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """How to start one scheduler, and with which `kubeconfig`. `command` may have {kubeconfig}, {directory} and {port} in
-    it. `rehearsal` is a command that reads the files which the scheduler loads; without one that is its program alone."""
+    """How to start one scheduler, and with which `kubeconfig`.
+
+    `command` may have {kubeconfig}, {directory} and {port} in it. `rehearsal` is a command that reads the files which
+    the scheduler loads; without one that is its program alone.
+    """
 
     name: str
     scheduler_name: str
@@ -78,9 +85,9 @@ def kube_scheduler(kubeconfig: Path, binary: Path, directory: Path) -> Contender
     path = directory / "kube-scheduler.yaml"
     path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
     command = (str(binary), f"--config={path}", f"--bind-address={LOOPBACK}", "--secure-port={port}")
-    return Contender("kube-scheduler", "default-scheduler", command, kubeconfig)
+    return Contender(KUBE_SCHEDULER, "default-scheduler", command, kubeconfig)
 
 
-def peer(kubeconfig: Path, command: str) -> Contender:
+def peer(kubeconfig: Path, name: str, command: str) -> Contender:
     """Any other scheduler for pods with `schedulerName: volcano`, as one shell-like string."""
-    return Contender("peer", "volcano", tuple(shlex.split(command)), kubeconfig)
+    return Contender(name, "volcano", tuple(shlex.split(command)), kubeconfig)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -96,6 +96,7 @@ class AuditLog:
         # by namespace, as the count of a namespace's bindings is asked for many times
         self._created: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._bound: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._throttled: Counter[str] = Counter()
 
     def timeline(self, namespace: str) -> Timeline:
         """Everything so far about the pods of one namespace."""
@@ -106,6 +107,11 @@ class AuditLog:
         """How many pods of the namespace have been bound."""
         self._read()
         return len(self._bound[namespace])
+
+    def throttled(self, namespace: str) -> int:
+        """How many bindings in the namespace the API server put off as too many at once."""
+        self._read()
+        return self._throttled[namespace]
 
     def _read(self) -> None:
         if not self._path.exists():
@@ -123,7 +129,10 @@ class AuditLog:
         ref, moment = entry.object_ref, entry.stage_timestamp
         if entry.stage != "ResponseComplete" or entry.verb != "create" or moment is None:
             return
-        if ref.resource != "pods" or entry.response_status.code >= 300:
+        if ref.resource != "pods":
+            return
+        if entry.response_status.code >= 300:
+            self._throttled[ref.namespace] += ref.subresource == "binding" and entry.response_status.code == 429
             return
         target = {"": self._created, "binding": self._bound}.get(ref.subresource)
         if target is not None:

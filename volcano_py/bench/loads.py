@@ -49,8 +49,8 @@ class Loads:
     async def backlog(self, contender: Contender, *, groups: bool = True) -> Run:
         """All pods first, then the scheduler: throughput from its start to the last binding."""
         namespace, workload = self._namespace(), self._workload
-        await self._cluster.create_pods(namespace, workload, contender.scheduler_name, groups=groups)
         process = self._process(contender)
+        await self._cluster.create_pods(namespace, workload, contender.scheduler_name, groups=groups)
         started = time.time()
         await process.start()
         try:
@@ -87,9 +87,9 @@ class Loads:
         namespace, crowd = self._namespace(), self._namespace()
         resident = replace(self._workload, pods=bound)
         waiting = replace(self._workload, pods=pending)
+        process = self._process(contender)
         await self._cluster.create_pods(crowd, resident, contender.scheduler_name, on_nodes=True)
         await self._cluster.create_pods(namespace, waiting, contender.scheduler_name)
-        process = self._process(contender)
         started = time.time()
         await process.start()
         try:
@@ -101,6 +101,7 @@ class Loads:
         for each in (namespace, crowd):
             await self._cluster.clear(each)
         notes = {
+            **run.notes,
             "first_binding_seconds": timeline.first_bound - started,
             "last_binding_seconds": timeline.last_bound - started,
         }
@@ -130,6 +131,7 @@ class Loads:
         for each in (namespace, crowd, misfits):
             await self._cluster.clear(each)
         notes = {
+            **run.notes,
             "idle_cpu_percent": 100 * idle,
             "idle_cpu_percent_beside_stuck_pods": 100 * beside,
             "gang_p50_seconds": float(np.percentile(quiet, 50)),
@@ -164,6 +166,7 @@ class Loads:
         timeline = self._cluster.audit.timeline(namespace)
         seconds = max(timeline.last_bound - since, 1e-9)
         p50, p99 = percentiles(timeline.latencies())
+        throttled = self._cluster.audit.throttled(namespace)
         pid = process.pid
         return Run(
             scheduler=contender.name,
@@ -174,4 +177,5 @@ class Loads:
             p99_seconds=p99,
             cpu_seconds=cpu_seconds(pid) if pid is not None else 0.0,
             peak_rss_bytes=peak_rss(pid) if pid is not None else 0,
+            notes={"bindings_throttled": throttled} if throttled else {},
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.bench.cluster import BenchCluster, bench_cluster
-from volcano_py.bench.contenders import Contender, kube_scheduler, ours, peer
+from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours, peer
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads import Loads
 from volcano_py.bench.logins import as_kube_scheduler, as_shipped
@@ -15,6 +15,8 @@ from volcano_py.bench.workload import Workload
 from volcano_py.local.binaries import ensure_binaries
 
 LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")
+STEADY_LOADS: Final = ("arrival", "rest")
+"""Those that come at their own pace: how many pods a second are bound is not up to the scheduler."""
 
 # What the loads beside backlog and arrival are made of.
 _RESIDENT = 10_000  # pods that are bound already
@@ -32,7 +34,8 @@ SIZES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All runs against one API server; `ceilings` are what bare bindings reached around them, in pods per second."""
+    """All runs against one API server, round by round; `ceilings` are what bare bindings reached around them, in pods
+    per second."""
 
     ceilings: tuple[float, ...]
     runs: tuple[Run, ...]
@@ -41,14 +44,29 @@ class Comparison:
     def ceiling(self) -> float | None:
         return sum(self.ceilings) / len(self.ceilings) if self.ceilings else None
 
+    def times_as_fast(self) -> dict[str, list[float]]:
+        """Scheduler → for each round, its pods per second by those of kube-scheduler. Empty where that did not take
+        part, or no throughput was measured."""
+        rates: dict[str, list[float]] = {}
+        for run in self.runs:
+            rates.setdefault(run.scheduler, []).append(run.pods_per_second)
+        base = rates.pop(KUBE_SCHEDULER, [0.0])
+        if 0 in base:
+            return {}
+        return {name: [mine / its for mine, its in zip(each, base, strict=True)] for name, each in rates.items()}
+
     def as_json(self) -> dict[str, Any]:
-        return {"ceiling_pods_per_second": self.ceiling, "runs": [run.as_json() for run in self.runs]}
+        return {
+            "ceiling_pods_per_second": self.ceiling,
+            "runs": [run.as_json() for run in self.runs],
+            "times_as_fast_as_kube_scheduler": self.times_as_fast(),
+        }
 
 
 async def compare(
-    workload: Workload, load: str, *, rate: float, peers: Sequence[str], with_kube_scheduler: bool
+    workload: Workload, load: str, *, rate: float, peers: Sequence[str], with_kube_scheduler: bool, rounds: int = 1
 ) -> Comparison:
-    """One load for every contender in turn, on one API server."""
+    """One load for every contender in turn, on one API server; so many times."""
     async with bench_cluster() as cluster:
         await cluster.create_nodes(workload)
         loads = Loads(cluster, workload)
@@ -56,7 +74,7 @@ async def compare(
         # Before, between and after: what the API server takes drifts with the machine.
         ceilings = [await loads.ceiling()] if bounded else []
         runs = []
-        for contender in await _contenders(cluster, peers, with_kube_scheduler):
+        for contender in rounds * await _contenders(cluster, peers, with_kube_scheduler):
             runs.append(await _run(loads, load, contender, rate))
             if bounded:
                 ceilings.append(await loads.ceiling())
@@ -69,7 +87,8 @@ async def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_sch
     if with_kube_scheduler:
         binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
         contenders.insert(0, kube_scheduler(as_kube_scheduler(plane), binary, plane.work_dir))
-    contenders.extend(peer(cluster.kubeconfig, command) for command in peers)
+    names = [f"peer {number}" if len(peers) > 1 else "peer" for number in range(1, len(peers) + 1)]
+    contenders.extend(peer(cluster.kubeconfig, *each) for each in zip(names, peers, strict=True))
     return contenders
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import click
 from rich.table import Table
 
+from volcano_py.bench.contenders import KUBE_SCHEDULER
 from volcano_py.bench.decide import run_decide
 from volcano_py.bench.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.figures import Run
-from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
+from volcano_py.bench.run import LOADS, SIZES, STEADY_LOADS, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, log_aside, output_option, print_data
@@ -25,7 +27,7 @@ EPILOG = """\b
 Examples:
   volcano-py bench --mode decide --nodes 5000 --pods 10000
   volcano-py bench --mode decide --load classes --nodes 5000 --pods 10000 --runs 3
-  volcano-py bench --nodes 1000 --pods 5000 --gang 100
+  volcano-py bench --nodes 1000 --pods 5000 --gang 100 --runs 3
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
   volcano-py bench --load rest --nodes 2000
   volcano-py bench --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf=conf.yaml --kube-api-qps=10000'
@@ -66,7 +68,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 @click.option("--rate", type=float, default=200.0, show_default=True, help="Pods per second of --load arrival.")
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often (decide).")
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")
 @click.option(
     "--scheduler-conf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Configuration (decide)."
 )
@@ -94,12 +96,12 @@ def bench(
     else:
         try:
             comparison = asyncio.run(
-                compare(workload, load, rate=rate, peers=peers, with_kube_scheduler=kube_scheduler)
+                compare(workload, load, rate=rate, peers=peers, with_kube_scheduler=kube_scheduler, rounds=runs)
             )
         except LocalError as error:
             raise click.ClickException(str(error)) from error
     if output == "table":
-        _print(comparison, _title(mode, load, workload))
+        _print(comparison, load, _title(mode, load, workload))
     else:
         print_data(comparison.as_json(), output)
 
@@ -126,12 +128,16 @@ def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, r
             yield run_decide(case.items(), configuration, registry, name=case.name)
 
 
-def _print(comparison: Comparison, title: str) -> None:
+def _print(comparison: Comparison, load: str, title: str) -> None:
     out = console()
     if comparison.ceiling is not None:
         each = ", ".join(f"{ceiling:,.0f}" for ceiling in comparison.ceilings)
         out.print(f"ceiling (bare bindings): {comparison.ceiling:,.0f} pods/s on average of {each}")
     out.print(_table(comparison, title))
+    if load not in STEADY_LOADS:
+        for name, times in comparison.times_as_fast().items():
+            each = f" (each time: {', '.join(f'{time:.2f}' for time in times)})" if len(times) > 1 else ""
+            out.print(f"{name}: {median(times):.2f} times as fast as {KUBE_SCHEDULER}{each}")
     for run in comparison.runs:
         for name, value in run.notes.items():
             told = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

@@ -65,6 +65,13 @@ def test_nothing_else_counts_as_a_binding(path: Path, other: bytes) -> None:
     assert AuditLog(path).bound("ns") == 0
 
 
+def test_bindings_that_the_api_server_put_off_are_counted(path: Path) -> None:
+    creation = entry(100, "a", responseStatus={"code": 429})
+    path.write_bytes(creation + entry(100, "a", "binding", responseStatus={"code": 429}) + entry(101, "a", "binding"))
+    log = AuditLog(path)
+    assert (log.throttled("ns"), log.throttled("other"), log.bound("ns")) == (1, 0, 1)
+
+
 def test_percentiles_of_nothing_are_zero() -> None:
     assert percentiles([]) == (0.0, 0.0)
     assert percentiles([1.0, 2.0, 3.0]) == pytest.approx((2.0, 2.98))
@@ -92,6 +99,7 @@ def test_the_output_for_programs() -> None:
                 "first_binding_seconds": 0.25,
             }
         ],
+        "times_as_fast_as_kube_scheduler": {},
     }
 
 

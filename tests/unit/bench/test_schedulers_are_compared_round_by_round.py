@@ -1,0 +1,27 @@
+"""How many times as fast as kube-scheduler: by the run of the same round, as the machine may change meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from volcano_py.bench.figures import Run
+from volcano_py.bench.run import Comparison
+
+
+def run(scheduler: str, rate: float) -> Run:
+    return Run(
+        scheduler, pods=100, seconds=1.0, pods_per_second=rate,
+        p50_seconds=0.0, p99_seconds=0.0, cpu_seconds=0.0, peak_rss_bytes=0,
+    )  # fmt: skip
+
+
+def test_each_is_compared_within_its_round() -> None:
+    rounds = ("kube-scheduler", 100.0), ("volcano-py", 250.0), ("kube-scheduler", 200.0), ("volcano-py", 400.0)
+    comparison = Comparison((), tuple(run(*each) for each in rounds))
+    assert comparison.times_as_fast() == {"volcano-py": [2.5, 2.0]}
+    assert comparison.as_json()["times_as_fast_as_kube_scheduler"] == {"volcano-py": [2.5, 2.0]}
+
+
+@pytest.mark.parametrize("runs", [[], [("volcano-py", 250.0)], [("kube-scheduler", 0.0), ("volcano-py", 250.0)]])
+def test_without_its_throughput_there_is_nothing_to_compare_with(runs: list[tuple[str, float]]) -> None:
+    assert Comparison((), tuple(run(*each) for each in runs)).times_as_fast() == {}
