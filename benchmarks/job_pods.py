@@ -23,7 +23,7 @@ from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.pods import pod_of
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.install import SERVICE_ACCOUNT, install
+from volcano_py.local.install import daemon_kubeconfig, install
 from volcano_py.local.scheduler import SchedulerProcess
 from volcano_py.operator.jobs import IN_FLIGHT
 from volcano_py.operator.kube_api import job_path, pod_path
@@ -111,7 +111,7 @@ async def main(jobs: int, replicas: int) -> None:
             print(f"bare: {total} pods in {alone:.2f} s, {rate}")  # noqa: T201
             await client.delete(pod_path("bare"), params={"gracePeriodSeconds": 0})
             with tempfile.TemporaryDirectory() as directory:
-                kubeconfig = await control_plane.kubeconfig_for_service_account("volcano-system", SERVICE_ACCOUNT)
+                kubeconfig = await daemon_kubeconfig(control_plane)
                 daemon = SchedulerProcess("daemon", kubeconfig, Path(directory))
                 await daemon.start()
                 try:

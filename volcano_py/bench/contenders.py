@@ -20,7 +20,6 @@ from volcano_py.local.processes import ManagedProcess
 QPS = 10_000
 BURST = 20_000
 
-
 KUBE_SCHEDULER: Final = "kube-scheduler"
 
 

@@ -131,8 +131,10 @@ class AuditLog:
             return
         if ref.resource != "pods":
             return
-        if entry.response_status.code >= 300:
-            self._throttled[ref.namespace] += ref.subresource == "binding" and entry.response_status.code == 429
+        code = entry.response_status.code
+        if code == 429 and ref.subresource == "binding":
+            self._throttled[ref.namespace] += 1
+        if code >= 300:
             return
         target = {"": self._created, "binding": self._bound}.get(ref.subresource)
         if target is not None:

@@ -1,4 +1,4 @@
-"""As whom everybody signs in to the cluster that is measured: as each does in a real one, with the same rights.
+"""As whom others than this scheduler sign in to the cluster that is measured: as in a real one, with the same rights.
 
 How it signs in is part of what a request costs the API server, and what a certificate costs it every time, it works
 out for a token once in ten seconds. What runs in a pod has the token of a ServiceAccount; kube-scheduler has a
@@ -10,21 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from volcano_py.api.names import SYSTEM_NAMESPACE
+from volcano_py.local.components import KUBE_SCHEDULER_USER
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.install import SERVICE_ACCOUNT
 
 _BENCH = "volcano-bench"
 _RBAC = "rbac.authorization.k8s.io"
 
 
-async def as_shipped(plane: ControlPlane) -> Path:
-    """A kubeconfig of this scheduler: the ServiceAccount of the manifests, with the rights these give it."""
-    return await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
-
-
 def as_kube_scheduler(plane: ControlPlane) -> Path:
     """A kubeconfig of the user to whom every API server gives a scheduler's rights."""
-    return plane.kubeconfig_for_user("system:kube-scheduler")
+    return plane.kubeconfig_for_user(KUBE_SCHEDULER_USER)
 
 
 async def all_powerful(plane: ControlPlane) -> Path:

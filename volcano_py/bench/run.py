@@ -10,13 +10,12 @@ from volcano_py.bench.cluster import BenchCluster, bench_cluster
 from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours, peer
 from volcano_py.bench.figures import Run
 from volcano_py.bench.loads import Loads
-from volcano_py.bench.logins import as_kube_scheduler, as_shipped
+from volcano_py.bench.logins import as_kube_scheduler
 from volcano_py.bench.workload import Workload
 from volcano_py.local.binaries import ensure_binaries
+from volcano_py.local.install import daemon_kubeconfig
 
 LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")
-STEADY_LOADS: Final = ("arrival", "rest")
-"""Those that come at their own pace: how many pods a second are bound is not up to the scheduler."""
 
 # What the loads beside backlog and arrival are made of.
 _RESIDENT = 10_000  # pods that are bound already
@@ -35,10 +34,11 @@ SIZES: Final = {
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """All runs against one API server, round by round; `ceilings` are what bare bindings reached around them, in pods
-    per second."""
+    per second. `paced` is a load that comes at its own pace, so that throughput is not up to the scheduler."""
 
     ceilings: tuple[float, ...]
     runs: tuple[Run, ...]
+    paced: bool = False
 
     @property
     def ceiling(self) -> float | None:
@@ -46,12 +46,12 @@ class Comparison:
 
     def times_as_fast(self) -> dict[str, list[float]]:
         """Scheduler → for each round, its pods per second by those of kube-scheduler. Empty where that did not take
-        part, or no throughput was measured."""
+        part, and where throughput tells nothing."""
         rates: dict[str, list[float]] = {}
         for run in self.runs:
             rates.setdefault(run.scheduler, []).append(run.pods_per_second)
         base = rates.pop(KUBE_SCHEDULER, [0.0])
-        if 0 in base:
+        if self.paced or 0 in base:
             return {}
         return {name: [mine / its for mine, its in zip(each, base, strict=True)] for name, each in rates.items()}
 
@@ -78,17 +78,17 @@ async def compare(
             runs.append(await _run(loads, load, contender, rate))
             if bounded:
                 ceilings.append(await loads.ceiling())
-        return Comparison(tuple(ceilings), tuple(runs))
+        return Comparison(tuple(ceilings), tuple(runs), paced=load == "arrival")
 
 
 async def _contenders(cluster: BenchCluster, peers: Sequence[str], with_kube_scheduler: bool) -> list[Contender]:
     plane = cluster.plane
-    contenders = [ours(await as_shipped(plane))]
+    contenders = [ours(await daemon_kubeconfig(plane))]
     if with_kube_scheduler:
         binary = ensure_binaries(("kube-scheduler",))["kube-scheduler"]
         contenders.insert(0, kube_scheduler(as_kube_scheduler(plane), binary, plane.work_dir))
-    names = [f"peer {number}" if len(peers) > 1 else "peer" for number in range(1, len(peers) + 1)]
-    contenders.extend(peer(cluster.kubeconfig, *each) for each in zip(names, peers, strict=True))
+    for number, command in enumerate(peers, 1):
+        contenders.append(peer(cluster.kubeconfig, f"peer {number}" if len(peers) > 1 else "peer", command))
     return contenders
 
 

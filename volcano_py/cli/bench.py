@@ -14,7 +14,7 @@ from volcano_py.bench.contenders import KUBE_SCHEDULER
 from volcano_py.bench.decide import run_decide
 from volcano_py.bench.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.figures import Run
-from volcano_py.bench.run import LOADS, SIZES, STEADY_LOADS, Comparison, compare
+from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, log_aside, output_option, print_data
@@ -101,7 +101,7 @@ def bench(
         except LocalError as error:
             raise click.ClickException(str(error)) from error
     if output == "table":
-        _print(comparison, load, _title(mode, load, workload))
+        _print(comparison, _title(mode, load, workload))
     else:
         print_data(comparison.as_json(), output)
 
@@ -128,16 +128,15 @@ def _decide(workload: Workload, load: DecideLoad, scheduler_conf: Path | None, r
             yield run_decide(case.items(), configuration, registry, name=case.name)
 
 
-def _print(comparison: Comparison, load: str, title: str) -> None:
+def _print(comparison: Comparison, title: str) -> None:
     out = console()
     if comparison.ceiling is not None:
         each = ", ".join(f"{ceiling:,.0f}" for ceiling in comparison.ceilings)
         out.print(f"ceiling (bare bindings): {comparison.ceiling:,.0f} pods/s on average of {each}")
     out.print(_table(comparison, title))
-    if load not in STEADY_LOADS:
-        for name, times in comparison.times_as_fast().items():
-            each = f" (each time: {', '.join(f'{time:.2f}' for time in times)})" if len(times) > 1 else ""
-            out.print(f"{name}: {median(times):.2f} times as fast as {KUBE_SCHEDULER}{each}")
+    for name, times in comparison.times_as_fast().items():
+        each = f" (each time: {', '.join(f'{time:.2f}' for time in times)})" if len(times) > 1 else ""
+        out.print(f"{name}: {median(times):.2f} times as fast as {KUBE_SCHEDULER}{each}")
     for run in comparison.runs:
         for name, value in run.notes.items():
             told = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

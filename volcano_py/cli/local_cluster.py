@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from volcano_py.api.names import SYSTEM_NAMESPACE
 from volcano_py.cli.live.display import display, readable, say
 from volcano_py.cli.live.follower import DRAWING_SECONDS, Follower
 from volcano_py.cli.live.mirror import WATCHED, Mirror
@@ -25,7 +24,7 @@ from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.creation import create_objects
 from volcano_py.local.errors import LocalError
-from volcano_py.local.install import SERVICE_ACCOUNT, install, install_admission
+from volcano_py.local.install import daemon_kubeconfig, install, install_admission
 from volcano_py.local.ports import LOOPBACK, free_port
 from volcano_py.local.scheduler import SchedulerProcess
 from volcano_py.observe.logs import LogFormat, configure_logs
@@ -122,7 +121,7 @@ class LocalCluster:
 
     @asynccontextmanager
     async def _scheduler(self, plane: ControlPlane, webhooks: Sequence[str]) -> AsyncIterator[SchedulerProcess]:
-        kubeconfig = await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
+        kubeconfig = await daemon_kubeconfig(plane)
         scheduler = SchedulerProcess(
             "volcano-py", kubeconfig, plane.layout.logs, (*self._plan.scheduler_arguments, *webhooks)
         )

@@ -30,6 +30,9 @@ _NODE_GRACE = "8760h"
 _CONTROLLER_QPS = 500
 """The default of 20 requests/s is made for shared servers; here tests wait for the controllers."""
 
+KUBE_SCHEDULER_USER = "system:kube-scheduler"
+"""To whom every API server gives a scheduler's rights."""
+
 _OPEN_PATHS = "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics"
 """What a component answers to anybody: whether it is well, and numbers about itself."""
 
@@ -190,7 +193,7 @@ def kwok(layout_root: Path, port: int, kubeconfig: Path, binary: Path, *, lease_
 def kube_scheduler(layout: Layout, binary: Path, extra: Sequence[str] = ()) -> Component:
     """Kubernetes' own scheduler, to compare with; `extra` are flags such as `--config=…`."""
     port = layout.ports["kube-scheduler"]
-    kubeconfig = layout.user_kubeconfig("system:kube-scheduler")
+    kubeconfig = layout.user_kubeconfig(KUBE_SCHEDULER_USER)
     return Component(
         "kube-scheduler",
         [

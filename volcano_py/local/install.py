@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from volcano_py.api.names import ADMISSION
+from volcano_py.api.names import ADMISSION, SYSTEM_NAMESPACE
+from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.shipped import shipped
 
@@ -19,6 +21,11 @@ SERVICE_ACCOUNT: Final = "volcano-scheduler"
 """The daemon's, in the namespace volcano-system; the name is Volcano's own."""
 
 _ESTABLISHED_SECONDS = 60
+
+
+async def daemon_kubeconfig(plane: ControlPlane) -> Path:
+    """A kubeconfig with a token of the shipped ServiceAccount; what it may do is there once `install` has returned."""
+    return await plane.kubeconfig_for_service_account(SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
 
 
 async def install(kubectl: Kubectl) -> None:

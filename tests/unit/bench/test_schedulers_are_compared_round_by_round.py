@@ -22,6 +22,10 @@ def test_each_is_compared_within_its_round() -> None:
     assert comparison.as_json()["times_as_fast_as_kube_scheduler"] == {"volcano-py": [2.5, 2.0]}
 
 
+def test_where_the_load_sets_the_pace_throughput_tells_nothing() -> None:
+    assert Comparison((), (run("kube-scheduler", 200.0), run("volcano-py", 200.0)), paced=True).times_as_fast() == {}
+
+
 @pytest.mark.parametrize("runs", [[], [("volcano-py", 250.0)], [("kube-scheduler", 0.0), ("volcano-py", 250.0)]])
 def test_without_its_throughput_there_is_nothing_to_compare_with(runs: list[tuple[str, float]]) -> None:
     assert Comparison((), tuple(run(*each) for each in runs)).times_as_fast() == {}
