@@ -76,7 +76,10 @@ class PodCondition(msgspec.Struct, frozen=True):
 
 
 class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
-    """The scheduler's own fields of a PodGroup's status (merge patch)."""
+    """The scheduler's own fields of a PodGroup's status (merge patch).
+
+    `passing`: it holds until the bindings of the same cycle are carried out, and need not be written.
+    """
 
     group: ObjectRef
     phase: str
@@ -84,6 +87,7 @@ class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
     running: int
     succeeded: int
     failed: int
+    passing: bool = False
 
 
 class QueueAllocated(msgspec.Struct, frozen=True):

@@ -275,6 +275,8 @@ class CycleLoop:
             return self._state.assume_evicted(effect.pod.uid)
         if isinstance(effect, PodGroupStatusUpdate):
             self._state.assume_status(effect, self._now())
-        elif isinstance(effect, PodCondition):
+            # Written or not, it is worked out anew should it not show for long.
+            return not effect.passing
+        if isinstance(effect, PodCondition):
             self._state.assume_told(effect)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +92,7 @@ class Closing:
     def _phases(self) -> NDArray[np.int8]:
         """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
         jobs: JobTable = self._ssn.ledger.jobs
-        scheduled = jobs.counts[:, _SCHEDULED].sum(axis=1) + self._releasing_on_nodes()
+        scheduled = self._scheduled()
         finished = jobs.counts[:, _FINISHED].sum(axis=1)
         unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
         enough = (scheduled >= jobs.min_member) & (scheduled > 0)
@@ -102,10 +103,24 @@ class Closing:
         result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
         return result
 
-    def _releasing_on_nodes(self) -> NDArray[np.int64]:
-        tasks = self._ssn.ledger.tasks
-        rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
-        return np.bincount(tasks.job[rows], minlength=self._ssn.ledger.jobs.size)
+    def _scheduled(self) -> NDArray[np.int64]:
+        """[J] tasks that count as scheduled: those that are leaving do while they have a node."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        leaving = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
+        on_nodes = np.bincount(tasks.job[leaving], minlength=jobs.size)
+        scheduled: NDArray[np.int64] = jobs.counts[:, _SCHEDULED].sum(axis=1) + on_nodes
+        return scheduled
+
+    @cached_property
+    def _about_to_run(self) -> NDArray[np.bool_]:
+        """[J] whether the bindings of this cycle make enough of the PodGroup's tasks scheduled, within moments: where
+        volumes have to be made first, it takes minutes."""
+        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+        binding = jobs.counts[:, TaskStatus.BINDING]
+        begun = binding > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
+        begun[ssn.ledger.tasks.job[list(ssn.claim_bindings)]] = False
+        about_to_run: NDArray[np.bool_] = begun & (self._scheduled() + binding >= jobs.min_member)
+        return about_to_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:
         ssn = self._ssn
@@ -115,6 +130,7 @@ class Closing:
             # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
             yield from self._status(job.info, phase, conditions, counts)
             return
+        passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         ready = ssn.job_ready(job)
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
@@ -130,7 +146,7 @@ class Closing:
             ssn.ledger.jobs.phase[job.row] = phase
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.info, phase, conditions, counts)
+        yield from self._status(job.info, phase, conditions, counts, passing=passing)
         if verdict is not None:
             for row, told in pod_verdicts(ssn, job, verdict):
                 yield from self._pod(ssn.task_info(row), told, self._nominated(row))
@@ -172,13 +188,19 @@ class Closing:
         return tuple(made if condition is known else condition for condition in conditions)
 
     def _status(
-        self, info: JobInfo, phase: Phase, conditions: tuple[Condition, ...], counts: tuple[int, int, int]
+        self,
+        info: JobInfo,
+        phase: Phase,
+        conditions: tuple[Condition, ...],
+        counts: tuple[int, int, int],
+        *,
+        passing: bool = False,
     ) -> Iterator[Effect]:
         if not info.ref.uid:
             return  # only foreseen: the API server has no such PodGroup yet
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts):
             return
-        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts)
+        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, passing=passing)
         changed = [condition for condition in conditions if condition not in info.conditions]
         for condition in changed:
             if condition.type == names.UNSCHEDULABLE:

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from tests.support.sessions import gang, node, pod, queue
+from tests.support.sessions import gang, node, pod, pod_group, queue
 from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
-from tests.unit.state.watched import on, with_meta
+from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject
 from volcano_py.api.report import CycleReport
@@ -22,6 +22,8 @@ from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 REGISTRY = builtin_registry()
+LONG = 11.0
+"""Seconds after which a status that does not show is worked out anew."""
 
 
 class Bench:
@@ -266,13 +268,57 @@ async def test_what_was_decided_is_assumed_before_it_is_sent(bench: Bench) -> No
     bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
     await bench.after(DECISIVE_PAUSE)
     assert [bind.pod.name for bind in bench.bound] == ["g-0", "g-1"]
-    kinds = [type(effect).__name__ for effect in bench.sent]
-    assert kinds[:2] == ["Bind", "Bind"], "bindings leave before statuses"
-    assert [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)] == ["Inqueue"]
+    assert [type(effect).__name__ for effect in bench.sent] == ["Bind", "Bind", "Event"]
     bench.sent.clear()
     bench.loop.wake(True)
     await bench.after(DECISIVE_PAUSE)
-    assert bench.sent == [], "the next cycle neither binds them again nor repeats the status"
+    assert bench.sent == [], "the next cycle neither binds them again nor repeats the event"
+
+
+async def test_bindings_leave_before_statuses(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"), pod_group("h", phase="Pending"))
+    await bench.after(DECISIVE_PAUSE)
+    kinds = [type(effect) for effect in bench.sent]
+    assert kinds[:2] == [Bind, Bind]
+    assert phases(bench) == ["Inqueue"], "of h"
+
+
+async def test_a_status_that_passes_with_the_bindings_is_not_written(bench: Bench) -> None:
+    members = [pod(f"g-{index}", group="g", cpu="1") for index in range(2)]
+    bench.put(pod_group("g", min_member=2, phase="Pending"), *members)
+    await bench.after(DECISIVE_PAUSE)
+    assert len(bench.binds) == 2
+    assert phases(bench) == []
+    bench.put(*(on(member, "n1") for member in members))
+    await bench.after(STATUS_PAUSE + DECISIVE_PAUSE)
+    assert phases(bench) == ["Running"]
+
+
+async def test_unless_the_bindings_take_long(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
+    await bench.after(LONG)
+    assert phases(bench) == []
+    bench.loop.wake(True)
+    await bench.after(DECISIVE_PAUSE)
+    assert phases(bench) == ["Inqueue"]
+
+
+async def test_or_fail(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="3", group_phase="Pending"))
+    bench.put(node("n2", cpu="4"))
+    await bench.after(DECISIVE_PAUSE)
+    assert len(bench.binds) == 2
+    assert phases(bench) == []
+    bench.put(with_status(node("n2", cpu="4"), allocatable={"cpu": "1"}))
+    for bind in bench.bound:
+        bench.state.bind_failed(bind.pod.uid, retry_at=0.0)
+    await bench.after(DECISIVE_PAUSE)
+    assert phases(bench) == ["Inqueue"]
+
+
+def phases(bench: Bench) -> list[str]:
+    """What PodGroups were told to be in."""
+    return [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)]
 
 
 async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(bench: Bench) -> None:

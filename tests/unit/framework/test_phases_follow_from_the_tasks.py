@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
+from tests.support.volumes import MADE, claim, storage_class, using
 from tests.unit.framework.closed import CYCLE, Closed, closed
 from tests.unit.state.watched import with_meta, with_status
 from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
@@ -17,6 +18,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import Ballot, reject
+from volcano_py.plugins.predicates import Predicates
 
 MISSING_ONE = (
     "NotEnoughTasks: 1/2 tasks in gang unschedulable: PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or "
@@ -110,6 +112,48 @@ def test_what_was_bound_in_this_cycle_runs_from_the_next_one_on() -> None:
     assert sum(isinstance(effect, Bind) for effect in done.opened.effects) == 2
     assert done.phase("g") == "Inqueue"
     assert done.conditions("g")["Scheduled"].reason == "tasks in gang are ready to be scheduled"
+
+
+# -- what passes by itself -----------------------------------------------------------------------------------------
+
+
+def test_until_its_bindings_are_carried_out_a_status_is_passing() -> None:
+    update = closed(node("n1"), gang("g", pods=2, cpu="1")).status("g")
+    assert update is not None
+    assert update.passing
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(in_phase("Inqueue", "Pending", "Pending"), id="no room"),
+        pytest.param(in_phase("Inqueue", "Bound", "Bound"), id="bound before"),
+        pytest.param(in_phase("Inqueue", "Bound", "Bound", "Running"), id="runs"),
+        pytest.param(in_phase("Pending"), id="no pods"),
+        pytest.param([pod_group("g", min_member=3, phase="Pending"), pod("g-0", group="g", cpu="1")], id="too few"),
+    ],
+)
+def test_a_status_that_no_binding_changes_is_not(stored: list[ApiObject]) -> None:
+    update = closed(node("n1", cpu="150"), stored, tiers=[[]]).status("g")
+    assert update is not None
+    assert not update.passing
+
+
+def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_made() -> None:
+    volumes = [claim("data", of=MADE), storage_class(MADE, provisioner="x")]
+    member = using(pod("g-0", group="g", cpu="1"), "data")
+    done = closed(node("n1"), *volumes, pod_group("g", phase="Pending"), member, tiers=[[Predicates]])
+    assert [len(effect.claims) for effect in done.opened.effects if isinstance(effect, Bind)] == [1]
+    update = done.status("g")
+    assert update is not None
+    assert not update.passing
+
+
+def test_nor_is_one_of_a_group_that_runs_already() -> None:
+    group, *members = in_phase("Running", "Running", "Running", "Succeeded", "Pending")
+    update = closed(node("n1", cpu="500"), group, members).status("g")
+    assert update is not None
+    assert (update.phase, update.running, update.passing) == ("Running", 2, False)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------
