@@ -38,4 +38,5 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
         assert 0 < run["p50_seconds"] <= run["p99_seconds"], run
         assert "bindings_throttled" not in run
         assert run["cpu_seconds"] > 0, run
+        assert run["server_cpu_seconds"] > 0, run
         assert run["peak_rss_bytes"] > 0, run

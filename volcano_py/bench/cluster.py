@@ -11,7 +11,7 @@ from typing import Any
 
 from volcano_py.api import names
 from volcano_py.bench.bare_bindings import IN_FLIGHT, bind
-from volcano_py.bench.figures import AuditLog
+from volcano_py.bench.figures import AuditLog, cpu_seconds
 from volcano_py.bench.logins import all_powerful
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -83,6 +83,10 @@ class BenchCluster:
                 return True
             await asyncio.sleep(0.2)
         return False
+
+    def server_cpu_seconds(self) -> float:
+        """What the API server and etcd have used so far."""
+        return sum(cpu_seconds(process.pid) for process in self.plane.processes.values() if process.pid is not None)
 
     async def clear(self, namespace: str) -> None:
         """Delete the pods and PodGroups, and wait until they are gone."""

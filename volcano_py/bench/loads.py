@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,14 @@ _STOP: Final = 20.0  # seconds
 # Seconds until thousands of new stuck pods have their conditions and rate-limited events.
 _SETTLE: Final = 60.0
 _WARM: Final = 5.0  # seconds a scheduler gets to start before a steady load or a rest is measured
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """When something began, in seconds since the epoch, and what the server had used by then."""
+
+    moment: float
+    server_cpu: float
 
 
 class Loads:
@@ -51,11 +59,11 @@ class Loads:
         namespace, workload = self._namespace(), self._workload
         process = self._process(contender)
         await self._cluster.create_pods(namespace, workload, contender.scheduler_name, groups=groups)
-        started = time.time()
+        start = self._start()
         await process.start()
         try:
             await self._cluster.wait_bound(namespace, workload.pods, _PATIENCE)
-            run = self._measured(contender, namespace, process, since=started)
+            run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
         await self._cluster.clear(namespace)
@@ -69,14 +77,14 @@ class Loads:
         await process.start()
         try:
             await asyncio.sleep(_WARM)
-            started = time.time()
+            start = self._start()
             gangs = workload.pods // workload.gang
             for index in range(gangs):
-                due = started + index * workload.gang / rate
+                due = start.moment + index * workload.gang / rate
                 await asyncio.sleep(max(0.0, due - time.time()))
                 await self._cluster.create_gang(namespace, index, workload, contender.scheduler_name)
             await self._cluster.wait_bound(namespace, gangs * workload.gang, _PATIENCE)
-            run = self._measured(contender, namespace, process, since=started)
+            run = self._measured(contender, namespace, process, start)
         finally:
             await process.stop(_STOP)
         await self._cluster.clear(namespace)
@@ -90,11 +98,11 @@ class Loads:
         process = self._process(contender)
         await self._cluster.create_pods(crowd, resident, contender.scheduler_name, on_nodes=True)
         await self._cluster.create_pods(namespace, waiting, contender.scheduler_name)
-        started = time.time()
+        start = self._start()
         await process.start()
         try:
             await self._cluster.wait_bound(namespace, pending, _PATIENCE)
-            run = self._measured(contender, namespace, process, since=started)
+            run = self._measured(contender, namespace, process, start)
             timeline = self._cluster.audit.timeline(namespace)
         finally:
             await process.stop(_STOP)
@@ -102,8 +110,8 @@ class Loads:
             await self._cluster.clear(each)
         notes = {
             **run.notes,
-            "first_binding_seconds": timeline.first_bound - started,
-            "last_binding_seconds": timeline.last_bound - started,
+            "first_binding_seconds": timeline.first_bound - start.moment,
+            "last_binding_seconds": timeline.last_bound - start.moment,
         }
         return replace(run, notes=notes)
 
@@ -125,7 +133,7 @@ class Loads:
             await asyncio.sleep(_SETTLE)
             beside = await self._idle_share(process, seconds)
             busy = await self._gang_latencies(contender, namespace, small, range(gangs // 2, gangs))
-            run = replace(self._measured(contender, namespace, process, since=0.0), seconds=0.0, pods_per_second=0.0)
+            run = self._measured(contender, namespace, process)
         finally:
             await process.stop(_STOP)
         for each in (namespace, crowd, misfits):
@@ -162,20 +170,30 @@ class Loads:
             await asyncio.sleep(1.0)
         return latencies
 
-    def _measured(self, contender: Contender, namespace: str, process: ManagedProcess, *, since: float) -> Run:
+    def _start(self) -> _Start:
+        return _Start(time.time(), self._cluster.server_cpu_seconds())
+
+    def _measured(
+        self, contender: Contender, namespace: str, process: ManagedProcess, start: _Start | None = None
+    ) -> Run:
+        """What was measured until now. Without a `start` it has no throughput, nor what that costs the server."""
         timeline = self._cluster.audit.timeline(namespace)
-        seconds = max(timeline.last_bound - since, 1e-9)
         p50, p99 = percentiles(timeline.latencies())
-        throttled = self._cluster.audit.throttled(namespace)
-        pid = process.pid
+        pid, bound = process.pid, len(timeline.bound)
+        seconds, notes = 0.0, {}
+        if start is not None:
+            seconds = max(timeline.last_bound - start.moment, 1e-9)
+            notes["server_cpu_seconds"] = self._cluster.server_cpu_seconds() - start.server_cpu
+        if throttled := self._cluster.audit.throttled(namespace):
+            notes["bindings_throttled"] = throttled
         return Run(
             scheduler=contender.name,
-            pods=len(timeline.bound),
+            pods=bound,
             seconds=seconds,
-            pods_per_second=len(timeline.bound) / seconds,
+            pods_per_second=bound / seconds if seconds else 0.0,
             p50_seconds=p50,
             p99_seconds=p99,
             cpu_seconds=cpu_seconds(pid) if pid is not None else 0.0,
             peak_rss_bytes=peak_rss(pid) if pid is not None else 0,
-            notes={"bindings_throttled": throttled} if throttled else {},
+            notes=notes,
         )
