@@ -23,7 +23,7 @@ RESULTS: Final = Path(__file__).parent / "results"
 
 _LARGE: Final = ("--nodes=5000", "--pods=10000")
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "backlog": ("--load=backlog", "--runs=3", "--peer=python -m benchmarks.only_binds {kubeconfig}"),
+    "backlog": ("--load=backlog", "--runs=5", "--peer=python -m benchmarks.only_binds {kubeconfig}"),
     "arrival": ("--load=arrival", "--rate=200", "--pods=4000"),
     "bare": ("--load=bare", "--no-kube-scheduler"),
     "restart": ("--load=restart",),

@@ -30,7 +30,7 @@ def run_decide(
     for kind, obj in items:
         state.upsert(kind, obj)
     bound: list[float] = []
-    moments: list[tuple[str, str]] = []
+    binds: list[Bind] = []
     evicted = 0
 
     def emit(effects: Sequence[Effect]) -> None:
@@ -39,7 +39,7 @@ def run_decide(
         for effect in effects:
             if isinstance(effect, Bind):
                 bound.append(now)
-                moments.append((effect.pod.uid, effect.node))
+                binds.append(effect)
             evicted += isinstance(effect, Evict)
 
     scheduler = Scheduler(registry, emit, seed=1)
@@ -47,8 +47,7 @@ def run_decide(
     while True:
         before = len(bound)
         report = scheduler.run_cycle(state.snapshot(time.time()), configuration)
-        for uid, node in moments[before:]:
-            state.assume_bound(uid, node)
+        state.assume_all_bound(binds[before:])
         if len(bound) == before or not report.pending:
             break
     seconds = time.perf_counter() - started

@@ -253,8 +253,8 @@ class CycleLoop:
         """Gangs of which a pod cannot be bound any more: none of their pods is, and the next cycle decides anew."""
         assumed: list[Bind] = []
         overtaken: set[str] = set()
-        for bind in binds:
-            if self._state.assume_bound(bind.pod.uid, bind.node, bind.claims):
+        for bind, is_assumed in zip(binds, self._state.assume_all_bound(binds), strict=True):
+            if is_assumed:
                 assumed.append(bind)
             else:
                 overtaken.add(bind.job)

@@ -211,6 +211,14 @@ class Ledger:
         free = self.nodes.allocatable[node] - self.nodes.used[node]
         return all(wanted <= left for wanted, left in zip(request.tolist(), free.tolist(), strict=True) if wanted)
 
+    def fit_together(self, rows: Rows, nodes: Rows) -> bool:
+        """Whether nodes `nodes` [K] have free now what all of tasks `rows` [K] ask for; see `fits`."""
+        where, which = np.unique(nodes, return_inverse=True)
+        wanted = np.zeros((len(where), len(self.axis)), dtype=np.int64)
+        np.add.at(wanted, which, self.classes.request[self.tasks.task_class[rows]])
+        free = self.nodes.allocatable[where] - self.nodes.used[where]
+        return bool(((wanted <= free) | (wanted == 0)).all())
+
     def move_one(self, row: int, status: int, node: int) -> None:
         """`move` for one task, without the cost of arrays; used once per watch event."""
         self.book_one(row, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from volcano_py.state.infos import (
     tiebreak_of,
 )
 from volcano_py.state.interner import Interner
-from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.status import TaskStatus, status_of
 
 if TYPE_CHECKING:
@@ -293,6 +293,22 @@ class Pods:
         self._told[row] = TaskStatus.PENDING
         self._ledger.move_one(row, TaskStatus.BINDING, node)
         return True
+
+    def assume_all_bound(self, places: Sequence[tuple[str, str]]) -> list[bool]:
+        """`assume_bound` for UIDs and their nodes."""
+        found = [(self._rows.get(uid), self._nodes.existing_row(name)) for uid, name in places]
+        known = [(row, node) for row, node in found if row is not None and node is not None]
+        rows, nodes = np.array(known, dtype=np.intp).reshape(-1, 2).T
+        if len(known) < len(places) or not self._can_all_be_bound(rows, nodes):
+            return [self.assume_bound(uid, name) for uid, name in places]
+        self._told.update((row, TaskStatus.PENDING) for row, _ in known)
+        self._ledger.move(rows, TaskStatus.BINDING, nodes)
+        return [True] * len(places)
+
+    def _can_all_be_bound(self, rows: Rows, nodes: Rows) -> bool:
+        """Whether these tasks [K], all of them, wait and have room together on these nodes [K]."""
+        waits = bool((self._ledger.tasks.status[rows] == int(TaskStatus.PENDING)).all())
+        return waits and len(np.unique(rows)) == len(rows) and self._ledger.fit_together(rows, nodes)
 
     def bind_failed(self, uid: str, retry_at: float) -> Change:
         row = self._assumed(uid, TaskStatus.BINDING)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.sessions import NAMESPACE, node, pod, pod_group
 from tests.unit.state.watched import Watched, deleted, on, with_meta
-from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate
+from volcano_py.api.effects import Bind, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import Condition, Pod, PodGroupStatus
 from volcano_py.api.reasons import Reason
 from volcano_py.state.pods import LONGEST_PAUSE
@@ -117,6 +117,44 @@ def test_nothing_is_bound_where_somebody_else_was_faster(watched: Watched) -> No
 def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Watched) -> None:
     watched.put(pod("daemon", memory="65Gi", on="n1", scheduler="default-scheduler"))
     assert watched.state.assume_bound(UID, "n1")
+
+
+@pytest.mark.parametrize(
+    ("places", "held"),
+    [
+        pytest.param(["a n1", "b n1", "c n2", "d n2", "e n2"], "yyyyy", id="room for all"),
+        pytest.param(["a n1", "b n1", "f n2"], "yyy", id="one that asks for nothing"),
+        pytest.param(["a n1", "b n1", "c n1", "d n1", "e n1"], "yyyyn", id="room for four"),
+        pytest.param(["a n1", "nobody n1", "b n1"], "yny", id="one is gone"),
+        pytest.param(["a n1", "b nowhere", "c n1"], "yny", id="a node is gone"),
+        pytest.param(["a n1", "a n1", "b n1"], "yny", id="one comes twice"),
+        pytest.param(["a n1", "runs n2", "b n1"], "yny", id="one is placed already"),
+        pytest.param(["a full", "f full", "b n1"], "nyy", id="a node is full for who asks"),
+        pytest.param([], "", id="none"),
+    ],
+)
+def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str) -> None:
+    """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has."""
+    waiting = [pod(name, group="g", cpu="1") for name in "abcde"]
+    placed = [pod("runs", group="g", cpu="1", on="n2"), pod("grew", cpu="3", on="full")]
+    nodes = [node("n1", cpu="4"), node("n2", cpu="4"), node("full", cpu="2")]
+    pods = {each.metadata.name: each for each in (*waiting, *placed, pod("f", group="g"))}
+    together, singly = (Watched(*nodes, pod_group("g"), *pods.values()) for _ in range(2))
+    binds = [
+        Bind(ObjectRef("Pod", NAMESPACE, name, pods[name].metadata.uid if name in pods else name), on_node, "team/g")
+        for name, on_node in (place.split() for place in places)
+    ]
+
+    answers = together.state.assume_all_bound(binds)
+
+    assert "".join("y" if answer else "n" for answer in answers) == held
+    assert answers == [singly.state.assume_bound(bind.pod.uid, bind.node) for bind in binds]
+    for name in pods:
+        assert (together.status(name), together.place(name)) == (singly.status(name), singly.place(name))
+    for each in ("n1", "n2", "full"):
+        assert together.on_node(each) == singly.on_node(each)
+    assert together.counts("g") == singly.counts("g")
+    assert together.state.drift() == 0
 
 
 def test_a_pod_that_is_deleted_while_it_is_bound_keeps_no_place(watched: Watched) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -25,6 +23,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.connections import open_session, timeout
 from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
 from volcano_py.cluster.kubernetes.errors import (
     AnswerError,
@@ -46,13 +45,7 @@ DEFAULT_TIMEOUT: Final = 60.0
 PAGE_SIZE: Final = 500
 """As client-go's pager: large enough to be quick, small enough for the server to hold in memory."""
 
-_KEEP_ALIVE = 75.0  # seconds; below the 90 s after which the API server closes an idle connection
-_CONNECT_WITHIN = 10.0  # seconds
 _RESTART_TAKES = 10.0  # seconds; measured about one until a restarted server knows its RBAC rules
-_READ_BUFFER = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
-
-_KEEP_ALIVE_PROBES = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
-"""Seconds until the first probe and between probes, their number; milliseconds for sent data to be acknowledged."""
 
 
 class PatchType(StrEnum):
@@ -136,8 +129,8 @@ class KubernetesClient:
         self.credentials = credentials
         self._clock = clock
         self._bucket = TokenBucket(qps, burst, clock)
-        self._session = _session(connections)
-        self._urgent = _session(0)
+        self._session = open_session(connections)
+        self._urgent = open_session(0)
         self._agent = f"volcano-py/{version('volcano-py')}"
         self._troubled = float("-inf")  # when the server last failed to answer
         self._headers: dict[tuple[str, str, str | None], CIMultiDict[str]] = {}
@@ -189,7 +182,13 @@ class KubernetesClient:
         return _decoded("GET", path, await self.get(path, params), msgspec.json.Decoder(kind))
 
     async def pages(
-        self, path: str, params: Params | None = None, *, page_size: int = PAGE_SIZE, accept: str = JSON
+        self,
+        path: str,
+        params: Params | None = None,
+        *,
+        page_size: int = PAGE_SIZE,
+        accept: str = JSON,
+        urgent: bool = False,
     ) -> AsyncGenerator[Page, None]:
         """A list page by page (one page, when `page_size` is 0).
 
@@ -202,7 +201,8 @@ class KubernetesClient:
         if page_size:
             query["limit"] = page_size
         while True:
-            page = _decoded("LIST", path, await self.get(path, query, accept=accept), _PAGES)
+            answer = await self.request("GET", path, params=query, accept=accept, urgent=urgent)
+            page = _decoded("LIST", path, answer, _PAGES)
             yield page
             if not page.metadata.continue_:
                 return
@@ -332,7 +332,7 @@ class KubernetesClient:
             URL(url, encoded=True),
             data=data,
             headers=self._headers_for(content_type, accept),
-            timeout=_timeout(within),
+            timeout=timeout(within),
             # A redirect would take the token to another server.
             allow_redirects=False,
             ssl=credentials.ssl,
@@ -371,30 +371,8 @@ def _cause(error: BaseException) -> BaseException | str:
     return error
 
 
-@lru_cache
-def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_WITHIN)
-
-
 def _decoded(verb: str, path: str, answer: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(answer)
     except msgspec.MsgspecError as error:
         raise AnswerError(verb, path, error) from error
-
-
-def _session(connections: int) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=_KEEP_ALIVE, socket_factory=_socket)
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BUFFER)
-
-
-def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket that notices within half a minute that the other side has vanished without a word."""
-    family, kind, protocol, _, _ = address
-    connection = socket.socket(family, kind, protocol)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Not every platform has these; where they are missing the stall detection of watches remains.
-    for option, value in _KEEP_ALIVE_PROBES.items():
-        if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return connection
