@@ -5,7 +5,6 @@ Volcano's own PodGroup CRD has no status subresource, its Queue CRD has one, and
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 import msgspec
@@ -31,7 +30,6 @@ class StatusPaths:
     def __init__(self, client: KubernetesClient, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
-        self._asking = asyncio.Lock()
 
     async def suffix(self, group_version: str, plural: str) -> str:
         """What to append to an object's path to patch its status: `/status`, or nothing.
@@ -39,12 +37,11 @@ class StatusPaths:
         Raises:
             RequestError: the server cannot be asked, or does not know the group (404).
         """
-        async with self._asking:  # whoever comes meanwhile gets the same answer
-            known = self._known.get(group_version)
-            if known is None or self._clock.monotonic() >= known[0]:
-                answer = await self._client.read(f"/apis/{group_version}", _ResourceList)
-                known = self._clock.monotonic() + _VALID_FOR, frozenset(item.name for item in answer.resources)
-                self._known[group_version] = known
+        known = self._known.get(group_version)
+        if known is None or self._clock.monotonic() >= known[0]:
+            answer = await self._client.read(f"/apis/{group_version}", _ResourceList)
+            known = self._clock.monotonic() + _VALID_FOR, frozenset(item.name for item in answer.resources)
+            self._known[group_version] = known
         return "/status" if f"{plural}/status" in known[1] else ""
 
     def forget(self) -> None:
