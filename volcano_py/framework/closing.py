@@ -92,7 +92,7 @@ class Closing:
     def _phases(self) -> NDArray[np.int8]:
         """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
         jobs: JobTable = self._ssn.ledger.jobs
-        scheduled = self._scheduled()
+        scheduled = self._scheduled
         finished = jobs.counts[:, _FINISHED].sum(axis=1)
         unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
         enough = (scheduled >= jobs.min_member) & (scheduled > 0)
@@ -103,6 +103,7 @@ class Closing:
         result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
         return result
 
+    @cached_property
     def _scheduled(self) -> NDArray[np.int64]:
         """[J] tasks that count as scheduled: those that are leaving do while they have a node."""
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
@@ -119,7 +120,7 @@ class Closing:
         binding = jobs.counts[:, TaskStatus.BINDING]
         begun = binding > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
         begun[ssn.ledger.tasks.job[list(ssn.claim_bindings)]] = False
-        about_to_run: NDArray[np.bool_] = begun & (self._scheduled() + binding >= jobs.min_member)
+        about_to_run: NDArray[np.bool_] = begun & (self._scheduled + binding >= jobs.min_member)
         return about_to_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:

@@ -119,6 +119,7 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
     assert watched.state.assume_bound(UID, "n1")
 
 
+@pytest.mark.parametrize("others", [0, 20])
 @pytest.mark.parametrize(
     ("places", "held"),
     [
@@ -133,11 +134,14 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
         pytest.param([], "", id="none"),
     ],
 )
-def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str) -> None:
-    """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has."""
-    waiting = [pod(name, group="g", cpu="1") for name in "abcde"]
+def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str, others: int) -> None:
+    """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has. Few go one by one, so
+    that there are `others` beside them, on a node with room for all."""
+    crowd = [f"other-{index}" for index in range(others)]
+    places, held = [f"{name} roomy" for name in crowd] + places, others * "y" + held
+    waiting = [pod(name, group="g", cpu="1") for name in (*"abcde", *crowd)]
     placed = [pod("runs", group="g", cpu="1", on="n2"), pod("grew", cpu="3", on="full")]
-    nodes = [node("n1", cpu="4"), node("n2", cpu="4"), node("full", cpu="2")]
+    nodes = [node("n1", cpu="4"), node("n2", cpu="4"), node("full", cpu="2"), node("roomy", cpu="100")]
     pods = {each.metadata.name: each for each in (*waiting, *placed, pod("f", group="g"))}
     together, singly = (Watched(*nodes, pod_group("g"), *pods.values()) for _ in range(2))
     binds = [
@@ -151,7 +155,7 @@ def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str) -
     assert answers == [singly.state.assume_bound(bind.pod.uid, bind.node) for bind in binds]
     for name in pods:
         assert (together.status(name), together.place(name)) == (singly.status(name), singly.place(name))
-    for each in ("n1", "n2", "full"):
+    for each in ("n1", "n2", "full", "roomy"):
         assert together.on_node(each) == singly.on_node(each)
     assert together.counts("g") == singly.counts("g")
     assert together.state.drift() == 0
