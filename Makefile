@@ -1,7 +1,14 @@
 # Two commands matter: `make run` shows the scheduler at work, `make test` checks everything. Both install what they need.
 
-PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
-	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+# A Python compiled with profile-guided optimization goes first: the daemon takes a tenth less CPU with it. Whether one was,
+# its build's configuration says, but for those that come with a distribution (in /usr), which are.
+CHOICE = import importlib.util, sys, sysconfig; \
+	fast = sys.base_prefix == '/usr' or '--enable-optimizations' in str(sysconfig.get_config_var('CONFIG_ARGS')); \
+	fit = fast and importlib.util.find_spec('ensurepip') or sys.argv[1] == 'any'; \
+	sys.exit(sys.version_info < (3, 11) or not fit)
+PYTHON ?= $(shell for wanted in fast any; do \
+	for python in python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c "$(CHOICE)" $$wanted 2>/dev/null && echo $$python && exit; done; done)
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=

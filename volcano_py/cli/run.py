@@ -15,7 +15,7 @@ import click
 from volcano_py.cli.admission_flags import admission_flags, admission_options
 from volcano_py.cli.durations import DURATION
 from volcano_py.daemon.garbage import collect_seldom
-from volcano_py.daemon.options import CONTROLLERS, DaemonOptions, LeaderElectionOptions
+from volcano_py.daemon.options import BINDS_IN_FLIGHT, CONTROLLERS, DaemonOptions, LeaderElectionOptions
 
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -141,7 +141,7 @@ def _without_effect(command: F) -> F:
 @click.option(
     "--binds-in-flight",
     type=click.IntRange(1, 1000),
-    default=64,
+    default=BINDS_IN_FLIGHT,
     show_default=True,
     help="Bindings that wait for the API server's answer at a time.",
 )

@@ -39,7 +39,7 @@ def path(name: str) -> str:
 @pytest.fixture
 def binder(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> Binder:
     retries = RetryPolicy(give_up_after=10, base=1, cap=4)
-    return Binder(client, outcomes, retries=retries, clock=clock, rng=random.Random(1))
+    return Binder(client, outcomes, in_flight=64, retries=retries, clock=clock, rng=random.Random(1))
 
 
 async def run(binder: Binder, *binds: Bind, clock: FakeClock) -> None:
@@ -266,7 +266,7 @@ async def test_nothing_leaves_once_the_fence_has_fallen_even_if_nobody_has_notic
     api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
     leading = True
-    binder = Binder(client, outcomes, fence=lambda: leading, clock=clock, rng=random.Random(1))
+    binder = Binder(client, outcomes, in_flight=64, fence=lambda: leading, clock=clock, rng=random.Random(1))
     api.on("POST", path("a") + "/binding", Reply(503), CREATED)
     binder.submit([bind("a")])
     await eventually(lambda: clock.asleep)
@@ -343,7 +343,9 @@ async def test_a_pod_that_is_bound_already_is_shown_to_who_did_not_know(
 ) -> None:
     """Should the watch have lost it, the scheduler would try for ever, and count the room elsewhere."""
     nodes: list[str] = []
-    binder = Binder(client, outcomes, on_surprise=lambda pod: nodes.append(pod.spec.node_name), clock=clock)
+    binder = Binder(
+        client, outcomes, in_flight=64, on_surprise=lambda pod: nodes.append(pod.spec.node_name), clock=clock
+    )
     api.on("POST", path("a") + "/binding", CONFLICT)
     api.on("GET", path("a"), Reply(body=pod("a", 5, nodeName=node)))
 

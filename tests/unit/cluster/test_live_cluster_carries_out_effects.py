@@ -54,7 +54,7 @@ def door(api: FakeApi) -> asyncio.Event:
 
 @pytest.fixture
 def live(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> LiveCluster:
-    return LiveCluster(client, outcomes, component="volcano", clock=clock)
+    return LiveCluster(client, outcomes, component="volcano", binds_in_flight=64, clock=clock)
 
 
 async def test_who_is_gone_is_forgotten_by_all(live: LiveCluster, api: FakeApi, door: asyncio.Event) -> None:
@@ -116,7 +116,7 @@ async def test_a_lost_lease_stops_everything_that_has_not_left(
 async def test_behind_a_fallen_fence_nothing_but_events_is_written(
     api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, door: asyncio.Event, clock: FakeClock
 ) -> None:
-    live = LiveCluster(client, outcomes, component="volcano", fence=lambda: False, clock=clock)
+    live = LiveCluster(client, outcomes, component="volcano", binds_in_flight=64, fence=lambda: False, clock=clock)
     live.apply(EFFECTS)
 
     await live.drain(30)

@@ -361,7 +361,12 @@ async def test_in_the_live_cluster_only_pods_with_claims_wait_for_them(
         server.on("POST", f"/api/v1/namespaces/ns/pods/{name}/binding", Reply(201))
     prepared: list[str] = []
     live = LiveCluster(
-        client, outcomes, component="volcano", on_prepared=lambda each: prepared.append(each.pod.name), clock=clock
+        client,
+        outcomes,
+        component="volcano",
+        binds_in_flight=64,
+        on_prepared=lambda each: prepared.append(each.pod.name),
+        clock=clock,
     )
     live.apply([bind("a"), Bind(pod_ref("b"), "node-1", "ns/gang")])
     await eventually(lambda: outcomes.lines == ["bound b"])
@@ -376,7 +381,7 @@ async def test_in_the_live_cluster_only_pods_with_claims_wait_for_them(
 async def test_a_live_cluster_that_loses_its_lease_gives_up_on_claims(
     server: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
-    live = LiveCluster(client, outcomes, component="volcano", clock=clock)
+    live = LiveCluster(client, outcomes, component="volcano", binds_in_flight=64, clock=clock)
     live.apply([bind("a")])
     await written(server)
     live.stop_new()

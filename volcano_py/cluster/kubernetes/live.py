@@ -19,7 +19,7 @@ from volcano_py.api.effects import (
     QueueAllocated,
 )
 from volcano_py.api.objects import Pod
-from volcano_py.cluster.kubernetes.binder import IN_FLIGHT, Binder, BinderStats
+from volcano_py.cluster.kubernetes.binder import Binder, BinderStats
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.events import EventRecorder, EventStats
@@ -54,12 +54,12 @@ class LiveCluster:
         outcomes: Outcomes,
         *,
         component: str,
+        binds_in_flight: int,
         known_condition: ConditionLookup | None = None,
         on_surprise: Callable[[Pod], None] = lambda _pod: None,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
         node_exists: Callable[[str], bool] = lambda _node: True,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
-        binds_in_flight: int = IN_FLIGHT,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
