@@ -98,12 +98,13 @@ class QueueAllocated(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A Kubernetes event; `type` is Normal or Warning."""
+    """A Kubernetes event; `type` is Normal or Warning. `at` is when it was, in seconds since the epoch; None is now."""
 
     about: ObjectRef
     type: str
     reason: str
     message: str
+    at: float | None = None
 
 
 Effect = Bind | Evict | PodCondition | PodGroupStatusUpdate | QueueAllocated | Event

@@ -41,8 +41,8 @@ class Sink(Protocol):
 class Outcomes(Protocol):
     """Told what became of effects that the scheduler has assumed to succeed."""
 
-    def bound(self, bind: Bind) -> None:
-        """The API server has the pod on the node."""
+    def bound(self, bind: Bind, ago: float) -> None:
+        """The API server has the pod on the node, since so many seconds."""
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         """The pod is not on the node as far as is known; `gone`: the pod itself does not exist any more."""

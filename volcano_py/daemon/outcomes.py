@@ -58,17 +58,19 @@ class OutcomeRecorder:
         self._metrics.latencies.stage_took(SchedulingStage.PRE_BIND, max(0.0, now - self._sent.get(bind.pod.uid, now)))
         self._reached(TaskStage.PRE_BOUND, bind, now)
 
-    def bound(self, bind: Bind) -> None:
+    def bound(self, bind: Bind, ago: float) -> None:
+        moment = self._clock() - ago
         self._failures.pop(bind.pod.uid, None)
-        seconds = self._duration(bind)
+        seconds = self._duration(bind, moment)
         self._metrics.effects.bound(Outcome.DONE, seconds)
         self._metrics.latencies.stage_took(SchedulingStage.BIND, seconds)
-        self._reached(TaskStage.BOUND, bind, self._clock())
+        self._reached(TaskStage.BOUND, bind, moment)
         text = f"Successfully assigned {bind.pod.key} to {bind.node}"
-        self._tell(Event(bind.pod, "Normal", "Scheduled", text))
+        self._tell(Event(bind.pod, "Normal", "Scheduled", text, at=moment))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
-        self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), self._duration(bind))
+        seconds = self._duration(bind, self._clock())
+        self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), seconds)
         failures = self._failures.pop(bind.pod.uid, 0) + 1
         if gone:
             # The watch will say so too, but should it not, the pod must not be counted with its gang for ever.
@@ -101,10 +103,9 @@ class OutcomeRecorder:
         if bind.created:
             self._metrics.latencies.task_reached(stage, max(0.0, now - bind.created))
 
-    def _duration(self, bind: Bind) -> float:
-        """Seconds since the binding was sent."""
-        now = self._clock()
-        return max(0.0, now - self._sent.pop(bind.pod.uid, now))
+    def _duration(self, bind: Bind, moment: float) -> float:
+        """Seconds from when the binding was sent until then."""
+        return max(0.0, moment - self._sent.pop(bind.pod.uid, moment))
 
 
 def _outcome_of(error: Exception) -> Outcome:

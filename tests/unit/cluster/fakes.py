@@ -349,7 +349,7 @@ class RecordingOutcomes:
         self.lines: list[str] = []
         self.errors: list[Exception] = []
 
-    def bound(self, bind: Bind) -> None:
+    def bound(self, bind: Bind, ago: float) -> None:
         self.lines.append(f"bound {bind.pod.name}")
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:

@@ -226,6 +226,33 @@ async def test_bindings_leave_in_order_and_so_many_at_a_time(
     assert sorted(outcomes.lines) == [f"bound {name}" for name in "abcdef"]
 
 
+@pytest.mark.parametrize("waited", [pytest.param(0.0, id="all are through"), pytest.param(5.0, id="patience ends")])
+async def test_success_is_reported_when_no_binding_is_under_way_or_after_some_seconds(
+    waited: float, api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    class Moments(RecordingOutcomes):
+        def bound(self, bind: Bind, ago: float) -> None:
+            self.lines.append(f"bound {bind.pod.name} {ago:g} s ago")
+
+    outcomes = Moments()
+    binder = Binder(client, outcomes, in_flight=2, clock=clock)
+    door = asyncio.Event()
+    api.on("POST", path("a") + "/binding", CREATED)
+    api.on("POST", path("b") + "/binding", Reply(201, hold=door))
+    binder.submit([bind("a"), bind("b")])
+    await eventually(lambda: binder.stats().bound == 1)
+    await settle()
+    assert outcomes.lines == []
+
+    if waited:
+        await clock.advance(waited)
+        await settle()
+        assert outcomes.lines == [f"bound a {waited:g} s ago"]
+    door.set()
+    await eventually(lambda: len(outcomes.lines) == 2)
+    assert outcomes.lines == [f"bound a {waited:g} s ago", "bound b 0 s ago"]
+
+
 async def test_a_lost_lease_ends_what_is_queued_and_lets_what_is_sent_finish(
     api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
@@ -312,8 +339,8 @@ async def test_a_listener_that_fails_takes_no_worker_away(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     class Failing(RecordingOutcomes):
-        def bound(self, bind: Bind) -> None:
-            super().bound(bind)
+        def bound(self, bind: Bind, ago: float) -> None:
+            super().bound(bind, ago)
             raise RuntimeError("a defect elsewhere")
 
     outcomes = Failing()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.holdings import holdings
@@ -82,6 +84,15 @@ async def test_an_event_says_who_saw_what_about_whom_and_when(subject: Subject) 
         "lastTimestamp": "2026-11-21T09:30:00Z",
         "count": 1,
     }
+
+
+async def test_what_is_told_late_has_the_moment_at_which_it_was(subject: Subject) -> None:
+    early = datetime(2026, 11, 21, 9, 29, 55, tzinfo=UTC)
+    subject.recorder.submit([msgspec.structs.replace(waiting(), at=early.timestamp())])
+    await subject.settle()
+
+    (event,) = subject.stored.values()
+    assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-11-21T09:29:55Z"
 
 
 async def test_events_about_cluster_scoped_objects_live_in_the_default_namespace(subject: Subject) -> None:

@@ -60,8 +60,17 @@ def bench() -> Bench:
 
 def test_a_binding_is_told_as_kube_scheduler_tells_it(bench: Bench) -> None:
     bind = bench.bind()
-    bench.recorder.bound(bind)
-    assert bench.told == [Event(bind.pod, "Normal", "Scheduled", "Successfully assigned team/g-0 to n1")]
+    bench.recorder.bound(bind, 0.0)
+    assert bench.told == [Event(bind.pod, "Normal", "Scheduled", "Successfully assigned team/g-0 to n1", at=bench.now)]
+
+
+def test_a_binding_that_is_told_late_counts_from_when_it_was_through(bench: Bench) -> None:
+    bind = msgspec.structs.replace(bench.bind(), created=99.0)
+    bench.now += 3.0
+    bench.recorder.bound(bind, 2.5)
+    assert bench.told[0].at == 100.5
+    assert bench.value("volcano_bind_duration_seconds_sum") == 0.5
+    assert bench.value("volcano_task_scheduling_duration_seconds_sum", stage="Bound") == 1.5
 
 
 def test_a_binding_that_failed_waits_twice_as_long_each_time_up_to_a_minute(bench: Bench) -> None:
@@ -84,7 +93,7 @@ def test_every_pod_waits_for_itself(bench: Bench) -> None:
 def test_success_starts_over(bench: Bench) -> None:
     bench.fail()
     bench.fail()
-    bench.recorder.bound(Bind(ObjectRef("Pod", NAMESPACE, "g-0", pod("g-0").metadata.uid), "n1", "team/g"))
+    bench.recorder.bound(Bind(ObjectRef("Pod", NAMESPACE, "g-0", pod("g-0").metadata.uid), "n1", "team/g"), 0.0)
     assert bench.fail() == 1
 
 
@@ -145,7 +154,7 @@ def test_bindings_are_counted_by_what_became_of_them_and_how_long_it_took(
     bind = bench.bind()
     bench.now += 0.25
     if error is None:
-        bench.recorder.bound(bind)
+        bench.recorder.bound(bind, 0.0)
     else:
         bench.recorder.bind_failed(bind, error, gone=error is GONE)
     assert bench.value("volcano_binds_total", outcome=outcome) == 1
@@ -167,8 +176,8 @@ def test_evictions_are_counted_by_action_and_by_what_became_of_them(
 
 def test_what_is_told_of_the_same_binding_twice_does_no_harm(bench: Bench) -> None:
     bind = bench.bind()
-    bench.recorder.bound(bind)
-    bench.recorder.bound(bind)
+    bench.recorder.bound(bind, 0.0)
+    bench.recorder.bound(bind, 0.0)
     bench.recorder.bind_failed(bind, REFUSED, gone=False)
     assert bench.state.drift() == 0
 

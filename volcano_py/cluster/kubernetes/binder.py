@@ -21,7 +21,7 @@ from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, StoppedError
-from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline, always
+from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Afterwards, Fence, Pipeline, always
 from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 # A restart of the API server takes some seconds; after half a minute the next cycle decides anew with fresh facts.
 RETRIES: Final = RetryPolicy(give_up_after=30.0)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
+_REPORT_WITHIN: Final = 5.0  # seconds; a burst of thousands is mostly bound by then
 
 
 class BinderStats(msgspec.Struct, frozen=True):
@@ -44,7 +45,10 @@ class BinderStats(msgspec.Struct, frozen=True):
 
 
 class Binder:
-    """Carries out `Bind` effects in order, some at a time, and reports each once."""
+    """Carries out `Bind` effects in order, some at a time, and reports each once.
+
+    Reports of success make nobody act, so that they let bindings pass, for some seconds at most.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Binder:
         self._pipeline: Pipeline[Bind] = Pipeline("bind", self._bind, self._abandon, limit=in_flight, clock=clock)
         self.quiet = self._pipeline.quiet
         """Set while no binding is queued or under way."""
+        self._reports = Afterwards("bound", self._report, quiet=self.quiet, patience=_REPORT_WITHIN, clock=clock)
         self._bound = self._gone = self._refused = self._failed = self._attempts = self._begun = 0
 
     def submit(self, binds: Iterable[Bind]) -> None:
@@ -78,7 +83,9 @@ class Binder:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all bindings, then give up the rest. Returns how many were given up."""
-        return await self._pipeline.drain(seconds)
+        given_up = await self._pipeline.drain(seconds)
+        self._reports.finish()
+        return given_up
 
     def stats(self) -> BinderStats:
         """The numbers now."""
@@ -116,7 +123,11 @@ class Binder:
             self._fail(bind, error)
         else:
             self._bound += 1
-            self._outcomes.bound(bind)
+            self._reports.add((bind, self._clock.monotonic()))
+
+    def _report(self, bound: tuple[Bind, float]) -> None:
+        bind, moment = bound
+        self._outcomes.bound(bind, self._clock.monotonic() - moment)
 
     async def _attempt(self, bind: Bind, path: str, body: bytes) -> None:
         if not self._fence():

@@ -12,6 +12,7 @@ import contextlib
 import random
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -177,7 +178,7 @@ class EventRecorder:
         if not self._memory.may_tell(event.about):
             self._limited += 1
             return
-        moment = self._clock.now()
+        moment = self._clock.now() if event.at is None else datetime.fromtimestamp(event.at, UTC)
         series = EventSeries(key, self._name(event.about), moment, moment, self._clock.monotonic())
         if event.reason in STANDINGS:
             self._unwritten[key[:3]] = series

@@ -154,3 +154,45 @@ async def stand_back(quiet: asyncio.Event, patience: float, clock: Clock) -> Non
     if patience > 0 and not quiet.is_set():
         with contextlib.suppress(TimeoutError):
             await within(clock, patience, quiet.wait())
+
+
+class Afterwards(Generic[T]):
+    """What can wait, done in order once there is nothing more urgent to do, or when `patience` (seconds) is over."""
+
+    def __init__(
+        self, name: str, do: Callable[[T], None], *, quiet: asyncio.Event, patience: float, clock: Clock
+    ) -> None:
+        """`quiet` is set while there is nothing more urgent."""
+        self._name, self._do, self._quiet, self._patience, self._clock = name, do, quiet, patience, clock
+        self._queue: deque[T] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, item: T) -> None:
+        """To be done, some time."""
+        self._queue.append(item)
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=self._name)
+
+    def finish(self) -> None:
+        """Do all that waits, now."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        while self._queue:
+            self._do_next()
+
+    async def _run(self) -> None:
+        while self._queue:
+            await stand_back(self._quiet, self._patience, self._clock)
+            for _ in range(len(self._queue)):
+                self._do_next()
+                await asyncio.sleep(0)  # what is urgent has its turn between any two
+        self._task = None
+
+    def _do_next(self) -> None:
+        item = self._queue.popleft()
+        try:
+            self._do(item)
+        except Exception:
+            # A defect in one must not keep the others from being done.
+            log.exception("work failed in an unexpected way", work=self._name, item=str(item))
