@@ -44,7 +44,13 @@ def binder(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClo
 
 async def run(binder: Binder, *binds: Bind, clock: FakeClock) -> None:
     binder.submit(binds)
+    await through(binder, clock)
+
+
+async def through(binder: Binder, clock: FakeClock | None = None) -> None:
+    """All bindings have ended, and what became of them is told."""
     await eventually(binder.quiet.is_set, clock)
+    await settle()
 
 
 async def test_a_binding_names_the_node_and_the_uid_of_the_pod_it_means(
@@ -107,7 +113,7 @@ async def test_the_server_says_how_long_to_wait(
 
     assert clock.sleeps == [5.0]
     await clock.advance(5)
-    await eventually(binder.quiet.is_set)
+    await through(binder)
     assert outcomes.lines == ["bound a"]
 
 
@@ -222,7 +228,7 @@ async def test_bindings_leave_in_order_and_so_many_at_a_time(
 
     for door in doors.values():
         door.set()
-    await eventually(binder.quiet.is_set)
+    await through(binder)
     assert sorted(outcomes.lines) == [f"bound {name}" for name in "abcdef"]
 
 
@@ -267,7 +273,7 @@ async def test_a_lost_lease_ends_what_is_queued_and_lets_what_is_sent_finish(
     assert str(outcomes.errors[0]) == "bind: given up: the lease is lost"
 
     door.set()
-    await eventually(binder.quiet.is_set)
+    await through(binder)
     binder.submit([bind("c")])
 
     assert outcomes.lines == ["failed b", "bound a", "failed c"]
@@ -283,7 +289,7 @@ async def test_nothing_is_repeated_after_the_lease_is_lost(
 
     binder.stop_new()
     await clock.advance(5)
-    await eventually(binder.quiet.is_set)
+    await through(binder)
 
     assert outcomes.lines == ["failed a"]
     assert len(api.requests) == 1
@@ -300,7 +306,7 @@ async def test_nothing_leaves_once_the_fence_has_fallen_even_if_nobody_has_notic
 
     leading = False
     binder.submit([bind("b")])
-    await eventually(binder.quiet.is_set, clock)
+    await through(binder, clock)
 
     assert sorted(outcomes.lines) == ["failed a", "failed b"]
     assert {str(error) for error in outcomes.errors} == {"bind: given up: the lease is lost"}
