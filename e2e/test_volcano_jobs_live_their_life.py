@@ -54,10 +54,14 @@ class Jobs:
         async def reached() -> dict[str, Any]:
             found: dict[str, Any] = (await self.get(name)).get("status", {})
             seen = {key: found.get(key, 0) for key in status}
-            assert (found.get("state", {}).get("phase"), seen) == (phase, status), found
+            assert (found.get("state", {}).get("phase"), seen) == (phase, status), await self._shown(found)
             return found
 
         return await self.cluster.eventually(f"job {name} {phase} {status}", reached, seconds=seconds)
+
+    async def _shown(self, status: dict[str, Any]) -> str:
+        """A job's status and all pods, for somebody who has to find out why it is not as expected."""
+        return f"{status}; pods: {', '.join(map(str, await self.namespace.pods()))}"
 
     async def annotate(self, pod: str, **annotations: str) -> None:
         path = f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}"
