@@ -14,8 +14,8 @@ CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow
 
 BINDS_IN_FLIGHT: Final = 128
 """Each binding costs the API server, etcd and us the less, the more of them arrive together: with 64 a backlog took a
-sixth longer, with more than 128 no less. An API server without priority and fairness takes 200 writes at a time, from
-everybody."""
+sixth longer than with 160, and with 128 as little. An API server without priority and fairness takes 200 writes at a
+time, from everybody."""
 
 
 class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
