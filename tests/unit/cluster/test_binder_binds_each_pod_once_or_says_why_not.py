@@ -243,20 +243,41 @@ async def test_success_is_reported_when_no_binding_is_under_way_or_after_some_se
     outcomes = Moments()
     binder = Binder(client, outcomes, in_flight=2, clock=clock)
     door = asyncio.Event()
-    api.on("POST", path("a") + "/binding", CREATED)
-    api.on("POST", path("b") + "/binding", Reply(201, hold=door))
-    binder.submit([bind("a"), bind("b")])
-    await eventually(lambda: binder.stats().bound == 1)
+    for name in ("first", "second"):
+        api.on("POST", path(name) + "/binding", CREATED)
+    api.on("POST", path("late") + "/binding", Reply(201, hold=door))
+    binder.submit([bind("first"), bind("late"), bind("second")])
+    await eventually(lambda: binder.stats().bound == 2)
     await settle()
     assert outcomes.lines == []
 
+    # Each has its own five seconds, and does not wait for those of the one before it.
+    both = [f"bound {name} {waited:g} s ago" for name in ("first", "second")]
     if waited:
         await clock.advance(waited)
         await settle()
-        assert outcomes.lines == [f"bound a {waited:g} s ago"]
+        assert outcomes.lines == both
     door.set()
-    await eventually(lambda: len(outcomes.lines) == 2)
-    assert outcomes.lines == [f"bound a {waited:g} s ago", "bound b 0 s ago"]
+    await eventually(lambda: len(outcomes.lines) == 3)
+    assert outcomes.lines == [*both, "bound late 0 s ago"]
+
+
+async def test_success_that_was_to_be_reported_later_is_reported_when_all_ends(
+    api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    binder = Binder(client, outcomes, in_flight=2, clock=clock)
+    for name in "ac":
+        api.on("POST", path(name) + "/binding", CREATED)
+    api.on("POST", path("b") + "/binding", Reply(201, hold=asyncio.Event()))
+    binder.submit([bind("a"), bind("b"), bind("c")])
+    await eventually(lambda: binder.stats().bound == 2)
+
+    draining = asyncio.create_task(binder.drain(3))
+    await settle()
+    await clock.advance(3)
+
+    assert await draining == 1
+    assert sorted(outcomes.lines) == ["bound a", "bound c", "failed b"]
 
 
 async def test_a_lost_lease_ends_what_is_queued_and_lets_what_is_sent_finish(

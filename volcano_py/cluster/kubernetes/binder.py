@@ -6,6 +6,7 @@ outcome is unknown can do no harm: either it succeeds, or the pod itself tells w
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -21,7 +22,7 @@ from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, StoppedError
-from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Afterwards, Fence, Pipeline, always
+from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline, always, stand_back
 from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,13 @@ class BinderStats(msgspec.Struct, frozen=True):
     refused: int
     failed: int
     repeated: int
+
+
+class _Bound(msgspec.Struct, frozen=True):
+    """A binding that succeeded, and when, by the monotonic clock."""
+
+    bind: Bind
+    moment: float
 
 
 class Binder:
@@ -70,7 +78,7 @@ class Binder:
         self._pipeline: Pipeline[Bind] = Pipeline("bind", self._bind, self._abandon, limit=in_flight, clock=clock)
         self.quiet = self._pipeline.quiet
         """Set while no binding is queued or under way."""
-        self._reports = Afterwards("bound", self._report, quiet=self.quiet, patience=_REPORT_WITHIN, clock=clock)
+        self._reports: Pipeline[_Bound] = Pipeline("report", self._report_in_time, self._report, limit=1, clock=clock)
         self._bound = self._gone = self._refused = self._failed = self._attempts = self._begun = 0
 
     def submit(self, binds: Iterable[Bind]) -> None:
@@ -84,7 +92,7 @@ class Binder:
     async def drain(self, seconds: float) -> int:
         """Wait that long for all bindings, then give up the rest. Returns how many were given up."""
         given_up = await self._pipeline.drain(seconds)
-        self._reports.finish()
+        await self._reports.drain(0)
         return given_up
 
     def stats(self) -> BinderStats:
@@ -123,11 +131,15 @@ class Binder:
             self._fail(bind, error)
         else:
             self._bound += 1
-            self._reports.add((bind, self._clock.monotonic()))
+            self._reports.submit([_Bound(bind, self._clock.monotonic())])
 
-    def _report(self, bound: tuple[Bind, float]) -> None:
-        bind, moment = bound
-        self._outcomes.bound(bind, self._clock.monotonic() - moment)
+    async def _report_in_time(self, bound: _Bound) -> None:
+        await stand_back(self.quiet, bound.moment + _REPORT_WITHIN - self._clock.monotonic(), self._clock)
+        await asyncio.sleep(0)  # of thousands that have waited, each gives way to what is more urgent
+        self._report(bound)
+
+    def _report(self, bound: _Bound, _stopped: StoppedError | None = None) -> None:
+        self._outcomes.bound(bound.bind, self._clock.monotonic() - bound.moment)
 
     async def _attempt(self, bind: Bind, path: str, body: bytes) -> None:
         if not self._fence():
