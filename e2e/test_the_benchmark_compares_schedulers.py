@@ -19,15 +19,17 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
     peer = f"--peer={sys.executable} -m benchmarks.only_binds {{kubeconfig}}"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "volcano_py", "bench", *size, peer, "--output=json",
-        stdout=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        printed, _ = await process.communicate()
+        printed, told = await process.communicate()
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
-    assert process.returncode == 0
+    assert process.returncode == 0, told.decode()
+    for scheduler in ("kube-scheduler", "volcano-py", "peer"):
+        assert f"round 1 of 1: {scheduler}, {PODS} pods in ".encode() in told
     measured = json.loads(printed)
     assert measured["ceiling_pods_per_second"] > 0
     assert {run["scheduler"]: run["pods"] for run in measured["runs"]} == {

@@ -30,6 +30,11 @@ class Run:
     peak_rss_bytes: int
     notes: Mapping[str, float] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        throughput = f" in {self.seconds:.1f} s, {self.pods_per_second:,.0f}/s" if self.seconds else ""
+        latency = f"p50 {self.p50_seconds:.2f} s, p99 {self.p99_seconds:.2f} s"
+        return f"{self.scheduler}, {self.pods:,} pods{throughput}, {latency}"
+
     def as_json(self) -> dict[str, Any]:
         return {
             "scheduler": self.scheduler,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,9 +64,17 @@ class Comparison:
 
 
 async def compare(
-    workload: Workload, load: str, *, rate: float, peers: Sequence[str], with_kube_scheduler: bool, rounds: int = 1
+    workload: Workload,
+    load: str,
+    *,
+    rate: float,
+    peers: Sequence[str],
+    with_kube_scheduler: bool,
+    rounds: int = 1,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
 ) -> Comparison:
-    """One load for every contender in turn, on one API server; so many times."""
+    """One load for every contender in turn, on one API server; so many times. `tell` gets a line for each that is
+    through: all of them may take half an hour."""
     async with bench_cluster() as cluster:
         await cluster.create_nodes(workload)
         loads = Loads(cluster, workload)
@@ -74,8 +82,11 @@ async def compare(
         # Before, between and after: what the API server takes drifts with the machine.
         ceilings = [await loads.ceiling()] if bounded else []
         runs = []
-        for contender in rounds * await _contenders(cluster, peers, with_kube_scheduler):
-            runs.append(await _run(loads, load, contender, rate))
+        contenders = await _contenders(cluster, peers, with_kube_scheduler)
+        for number, contender in enumerate(rounds * contenders):
+            run = await _run(loads, load, contender, rate)
+            runs.append(run)
+            tell(f"round {number // len(contenders) + 1} of {rounds}: {run}")
             if bounded:
                 ceilings.append(await loads.ceiling())
         return Comparison(tuple(ceilings), tuple(runs), paced=load == "arrival")

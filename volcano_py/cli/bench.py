@@ -21,6 +21,7 @@ from volcano_py.cli.output import console, log_aside, output_option, print_data
 from volcano_py.config import parse_configuration
 from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.local.errors import LocalError
+from volcano_py.local.progress import Progress
 from volcano_py.scheduler import builtin_registry
 
 EPILOG = """\b
@@ -96,7 +97,15 @@ def bench(
     else:
         try:
             comparison = asyncio.run(
-                compare(workload, load, rate=rate, peers=peers, with_kube_scheduler=kube_scheduler, rounds=runs)
+                compare(
+                    workload,
+                    load,
+                    rate=rate,
+                    peers=peers,
+                    with_kube_scheduler=kube_scheduler,
+                    rounds=runs,
+                    tell=Progress().note,
+                )
             )
         except LocalError as error:
             raise click.ClickException(str(error)) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from volcano_py.bench.figures import Run
@@ -29,3 +31,9 @@ def test_where_the_load_sets_the_pace_throughput_tells_nothing() -> None:
 @pytest.mark.parametrize("runs", [[], [("volcano-py", 250.0)], [("kube-scheduler", 0.0), ("volcano-py", 250.0)]])
 def test_without_its_throughput_there_is_nothing_to_compare_with(runs: list[tuple[str, float]]) -> None:
     assert Comparison((), tuple(run(*each) for each in runs)).times_as_fast() == {}
+
+
+def test_a_run_is_told_in_one_line_and_without_the_throughput_that_it_does_not_have() -> None:
+    assert str(run("volcano-py", 1234.0)) == "volcano-py, 100 pods in 1.0 s, 1,234/s, p50 0.00 s, p99 0.00 s"
+    at_rest = replace(run("volcano-py", 0.0), seconds=0.0)
+    assert str(at_rest) == "volcano-py, 100 pods, p50 0.00 s, p99 0.00 s"
