@@ -6,7 +6,9 @@ Pods are bound here by the test, in the scheduler's place.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -75,6 +77,38 @@ async def test_pods_complete_and_fail_when_their_annotations_say_so(
         assert conditions.get("succeeded") == 1, conditions
 
     await namespace.cluster.eventually("the Job counts its pod", complete)
+
+
+async def test_a_pod_whose_deletion_was_cut_off_half_way_goes_all_the_same(
+    namespace: Namespace, simulated_nodes: SimulatedNodes
+) -> None:
+    """Of a pod that has ended, the API server first notes that it is to go, then deletes it. It does not come to that
+    when whoever has asked for it is gone; then it is the kubelet's to finish."""
+    client, pods = namespace.cluster.client, f"/api/v1/namespaces/{namespace.name}/pods"
+    pool = await simulated_nodes(1)
+    fails = {"pod-fail.stage.kwok.x-k8s.io/delay": "1ms"}
+    await namespace.apply(pod(f"ended-{n}", annotations=fails, restartPolicy="Never") for n in range(40))
+    for waiting in await namespace.wait_phases(Pending=40):
+        await _bind(namespace.cluster, namespace.name, waiting.name, pool.names[0])
+    left = await namespace.wait_phases(Failed=40)
+
+    async def cut_off(name: str, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError, APIError):
+            await asyncio.wait_for(client.delete(f"{pods}/{name}"), seconds)
+
+    seeded, noted = random.Random(1), set[str]()
+    for _ in range(100):
+        await asyncio.gather(*(cut_off(each.name, seeded.uniform(0.001, 0.05)) for each in left))
+        left = await namespace.pods()
+        noted = {each.name for each in left if each.phase == "Terminating"}
+        if noted or not left:
+            break
+    assert noted, "no deletion could be cut off at the right moment: try other moments"
+
+    async def gone() -> None:
+        assert not noted & {each.name for each in await namespace.pods()}
+
+    await namespace.cluster.eventually("pods that are being deleted are gone", gone)
 
 
 async def test_a_simulated_node_can_be_broken_and_healed(cluster: Cluster, simulated_nodes: SimulatedNodes) -> None:

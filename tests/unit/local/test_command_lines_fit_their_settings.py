@@ -99,6 +99,7 @@ def test_the_stages_of_simulated_nodes_and_pods_are_well_formed() -> None:
         ("Pod", "pod-complete"),
         ("Pod", "pod-fail"),
         ("Pod", "pod-delete"),
+        ("Pod", "pod-delete-again"),
     }
     for stage in documents:
         assert stage["kind"] == "Stage"
