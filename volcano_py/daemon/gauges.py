@@ -32,7 +32,7 @@ class Gauges:
         return self._metrics.render(accept)
 
     def configuration_read(self, outcome: Outcome) -> None:
-        self._metrics.daemon.config_read(_RELOADS[outcome.kind])
+        self._metrics.daemon.config_read(_RELOADS[outcome.kind], valid=outcome.valid)
 
     def _carry_over(self) -> None:
         intake, effects = self._metrics.intake, self._metrics.effects

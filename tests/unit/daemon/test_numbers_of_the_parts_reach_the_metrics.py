@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from volcano_py.config import Reloader
 from volcano_py.daemon.gauges import Gauges
 from volcano_py.observe.metrics import Metrics
+from volcano_py.scheduler import builtin_registry
 
 
 class Parts:
@@ -95,3 +97,21 @@ def test_what_waits_and_what_is_under_way_is_told_as_it_is(gauges: Gauges, parts
     gauges.render("")
     assert value(metrics, "effects_queue_depth", kind="bind") == 0
     assert value(metrics, "informer_synced", kind="Pod") == 1
+
+
+def test_a_broken_configuration_that_is_read_again_is_still_broken(gauges: Gauges, metrics: Metrics) -> None:
+    """The mounted file brings the same edit as the ConfigMap, and each new list brings it once more."""
+    reloader = Reloader(builtin_registry().catalogue())
+    seen = []
+    for text, origin in (
+        ("actions: allocate", "ConfigMap"),
+        ("actions: alocate", "ConfigMap"),
+        ("actions: alocate", "file"),
+        ("actions: alocate", "ConfigMap"),
+        ("actions: allocate", "ConfigMap"),
+        ("actions: allocate", "file"),
+    ):
+        gauges.configuration_read(reloader.offer(text, origin))
+        seen.append(value(metrics, "config_valid"))
+    assert seen == [1, 0, 0, 0, 1, 1]
+    assert value(metrics, "config_reloads_total", outcome="invalid") == 1

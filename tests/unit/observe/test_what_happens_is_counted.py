@@ -130,12 +130,14 @@ def test_informers(metrics: Metrics) -> None:
 
 def test_a_broken_configuration_clears_the_flag_and_a_good_one_sets_it(metrics: Metrics) -> None:
     assert value(metrics, "config_valid") == 0
-    metrics.daemon.config_read(Reload.APPLIED)
+    metrics.daemon.config_read(Reload.APPLIED, valid=True)
     assert value(metrics, "config_valid") == 1
     assert value(metrics, "config_last_applied_timestamp_seconds") == 1_000_000
-    metrics.daemon.config_read(Reload.INVALID)
+    metrics.daemon.config_read(Reload.INVALID, valid=False)
     assert value(metrics, "config_valid") == 0
-    metrics.daemon.config_read(Reload.UNCHANGED)
+    metrics.daemon.config_read(Reload.UNCHANGED, valid=False)
+    assert value(metrics, "config_valid") == 0
+    metrics.daemon.config_read(Reload.UNCHANGED, valid=True)
     assert value(metrics, "config_valid") == 1
     assert value(metrics, "config_reloads_total", outcome="invalid") == 1
     assert value(metrics, "config_reloads_total", outcome="applied") == 1

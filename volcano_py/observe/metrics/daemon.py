@@ -130,9 +130,10 @@ class DaemonMetrics:
     def cycle_failed(self) -> None:
         self._failed.inc()
 
-    def config_read(self, outcome: Reload) -> None:
+    def config_read(self, outcome: Reload, *, valid: bool) -> None:
+        """`valid`: the newest text is; one that is read once more changes nothing about that."""
         self._reloads[outcome].inc()
-        self._config_valid.set(outcome in {Reload.APPLIED, Reload.UNCHANGED})
+        self._config_valid.set(valid)
         if outcome is Reload.APPLIED:
             self._last_reload.set(self._clock())
 
