@@ -10,7 +10,8 @@ import click
 EPILOG = """\b
 Examples:
   volcano-py dump > state.json
-  kubectl -n volcano-system port-forward deploy/volcano-py 8080 & volcano-py dump --output-file state.json
+  kubectl -n volcano-system port-forward POD 8080         # of the one that leads: the Lease names it
+  volcano-py dump --output-file state.json                # elsewhere
 """
 
 
