@@ -68,6 +68,12 @@ class ObjectMeta(ApiObject, frozen=True):
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
+def metadata_of(obj: ApiObject) -> ObjectMeta:
+    """The metadata of an object that stands by itself in the API, unlike what is only a part of one."""
+    metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
+    return metadata
+
+
 class Taint(ApiObject, frozen=True):
     key: str = ""
     value: str = ""

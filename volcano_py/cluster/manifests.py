@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from volcano_py.api import objects, volumes, workloads
-from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass
+from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.jobs.model import Job
 
@@ -162,7 +162,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         if wanted is None:
             continue
         obj = _stored(document, kind, wanted, index)
-        found[kind, _meta(obj).key] = obj
+        found[kind, metadata_of(obj).key] = obj
     priorities = {obj.metadata.name: obj for obj in found.values() if isinstance(obj, PriorityClass)}
     classes = [obj for obj in found.values() if isinstance(obj, volumes.StorageClass)]
     return [
@@ -254,8 +254,3 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return str(value)
     return value
-
-
-def _meta(obj: ApiObject) -> ObjectMeta:
-    meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-    return meta

@@ -114,7 +114,7 @@ class Daemon:
             self._outcomes,
             component=self._options.component,
             known_condition=self._state.pod_condition,
-            on_surprise=self._outcomes.seen,
+            on_surprise=lambda pod: self._informers.learn(kinds.POD.name, pod),
             on_prepared=self._outcomes.prepared,
             node_exists=self._state.has_node,
             on_status_given_up=self._status_given_up,
@@ -308,9 +308,13 @@ class Daemon:
         self._findings.leadership_gained()
         self._cycles.wake(True)
 
-    async def _catch_up(self) -> None:
-        """Learn of everything that the leader before us did: our watches may lag behind what it was told."""
-        await self._informers.relist(kinds.POD.name, kinds.NODE.name)
+    async def _catch_up(self, given_back: str) -> None:
+        """Learn of everything that the leader before us did: our lists may have begun before its last bindings, and our
+        watches may lag behind what it was told."""
+        followed = kinds.POD.name, kinds.NODE.name
+        await self._informers.wait_synced()
+        if not self._informers.have_seen(given_back, *followed):
+            await self._informers.relist(*followed)
         self._cycles.wake(True)
 
     def _stopped_leading(self) -> None:

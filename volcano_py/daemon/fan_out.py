@@ -13,31 +13,44 @@ log = structlog.get_logger(__name__)
 
 
 class FanOut:
-    """A sink of sinks. One that fails on an object is logged and does not keep the object from the others."""
+    """A sink of sinks. One that fails is logged and does not keep what it got from the others; whoever has passed it on
+    hears of the first failure afterwards, so that it is known which object cannot be digested."""
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        failure: Exception | None = None
         for sink in self._sinks:
             try:
                 sink.replace(kind, objects)
-            except Exception:
+            except Exception as error:
                 log.exception("a list could not be taken in", kind=kind, sink=type(sink).__name__)
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
+        failure: Exception | None = None
         for sink in self._sinks:
             try:
                 sink.upsert(kind, obj)
-            except Exception:
+            except Exception as error:
                 log.exception("an object could not be taken in", kind=kind, sink=type(sink).__name__)
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def delete(self, kind: str, obj: ApiObject) -> None:
+        failure: Exception | None = None
         for sink in self._sinks:
             try:
                 sink.delete(kind, obj)
-            except Exception:
+            except Exception as error:
                 log.exception("a deletion could not be taken in", kind=kind, sink=type(sink).__name__)
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 class OnlyKind:

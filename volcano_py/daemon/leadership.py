@@ -21,9 +21,10 @@ class Leadership:
         *,
         gained: Callable[[], None],
         lost: Callable[[], None],
-        catch_up: Callable[[], Coroutine[Any, Any, None]],
+        catch_up: Callable[[str], Coroutine[Any, Any, None]],
     ) -> None:
-        """`gained` and `lost` are told at once; `catch_up` returns when all is known that a leader before us did."""
+        """`gained` and `lost` are told at once; `catch_up` returns when all is known that a leader before us did. It is
+        told which version of the Lease showed that leader to have finished; "" when none did."""
         self._gained, self._catch_up = gained, catch_up
         self._catching_up: asyncio.Task[None] | None = None
         self._elector: LeaderElector | None = None
@@ -73,5 +74,5 @@ class Leadership:
 
     def _started(self) -> None:
         self._gained()
-        if self._elector is not None and self._elector.had_to_wait:
-            self._catching_up = asyncio.create_task(self._catch_up(), name="catching up")
+        if self._elector is not None and not self._elector.made_lease:
+            self._catching_up = asyncio.create_task(self._catch_up(self._elector.given_back), name="catching up")

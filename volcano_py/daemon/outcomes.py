@@ -86,10 +86,6 @@ class OutcomeRecorder:
         text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
         self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
 
-    def seen(self, pod: Pod) -> None:
-        """The API server itself has shown this pod to be other than a binding had expected."""
-        self._state.upsert("Pod", pod)
-
     def evicted(self, evict: Evict) -> None:
         self._metrics.effects.evicted(evict.action, Outcome.DONE)
         log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)

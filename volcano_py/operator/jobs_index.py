@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGroup, PriorityClass
+from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, metadata_of
 from volcano_py.cluster.kubernetes.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.model import Job, is_volcano_job
@@ -81,7 +81,7 @@ class JobIndex:
         """`Sink`: these are all there are of the kind."""
         if kind not in KINDS:
             return
-        keep = {_meta(obj).key for obj in objects}
+        keep = {metadata_of(obj).key for obj in objects}
         for gone in [meta for meta in self._known(kind) if meta.key not in keep]:
             self._delete(kind, gone)
         for obj in objects:
@@ -103,7 +103,7 @@ class JobIndex:
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`: gone."""
-        self._delete(kind, _meta(obj))
+        self._delete(kind, metadata_of(obj))
 
     # What the controller did, or learned by asking; the watches tell the same, sooner or later.
 
@@ -244,11 +244,6 @@ class JobIndex:
                 yield from (ObjectMeta(name=name) for name in self.priorities)
             case _:
                 yield from (job.metadata for job in self._jobs.values())
-
-
-def _meta(obj: ApiObject) -> ObjectMeta:
-    metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-    return metadata
 
 
 def _marked(metadata: ObjectMeta) -> ObjectMeta:

@@ -199,6 +199,7 @@ async def test_attempts_end_when_their_time_is_over(
     api: FakeApi, binder: Binder, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
     api.on("POST", path("a") + "/binding", Reply(503))
+    api.on("GET", path("a"), Reply(body=pod("a", 3)))
 
     await run(binder, bind("a"), clock=clock)
 
@@ -206,6 +207,23 @@ async def test_attempts_end_when_their_time_is_over(
     assert sum(clock.sleeps) <= 10
     assert 3 <= len(api.sent("POST")) <= 60
     assert binder.stats().failed == 1
+
+
+@pytest.mark.parametrize(("node", "told"), [("node-1", "bound a"), ("", "failed a")])
+async def test_what_became_of_a_binding_without_an_answer_is_found_out_before_anything_is_reported(
+    node: str, told: str, api: FakeApi, binder: Binder, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    """Its place would be given to another pod otherwise, while the server is away and afterwards."""
+    api.on("POST", path("a") + "/binding", Reply(drop=True))
+    api.on("GET", path("a"), Reply(503))
+    binder.submit([bind("a")])
+    await eventually(lambda: len(api.sent("GET")) >= 30, clock)
+    assert sum(clock.sleeps) > 20
+    assert outcomes.lines == []
+
+    api.on("GET", path("a"), Reply(body=pod("a", 3, **({"nodeName": node} if node else {}))))
+    await through(binder, clock)
+    assert outcomes.lines == [told]
 
 
 async def test_bindings_leave_in_order_and_so_many_at_a_time(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingOutcomes, Reply, eventually, pod, pod_ref, refusal
+from tests.unit.cluster.fakes import (
+    FakeApi,
+    FakeClock,
+    RecordingOutcomes,
+    Reply,
+    Request,
+    eventually,
+    pod,
+    pod_ref,
+    refusal,
+)
 from volcano_py.api.effects import Event, Evict, ObjectRef
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.evictor import Evictor
@@ -139,3 +149,23 @@ async def test_without_a_lease_nobody_is_evicted(api: FakeApi, subject: Subject,
 
     assert outcomes.lines == ["stays a"]
     assert api.requests == []
+
+
+async def test_a_pod_is_not_deleted_once_the_lease_is_over(
+    api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    """The process stood still after it had said so in the pod's conditions: the next leader decides."""
+    leading = True
+
+    def marked(_: Request) -> Reply:
+        nonlocal leading
+        leading = False
+        return Reply()
+
+    api.on("PATCH", POD + "/status", marked)
+    evictor = Evictor(client, outcomes, lambda _event: None, fence=lambda: leading, clock=clock)
+    evictor.submit([EVICT])
+    await eventually(lambda: outcomes.lines, clock)
+
+    assert outcomes.lines == ["stays a"]
+    assert not api.sent("DELETE")

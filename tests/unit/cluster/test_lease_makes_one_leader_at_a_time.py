@@ -337,3 +337,15 @@ async def test_a_cancelled_leader_has_stopped_leading(server: Server, candidate:
 async def test_times_that_do_not_fit_each_other_are_refused(client: KubernetesClient) -> None:
     with pytest.raises(ValueError, match="lease_duration must be greater than renew_deadline"):
         LeaderElector(client, "ns", "name", lease_duration=10, renew_deadline=10)
+
+
+async def test_a_leader_that_reads_of_another_one_ends_at_once(
+    server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    """Somebody has deleted the Lease, and another replica was the first to make it anew."""
+    background(candidate.elector.run())
+    await eventually(candidate.elector.is_leader)
+    server.held_by("other")
+    await clock.advance(RETRY_PERIOD)
+    await eventually(lambda: candidate.calls == ["started", "stopped"])
+    assert not candidate.elector.is_leader()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
 
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, RecordingSink, eventually, page, pod, refusal, settle
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.client import KubernetesClient, Page
 from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.informers import Informers
 from volcano_py.cluster.kubernetes.kinds import NODE, POD
@@ -115,3 +118,19 @@ async def test_what_nobody_has_taken_is_given_up(api: FakeApi, client: Kubernete
 
 def _early() -> list[str]:
     return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("early list")]
+
+
+async def test_a_defect_reaches_whoever_reads_the_list(
+    client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def pages(*_: object, **__: object) -> AsyncGenerator[Page, None]:
+        yield Page()
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(client, "pages", pages)
+    async with EarlyLists(client, [POD]) as early:
+        begun = early.take(POD)
+        assert begun is not None
+        with pytest.raises(RuntimeError, match="a defect"):
+            async with asyncio.timeout(5):
+                assert [page async for page in begun] == [Page()]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
+
+import msgspec
 
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import (
@@ -299,3 +302,59 @@ async def test_a_list_that_is_asked_for_is_tried_until_it_works(
     await eventually(asked.done, clock)
 
     assert sink.versions == {"ns/a": "12"}
+
+
+async def test_what_an_answer_has_shown_is_not_taken_back_by_older_news(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """A watch that lags, and a list that was begun before, know less than the answer to a request."""
+    listed = asyncio.Event()
+    late = Reply(body={"metadata": {"resourceVersion": "11"}, "items": [pod("a", 3), pod("b", 4)]}, hold=listed)
+    api.on("GET", PODS, page(10, pod("a", 3), pod("b", 4)), late)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+    again = background(subject.relist())
+    await eventually(lambda: api.held == 1)
+
+    subject.learn(the_pod("a", 12, nodeName="n1"))
+    subject.learn(the_pod("a", 11))
+    listed.set()
+    await again
+    watch = await api.watch()
+    await watch.send("MODIFIED", pod("a", 11))
+    await watch.send("MODIFIED", pod("b", 13))
+    await eventually(lambda: subject.stats().events == 2)
+
+    assert sink.calls == [
+        ("replace", "ns/a", "ns/b"),
+        ("upsert", "ns/a"),
+        ("replace", "ns/a", "ns/b"),
+        ("upsert", "ns/b"),
+    ]
+    known = sink.objects["ns/a"]
+    assert isinstance(known, Pod)
+    assert known.spec.node_name == "n1"
+
+
+async def test_what_an_answer_has_shown_goes_when_the_server_says_so(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(10, pod("a", 3), pod("b", 4)), page(20, pod("b", 4)))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    watch = await api.watch()
+    for name in "ab":
+        subject.learn(the_pod(name, 12))
+
+    await watch.send("DELETED", pod("a", 13))
+    await eventually(lambda: subject.stats().events == 1)
+    subject.learn(the_pod("a", 12))
+    await gather_up(subject.relist())
+
+    assert sink.calls[-2:] == [("delete", "ns/a"), ("replace", "ns/b")]
+    assert list(sink.objects) == ["ns/b"]
+
+
+def the_pod(name: str, version: int, **spec: Any) -> Pod:
+    return msgspec.convert(pod(name, version, **spec), Pod)

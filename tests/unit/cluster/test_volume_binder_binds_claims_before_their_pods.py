@@ -387,3 +387,13 @@ async def test_a_live_cluster_that_loses_its_lease_gives_up_on_claims(
     live.stop_new()
     await eventually(lambda: outcomes.lines == ["failed a"])
     await live.aclose()
+
+
+async def test_what_is_stopped_before_it_has_begun_is_reported_too(
+    client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
+) -> None:
+    binder = VolumeBinder(client, outcomes, lambda _binds: None, clock=clock)
+    binder.submit([bind("a")])
+    binder.stop_new()
+    assert await binder.drain(20) == 0, "in a time that does not pass here"
+    assert outcomes.lines == ["failed a"]

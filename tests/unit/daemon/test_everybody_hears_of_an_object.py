@@ -45,10 +45,10 @@ class Fails(Remembers):
         ("delete", "delete Node", "a deletion could not be taken in"),
     ],
 )
-def test_all_hear_of_it_whoever_fails(call: str, heard: str, said: str) -> None:
+def test_all_hear_of_it_whoever_fails_and_the_teller_of_the_failure(call: str, heard: str, said: str) -> None:
     first, broken, last = Remembers(), Fails(), Remembers()
     sink = FanOut(first, broken, last)
-    with capture_logs() as logs:
+    with capture_logs() as logs, pytest.raises(RuntimeError, match="cannot"):
         getattr(sink, call)("Node", [node("n1")] if call == "replace" else node("n1"))
     assert first.heard == last.heard == [heard]
     assert [(entry["event"], entry["kind"], entry["sink"]) for entry in logs] == [(said, "Node", "Fails")]

@@ -70,7 +70,7 @@ def test_a_pod_that_is_refused_is_tried_again(
 
 def test_a_pod_that_others_have_bound_is_counted_where_it_is(state: ClusterState, outcomes: OutcomeRecorder) -> None:
     seen: Pod = pod("train-0", group="train", on="n2", cpu="1")
-    outcomes.seen(seen)
+    state.upsert("Pod", seen)
     outcomes.bind_failed(BIND, TAKEN, gone=False)
 
     status, where = tasks(state)["team/train-0"]

@@ -7,9 +7,10 @@ outcome is unknown can do no harm: either it succeeds, or the pod itself tells w
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
 
 import msgspec
 import orjson
@@ -27,8 +28,11 @@ from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
 # A restart of the API server takes some seconds; after half a minute the next cycle decides anew with fresh facts.
 RETRIES: Final = RetryPolicy(give_up_after=30.0)
+_UNTIL_ANSWERED: Final = RetryPolicy(give_up_after=math.inf)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
 _REPORT_WITHIN: Final = 5.0  # seconds; a burst of thousands is mostly bound by then
 
@@ -120,13 +124,7 @@ class Binder:
         )
         self._begun += 1
         try:
-            await retry(
-                lambda: self._attempt(bind, path, body),
-                self._retries,
-                self._clock,
-                rng=self._rng,
-                keep_trying=lambda: not self._pipeline.stopped,
-            )
+            await self._carry_out(bind, path, body)
         except RequestError as error:
             self._fail(bind, error)
         else:
@@ -141,22 +139,40 @@ class Binder:
     def _report(self, bound: _Bound, _stopped: StoppedError | None = None) -> None:
         self._outcomes.bound(bound.bind, self._clock.monotonic() - bound.moment)
 
+    async def _carry_out(self, bind: Bind, path: str, body: bytes) -> None:
+        """Raises RequestError: it is not bound to that node; or all is to stop, and what became of it is unknown."""
+        try:
+            await self._retry(lambda: self._attempt(bind, path, body), self._retries)
+        except RequestError as error:
+            # An attempt may have succeeded without an answer. Until the pod itself tells, nobody else gets its place.
+            if not error.transient or self._pipeline.stopped:
+                raise
+            if not await self._retry(lambda: self._stands(bind, path), _UNTIL_ANSWERED):
+                raise
+
+    async def _retry(self, call: Callable[[], Awaitable[T]], policy: RetryPolicy) -> T:
+        return await retry(call, policy, self._clock, rng=self._rng, keep_trying=lambda: not self._pipeline.stopped)
+
     async def _attempt(self, bind: Bind, path: str, body: bytes) -> None:
         if not self._fence():
             raise StoppedError("bind", LEASE_IS_OVER)
         self._attempts += 1
         try:
             await self._client.post(f"{path}/binding", body, within=_ANSWER_WITHIN)
-        except ConflictError as refusal:
-            pod = await self._client.read(path, Pod)
-            if pod.metadata.uid != bind.pod.uid:
-                message = f"the pod is gone, and another (UID {pod.metadata.uid}) has its name"
-                raise NotFoundError("POST", path, 404, reason="NotFound", message=message) from refusal
-            if pod.spec.node_name:
-                self._on_surprise(pod)
-            if pod.spec.node_name != bind.node:
+        except ConflictError:
+            # It may have been an earlier attempt whose answer was lost.
+            if not await self._stands(bind, path):
                 raise
-            # An earlier attempt, whose answer was lost, has done it.
+
+    async def _stands(self, bind: Bind, path: str) -> bool:
+        """Whether the pod is bound to that node. Raises NotFoundError: it is gone."""
+        pod = await self._client.read(path, Pod)
+        if pod.metadata.uid != bind.pod.uid:
+            message = f"the pod is gone, and another (UID {pod.metadata.uid}) has its name"
+            raise NotFoundError("POST", path, 404, reason="NotFound", message=message)
+        if pod.spec.node_name:
+            self._on_surprise(pod)
+        return pod.spec.node_name == bind.node
 
     def _fail(self, bind: Bind, error: RequestError) -> None:
         gone = isinstance(error, NotFoundError)

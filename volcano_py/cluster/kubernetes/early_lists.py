@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final, Self
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient, Page
-from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.cluster.kubernetes.kinds import Kind
 
 # Pages of one kind that wait to be taken: 8,000 objects, about 12 MB of pods.
@@ -42,15 +41,16 @@ class EarlyList:
     def __init__(self, client: KubernetesClient, kind: Kind) -> None:
         # The watch that follows is urgent, too, and then finds an open connection: to open one takes a millisecond.
         self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept, urgent=True)
-        self._waiting: asyncio.Queue[Page | RequestError | None] = asyncio.Queue(_MOST_PAGES)
+        self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(_MOST_PAGES)
         self._task = asyncio.create_task(self._fill(), name=f"early list of {kind.name}")
 
     async def _fill(self) -> None:
-        end: RequestError | None = None
+        end: Exception | None = None
         try:
             async for page in self._pages:
                 await self._waiting.put(page)
-        except RequestError as error:
+        except Exception as error:
+            # Whatever it is, whoever reads the list has to know, or he would wait for ever.
             end = error
         await self._waiting.put(end)
 

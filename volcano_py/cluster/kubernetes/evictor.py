@@ -63,7 +63,7 @@ class Evictor:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`emit` takes the events that tell of an eviction; `fence` is asked before one is begun (see `Binder`)."""
+        """`emit` takes the events that tell of an eviction; `fence` is asked before each write (see `Binder`)."""
         self._client, self._outcomes, self._emit, self._retries = client, outcomes, emit, retries
         self._fence = fence
         self._clock, self._rng = clock, rng or random.Random()
@@ -132,6 +132,8 @@ class Evictor:
             log.warning("an evicted pod keeps its old conditions", pod=evict.pod.key, error=str(error))
 
     async def _delete(self, evict: Evict, path: str) -> None:
+        if not self._fence():
+            raise StoppedError("evict", LEASE_IS_OVER)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": evict.pod.uid}}
         try:
             await self._client.delete(path, body, within=_ANSWER_WITHIN)

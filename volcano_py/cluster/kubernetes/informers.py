@@ -6,11 +6,14 @@ import asyncio
 import random
 from collections.abc import Iterable, Mapping
 
+from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.kinds import Kind
-from volcano_py.cluster.kubernetes.reflector import Reflector, ReflectorStats
+from volcano_py.cluster.kubernetes.reflector import Reflector
+from volcano_py.cluster.kubernetes.reflector_stats import ReflectorStats
+from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 # Seconds. Watches lose nothing by design; this bounds the time for which what they lose against design stays unseen.
@@ -68,6 +71,16 @@ class Informers:
     async def relist(self, *kinds: str) -> None:
         """Return when the sink has lists of these kinds that were begun after this call."""
         await asyncio.gather(*(self.reflectors[kind].relist() for kind in kinds))
+
+    def learn(self, kind: str, obj: ApiObject) -> None:
+        """The server has shown this object in an answer to somebody (see `Reflector.learn`)."""
+        self.reflectors[kind].learn(obj)
+
+    def have_seen(self, version: str, *kinds: str) -> bool:
+        """Whether the sink knows all that had happened to these kinds by this version of any resource. With etcd, one
+        number counts the changes of all resources that it stores."""
+        reached = (version_of(self.reflectors[kind].resource_version) for kind in kinds)
+        return 0 <= version_of(version) <= min(reached)
 
     @property
     def unsynced(self) -> tuple[str, ...]:

@@ -94,8 +94,11 @@ class LeaderElector:
             Config(self._lock, lease_duration, renew_deadline, retry_period, _nothing, _nothing)
         )
         self._leading = False
-        self.had_to_wait = False
-        """Whether the lease was not to be had at once: until shortly ago, another may have been the leader."""
+        self.made_lease = False
+        """Whether there was no lease before we made it, and so no leader before us."""
+        self.given_back = ""
+        """The version of the lease that had no holder, when we took it from there; "" when its holder's time was over,
+        so that nobody knows how far it came."""
         self._renewed_at = float("-inf")
         self._stop = asyncio.Event()
 
@@ -133,10 +136,10 @@ class LeaderElector:
                 # The moment before the request: others count from when they see the renewal, which is later.
                 self._renewed_at = started
                 self._leading = True
+                self.made_lease, self.given_back = self._lock.found_none, self._lock.found_free_at
                 log.info("leading", lease=self._lock.key, identity=self.identity)
                 self._on_started()
                 return True
-            self.had_to_wait = True
             await self._wait(self._retry_period)
         return False
 
@@ -152,6 +155,9 @@ class LeaderElector:
             # Half of it at most, so that one request that hangs leaves time for another attempt.
             if await self._try(min(left, self._renew_deadline / 2)):
                 self._renewed_at = started
+            elif self.holder not in ("", self.identity):
+                log.error("the lease is another's", lease=self._lock.key, identity=self.identity, holder=self.holder)
+                return
             await self._wait(min(self._retry_period, self._renewed_at + self._renew_deadline - self._clock.monotonic()))
 
     async def _try(self, seconds: float) -> bool:
@@ -204,6 +210,17 @@ class _Lock(BaseLock):
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._lease: _Lease | None = None
         self._seen_at = 0.0
+
+    @property
+    def found_none(self) -> bool:
+        """Whether there was no Lease when it was last looked for."""
+        return self._lease is None
+
+    @property
+    def found_free_at(self) -> str:
+        """The version of the Lease that was last seen, if it had no holder then."""
+        lease = self._lease
+        return lease.metadata.resource_version if lease is not None and not lease.spec.holder_identity else ""
 
     async def get(self, *_: object) -> tuple[bool, LeaderElectionRecord] | tuple[bool, Exception]:
         """The record; an empty one, which the module takes as nobody's, when its holder's time is over."""

@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import msgspec
 import structlog
 
-from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -23,6 +23,8 @@ from volcano_py.cluster.kubernetes.decoding import Decoder
 from volcano_py.cluster.kubernetes.early_lists import EarlyList
 from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
 from volcano_py.cluster.kubernetes.kinds import Kind
+from volcano_py.cluster.kubernetes.learned import Learned
+from volcano_py.cluster.kubernetes.reflector_stats import ReflectorStats
 from volcano_py.cluster.kubernetes.unreadable import Identity, RawEvent, identify, stream_error
 from volcano_py.cluster.kubernetes.versions import Versions, version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -42,19 +44,6 @@ _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must 
 _ABSENT_FOR = 300.0
 
 _HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
-
-
-class ReflectorStats(msgspec.Struct, frozen=True):
-    """What a reflector has seen since it started; `silent_for` is in seconds."""
-
-    objects: int
-    unreadable: int
-    lists: int
-    watches: int
-    events: int
-    stale_events: int
-    failures: int
-    silent_for: float
 
 
 class Reflector:
@@ -89,6 +78,7 @@ class Reflector:
         self._rng = rng or random.Random()
         self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
         self._versions = Versions()
+        self._learned = Learned()
         self._unreadable: dict[str, str] = {}
         self._stream: WatchStream | None = None
         self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
@@ -110,6 +100,14 @@ class Reflector:
             failures=self._failures,
             silent_for=max(0.0, self._clock.monotonic() - self._heard),
         )
+
+    def learn(self, obj: ApiObject) -> None:
+        """The server has shown this object in an answer to somebody: it counts like an event, if it is newer than what
+        is known, and what lists and watches bring later of earlier versions does not take it back."""
+        meta = metadata_of(obj)
+        if self.synced.is_set() and self._versions.is_news(meta.key, meta.resource_version):
+            self._learned.note(obj)
+            self._hand_on(obj)
 
     async def relist(self) -> None:
         """Return when the sink has a list that was begun after this call; `run` must be running, or run later."""
@@ -178,7 +176,7 @@ class Reflector:
         except BaseException:
             self._wanted += wanted
             raise
-        self._take_over(objects, bad, version)
+        self._take_over(self._learned.with_newest(objects), bad, version)
         self._lists += 1
         self._listed_at = self._heard = self._clock.monotonic()
         self.resource_version = version
@@ -225,14 +223,16 @@ class Reflector:
         self._unreadable = bad
         # A replacement would take away the last readable version of objects that still exist.
         if kept or not self._replaced(objects):
-            named = {_meta(obj).key for obj in objects}
+            named = {metadata_of(obj).key for obj in objects}
             for key, uid in versions.items():
                 if key not in named and key not in kept:
                     self._give(self._sink.delete, self._tombstone(key, uid))
             for obj in objects:
-                self._replace_namesake(_meta(obj))
+                self._replace_namesake(metadata_of(obj))
                 self._give(self._sink.upsert, obj)
-        versions.restart(((meta.key, meta.uid, meta.resource_version) for meta in map(_meta, objects)), version, kept)
+        versions.restart(
+            ((meta.key, meta.uid, meta.resource_version) for meta in map(metadata_of, objects)), version, kept
+        )
 
     def _replaced(self, objects: list[ApiObject]) -> bool:
         """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""
@@ -316,7 +316,7 @@ class Reflector:
         self._apply(change, obj)
 
     def _apply(self, change: str, obj: ApiObject) -> None:
-        meta = _meta(obj)
+        meta = metadata_of(obj)
         key, uid = meta.key, meta.uid
         if change == "DELETED":
             if self._unreadable.get(key) == uid:
@@ -325,11 +325,16 @@ class Reflector:
             if gone is not None:
                 self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
         elif self._versions.is_news(key, meta.resource_version):
-            self._unreadable.pop(key, None)
-            self._replace_namesake(meta)
-            self._versions.note(key, uid, meta.resource_version)
-            self._give(self._sink.upsert, obj)
+            self._hand_on(obj)
+        self._learned.passed(meta)
         self._advance(meta.resource_version)
+
+    def _hand_on(self, obj: ApiObject) -> None:
+        meta = metadata_of(obj)
+        self._unreadable.pop(meta.key, None)
+        self._replace_namesake(meta)
+        self._versions.note(meta.key, meta.uid, meta.resource_version)
+        self._give(self._sink.upsert, obj)
 
     def _replace_namesake(self, meta: ObjectMeta) -> None:
         """The deletion of a predecessor may have been lost, or may come late and then finds nothing."""
@@ -377,7 +382,7 @@ class Reflector:
             method(self.kind.name, obj)
         except Exception as error:
             # One object that the sink cannot digest must stop neither the others nor the daemon.
-            meta = _meta(obj)
+            meta = metadata_of(obj)
             log.exception("an object could not be taken over", kind=self.kind.name, object=meta.key)
             self._unreadable[meta.key] = meta.uid
             self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
@@ -388,10 +393,6 @@ class Reflector:
 
     def _tombstone(self, key: str, uid: str) -> ApiObject:
         return self._decoder.bare(ObjectMeta.known_by(key, uid))
-
-
-def _meta(obj: ApiObject) -> ObjectMeta:
-    return cast(ObjectMeta, obj.metadata)  # type: ignore[attr-defined]
 
 
 def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:

@@ -102,7 +102,8 @@ class VolumeBinder:
         """Write nothing any more, and wait no longer."""
         self._stopped = self._stopped or why
         for task in list(self._tasks):
-            task.cancel()
+            # Not at once: one that has not begun yet would end without a word to anybody.
+            asyncio.get_running_loop().call_soon(task.cancel)
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for what is to be written, but not for claims to be bound. Returns how many were given up."""
