@@ -48,10 +48,12 @@ def _result(name: str) -> dict[str, Any]:
 
 
 def _where() -> Iterable[str]:
-    result = _result("backlog")
-    machine = result["machine"]
+    results = [_result(name) for name in COMMANDS]
+    machine = results[0]["machine"]
+    days = sorted({result["date"] for result in results})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     yield (
-        f"Measured on {result['date']} on {machine['cores']} cores ({machine['processor']}) with "
+        f"Measured on {when} on {machine['cores']} cores ({machine['processor']}) with "
         f"{machine['memory_gib']} GiB, which the API server, etcd, the load and the scheduler share; "
         f"Kubernetes {machine['kubernetes']}, etcd {machine['etcd']}, Python {machine['python']}.\n"
     )
@@ -138,7 +140,7 @@ def _costs(run: dict[str, Any]) -> list[str]:
 
 
 def _decisions() -> Iterable[str]:
-    yield "### Decisions alone, in memory\n"
+    yield "### Decisions alone, in memory\n\nWith `--runs` the fastest of them.\n"
     rows = []
     for name, title in _DECISIONS.items():
         result = _result(name)

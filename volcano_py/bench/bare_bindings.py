@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-
-IN_FLIGHT: Final = 64
+from volcano_py.daemon.options import BINDS_IN_FLIGHT
 
 
 async def bind(client: KubernetesClient, bindings: Iterable[tuple[str, str, str]]) -> None:
-    """Each pod, given as its namespace, its name and its node.
+    """Each pod, given as its namespace, its name and its node; as many at a time as the daemon binds by default.
 
     Raises:
         RequestError: the server refused one.
@@ -24,4 +22,4 @@ async def bind(client: KubernetesClient, bindings: Iterable[tuple[str, str, str]
             body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
             await client.post(f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body)
 
-    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+    await asyncio.gather(*(worker() for _ in range(BINDS_IN_FLIGHT)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from volcano_py.api import names
-from volcano_py.bench.bare_bindings import IN_FLIGHT, bind
+from volcano_py.bench.bare_bindings import bind
 from volcano_py.bench.figures import AuditLog, cpu_seconds
 from volcano_py.bench.logins import all_powerful
 from volcano_py.bench.workload import Workload
@@ -22,6 +22,7 @@ from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
 
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
+_MADE_AT_A_TIME = 64  # objects; more in flight adds nothing
 _PODS = "/api/v1/namespaces/{}/pods"
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
@@ -104,7 +105,7 @@ class BenchCluster:
             while queue:
                 await self.client.post(path, queue.pop())
 
-        await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+        await asyncio.gather(*(worker() for _ in range(_MADE_AT_A_TIME)))
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ class Loads:
         return contender.process(self._cluster.plane.work_dir)
 
     async def ceiling(self) -> float:
-        """Pods per second of bare POST …/binding, 64 in flight."""
+        """Pods per second of bare POST …/binding."""
         namespace = self._namespace()
         await self._cluster.create_pods(namespace, self._workload, "nobody")
         seconds = await self._cluster.bind_all(namespace, self._workload)
