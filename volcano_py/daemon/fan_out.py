@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 
 import structlog
 
@@ -20,34 +21,21 @@ class FanOut:
         self._sinks = sinks
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        failure: Exception | None = None
-        for sink in self._sinks:
-            try:
-                sink.replace(kind, objects)
-            except Exception as error:
-                log.exception("a list could not be taken in", kind=kind, sink=type(sink).__name__)
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        self._tell_all(methodcaller("replace", kind, objects), "a list could not be taken in", kind)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        failure: Exception | None = None
-        for sink in self._sinks:
-            try:
-                sink.upsert(kind, obj)
-            except Exception as error:
-                log.exception("an object could not be taken in", kind=kind, sink=type(sink).__name__)
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        self._tell_all(methodcaller("upsert", kind, obj), "an object could not be taken in", kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
+        self._tell_all(methodcaller("delete", kind, obj), "a deletion could not be taken in", kind)
+
+    def _tell_all(self, tell: Callable[[Sink], None], trouble: str, kind: str) -> None:
         failure: Exception | None = None
         for sink in self._sinks:
             try:
-                sink.delete(kind, obj)
+                tell(sink)
             except Exception as error:
-                log.exception("a deletion could not be taken in", kind=kind, sink=type(sink).__name__)
+                log.exception(trouble, kind=kind, sink=type(sink).__name__)
                 failure = failure or error
         if failure is not None:
             raise failure

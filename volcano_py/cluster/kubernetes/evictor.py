@@ -75,7 +75,7 @@ class Evictor:
         self._pipeline.submit(evictions)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
-        """Begin no eviction any more; those under way are finished."""
+        """Begin no eviction any more; those under way are finished, unless the fence has fallen."""
         self._pipeline.stop_new(why)
 
     async def drain(self, seconds: float) -> int:
