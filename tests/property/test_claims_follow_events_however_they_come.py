@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.sessions import NOW, node, pod, pod_group
 from tests.support.volumes import LOCAL, MADE, capacity, claim, csi_driver, csi_node, storage_class, using, volume
-from volcano_py.api.objects import ApiObject
-from volcano_py.state.change import meta_of
+from volcano_py.api.objects import ApiObject, metadata_of
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.volume_needs import Need
 
@@ -91,7 +90,7 @@ def test_what_is_known_follows_from_what_there_is(happening: list[tuple[bool, Ap
     for each in ALWAYS:
         state.upsert(type(each).__name__, each)
     for gone, obj in happening:
-        key = (type(obj).__name__, meta_of(obj).key)
+        key = (type(obj).__name__, metadata_of(obj).key)
         if not gone:
             there[key] = obj
             state.upsert(key[0], obj)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, Effect, Event, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
-from volcano_py.api.objects import ApiObject, Condition, ObjectMeta, Pod, PodGroup, PodGroupStatus, Queue
+from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
 from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
 
@@ -49,7 +49,7 @@ class MemoryCluster:
 
     def put(self, kind: str, obj: ApiObject) -> None:
         """Create or replace an object."""
-        key = _meta(obj).key
+        key = metadata_of(obj).key
         store = self._objects.setdefault(kind, {})
         if store.get(key) != obj:
             store[key] = obj
@@ -156,8 +156,3 @@ def _running(conditions: Iterable[Condition]) -> list[Condition]:
     """A pod that runs is no longer told why it waits, and is ready at once."""
     others = [condition for condition in conditions if condition.type not in (names.POD_SCHEDULED, "Ready")]
     return [*others, Condition(type="Ready", status="True")]
-
-
-def _meta(obj: Any) -> ObjectMeta:
-    meta: ObjectMeta = obj.metadata
-    return meta

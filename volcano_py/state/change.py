@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Generic, Protocol, TypeVar
 
-from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.api.objects import ApiObject, metadata_of
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -42,16 +42,16 @@ class Shelf(Generic[T]):
 
     def put(self, obj: T) -> T | None:
         """Keep the object; returns its last picture, None when it is new (as a namesake of another UID is)."""
-        meta = meta_of(obj)
+        meta = metadata_of(obj)
         old = self._objects.get(meta.key)
         self._objects[meta.key] = obj
-        return old if old is not None and meta_of(old).uid == meta.uid else None
+        return old if old is not None and metadata_of(old).uid == meta.uid else None
 
     def take(self, obj: T) -> T | None:
         """Give the object up; None when it is not here, though a namesake may be."""
-        meta = meta_of(obj)
+        meta = metadata_of(obj)
         known = self._objects.get(meta.key)
-        if known is None or meta_of(known).uid != meta.uid:
+        if known is None or metadata_of(known).uid != meta.uid:
             return None
         return self._objects.pop(meta.key)
 
@@ -60,9 +60,3 @@ class Shelf(Generic[T]):
 
     def all(self) -> list[T]:
         return list(self._objects.values())
-
-
-def meta_of(obj: ApiObject) -> ObjectMeta:
-    """Every object of ours has metadata; its base class alone cannot say so."""
-    meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-    return meta

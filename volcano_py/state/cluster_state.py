@@ -12,10 +12,10 @@ from typing import Final
 
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
-from volcano_py.api.objects import ApiObject, Condition
+from volcano_py.api.objects import ApiObject, Condition, metadata_of
 from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
-from volcano_py.state.change import Change, Keeper, meta_of
+from volcano_py.state.change import Change, Keeper
 from volcano_py.state.class_book import ClassBook
 from volcano_py.state.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
@@ -104,9 +104,9 @@ class ClusterState:
         """These are all the objects of that kind: what is not among them is gone."""
         if (keeper := self._keepers.get(kind)) is None:
             return
-        seen = {(meta_of(obj).key, meta_of(obj).uid) for obj in objects}
+        seen = {(metadata_of(obj).key, metadata_of(obj).uid) for obj in objects}
         for obj in keeper.known():
-            if (meta_of(obj).key, meta_of(obj).uid) not in seen:
+            if (metadata_of(obj).key, metadata_of(obj).uid) not in seen:
                 self.delete(kind, obj)
         for obj in objects:
             self.upsert(kind, obj)

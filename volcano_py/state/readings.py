@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, ValuesView
 from typing import Generic, TypeVar
 
-from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.state.change import Change, meta_of
+from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
+from volcano_py.state.change import Change
 
 T = TypeVar("T", bound=ApiObject)
 R = TypeVar("R")
@@ -25,7 +25,7 @@ class Readings(Generic[T, R]):
         self._readings: dict[str, R] = {}
 
     def upsert(self, obj: T) -> Change:
-        meta = meta_of(obj)
+        meta = metadata_of(obj)
         old, new = self._readings.get(meta.key), self._read(obj)
         if self._uids.get(meta.key) == meta.uid and old == new:
             return Change.NONE
@@ -33,7 +33,7 @@ class Readings(Generic[T, R]):
         return self._on_change(meta.key, old, new)
 
     def delete(self, obj: T) -> Change:
-        meta = meta_of(obj)
+        meta = metadata_of(obj)
         if self._uids.get(meta.key) != meta.uid:
             return Change.NONE
         del self._uids[meta.key]

@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from volcano_py.api.effects import Bind, Evict, ObjectRef
-from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.api.objects import ApiObject, metadata_of
 
 # Nothing in these tests takes a hundredth of this; it turns a hang into a failure that says where.
 PATIENCE = 60.0
@@ -308,38 +308,33 @@ class RecordingSink:
         self.poison: str | None = None
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        self.calls.append(("replace", *(_meta(obj).key for obj in objects)))
-        if self.poison in [_meta(obj).name for obj in objects]:
+        self.calls.append(("replace", *(metadata_of(obj).key for obj in objects)))
+        if self.poison in [metadata_of(obj).name for obj in objects]:
             raise ValueError("this sink cannot digest one of these")
-        self.objects = {_meta(obj).key: obj for obj in objects}
+        self.objects = {metadata_of(obj).key: obj for obj in objects}
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        self.calls.append(("upsert", _meta(obj).key))
-        if _meta(obj).name == self.poison:
+        self.calls.append(("upsert", metadata_of(obj).key))
+        if metadata_of(obj).name == self.poison:
             raise ValueError("this sink cannot digest it")
-        self.objects[_meta(obj).key] = obj
+        self.objects[metadata_of(obj).key] = obj
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        meta = _meta(obj)
+        meta = metadata_of(obj)
         self.calls.append(("delete", meta.key))
         known = self.objects.get(meta.key)
-        if known is not None and _meta(known).uid == meta.uid:
+        if known is not None and metadata_of(known).uid == meta.uid:
             del self.objects[meta.key]
 
     @property
     def versions(self) -> dict[str, str]:
         """Resource version of each object, by key."""
-        return {key: _meta(obj).resource_version for key, obj in self.objects.items()}
+        return {key: metadata_of(obj).resource_version for key, obj in self.objects.items()}
 
     @property
     def uids(self) -> dict[str, str]:
         """UID of each object, by key."""
-        return {key: _meta(obj).uid for key, obj in self.objects.items()}
-
-
-def _meta(obj: ApiObject) -> ObjectMeta:
-    meta: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-    return meta
+        return {key: metadata_of(obj).uid for key, obj in self.objects.items()}
 
 
 class RecordingOutcomes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from volcano_py.api.objects import ApiObject, ObjectMeta, Pod
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, metadata_of
 from volcano_py.cli.live.overview import EventRow, Overview, overview, pod_row
 from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
 
@@ -61,7 +61,7 @@ class Mirror:
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
         """The object is new or has changed."""
-        key = _key(obj)
+        key = metadata_of(obj).key
         if isinstance(obj, ClusterEvent):
             if obj.involved_object.kind not in _ABOUT:
                 return
@@ -76,7 +76,7 @@ class Mirror:
     def delete(self, kind: str, obj: ApiObject) -> None:
         """The object is gone."""
         if kind != EVENT.name:
-            self._kept[kind].pop(_key(obj), None)
+            self._kept[kind].pop(metadata_of(obj).key, None)
             self.changed.set()
 
     def overview(self) -> Overview:
@@ -100,8 +100,3 @@ def event_row(event: ClusterEvent) -> EventRow:
         message=event.message,
         count=event.count or 1,
     )
-
-
-def _key(obj: ApiObject) -> str:
-    metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]
-    return metadata.key

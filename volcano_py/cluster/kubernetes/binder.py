@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import msgspec
 import orjson
@@ -19,7 +19,7 @@ import structlog
 from volcano_py.api.effects import Bind
 from volcano_py.api.names import GENERATED_GROUP_PREFIX, GROUP_NAME
 from volcano_py.api.objects import Pod
-from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
+from volcano_py.cluster.kubernetes.backoff import RetryPolicy
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, StoppedError
@@ -27,8 +27,6 @@ from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline
 from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
 
 # A restart of the API server takes some seconds; after half a minute the next cycle decides anew with fresh facts.
 RETRIES: Final = RetryPolicy(give_up_after=30.0)
@@ -142,16 +140,13 @@ class Binder:
     async def _carry_out(self, bind: Bind, path: str, body: bytes) -> None:
         """Raises RequestError: it is not bound to that node; or all is to stop, and what became of it is unknown."""
         try:
-            await self._retry(lambda: self._attempt(bind, path, body), self._retries)
+            await self._pipeline.retry(lambda: self._attempt(bind, path, body), self._retries, self._rng)
         except RequestError as error:
             # An attempt may have succeeded without an answer. Until the pod itself tells, nobody else gets its place.
             if not error.transient or self._pipeline.stopped:
                 raise
-            if not await self._retry(lambda: self._stands(bind, path), _UNTIL_ANSWERED):
+            if not await self._pipeline.retry(lambda: self._stands(bind, path), _UNTIL_ANSWERED, self._rng):
                 raise
-
-    async def _retry(self, call: Callable[[], Awaitable[T]], policy: RetryPolicy) -> T:
-        return await retry(call, policy, self._clock, rng=self._rng, keep_trying=lambda: not self._pipeline.stopped)
 
     async def _attempt(self, bind: Bind, path: str, body: bytes) -> None:
         if not self._fence():

@@ -14,7 +14,7 @@ import structlog
 
 from volcano_py.api.effects import Event, Evict
 from volcano_py.api.objects import Pod
-from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
+from volcano_py.cluster.kubernetes.backoff import RetryPolicy
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339
 from volcano_py.cluster.kubernetes.errors import (
@@ -91,8 +91,8 @@ class Evictor:
     async def _evict(self, evict: Evict) -> None:
         path = f"/api/v1/namespaces/{evict.pod.namespace}/pods/{evict.pod.name}"
         try:
-            await self._retry(lambda: self._mark(evict, path))
-            await self._retry(lambda: self._delete(evict, path))
+            await self._write(lambda: self._mark(evict, path))
+            await self._write(lambda: self._delete(evict, path))
         except _PodGoneError:
             pass
         except RequestError as error:
@@ -103,19 +103,18 @@ class Evictor:
         self._evicted += 1
         self._outcomes.evicted(evict)
 
-    async def _retry(self, call: Callable[[], Awaitable[None]]) -> None:
-        await retry(
-            call,
-            self._retries,
-            self._clock,
-            rng=self._rng,
-            keep_trying=lambda: not self._pipeline.stopped,
-        )
+    async def _write(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Repeated while it may succeed; no attempt is made once the fence has fallen."""
+
+        async def attempt() -> None:
+            if not self._fence():
+                raise StoppedError("evict", LEASE_IS_OVER)
+            await write()
+
+        await self._pipeline.retry(attempt, self._retries, self._rng)
 
     async def _mark(self, evict: Evict, path: str) -> None:
         """Say in the conditions what happens. A Job's podFailurePolicy reads them, so they come before the deletion."""
-        if not self._fence():
-            raise StoppedError("evict", LEASE_IS_OVER)
         now, message = rfc3339(self._clock.now()), f"{evict.action}: {evict.message}"
         conditions = [
             {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now}
@@ -132,8 +131,6 @@ class Evictor:
             log.warning("an evicted pod keeps its old conditions", pod=evict.pod.key, error=str(error))
 
     async def _delete(self, evict: Evict, path: str) -> None:
-        if not self._fence():
-            raise StoppedError("evict", LEASE_IS_OVER)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": evict.pod.uid}}
         try:
             await self._client.delete(path, body, within=_ANSWER_WITHIN)

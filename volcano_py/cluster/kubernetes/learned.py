@@ -16,11 +16,11 @@ class Learned:
         """The object was read, and is newer than what is known."""
         self._objects[metadata_of(obj).key] = obj
 
-    def passed(self, metadata: ObjectMeta) -> None:
-        """The watch has brought this version of an object, or its end."""
-        known = self._objects.get(metadata.key)
+    def passed(self, key: str, metadata: ObjectMeta) -> None:
+        """The watch has brought this version of the object with this key, or its end."""
+        known = self._objects.get(key)
         if known is not None and not is_older(metadata, metadata_of(known)):
-            del self._objects[metadata.key]
+            del self._objects[key]
 
     def with_newest(self, objects: list[ApiObject]) -> list[ApiObject]:
         """A list, which may have been begun before something was read, with the newer version of each object. What it

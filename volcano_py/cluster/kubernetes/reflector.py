@@ -107,7 +107,7 @@ class Reflector:
         meta = metadata_of(obj)
         if self.synced.is_set() and self._versions.is_news(meta.key, meta.resource_version):
             self._learned.note(obj)
-            self._hand_on(obj)
+            self._hand_on(meta, meta.key, obj)
 
     async def relist(self) -> None:
         """Return when the sink has a list that was begun after this call; `run` must be running, or run later."""
@@ -325,15 +325,14 @@ class Reflector:
             if gone is not None:
                 self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
         elif self._versions.is_news(key, meta.resource_version):
-            self._hand_on(obj)
-        self._learned.passed(meta)
+            self._hand_on(meta, key, obj)
+        self._learned.passed(key, meta)
         self._advance(meta.resource_version)
 
-    def _hand_on(self, obj: ApiObject) -> None:
-        meta = metadata_of(obj)
-        self._unreadable.pop(meta.key, None)
+    def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:
+        self._unreadable.pop(key, None)
         self._replace_namesake(meta)
-        self._versions.note(meta.key, meta.uid, meta.resource_version)
+        self._versions.note(key, meta.uid, meta.resource_version)
         self._give(self._sink.upsert, obj)
 
     def _replace_namesake(self, meta: ObjectMeta) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Generic, TypeVar
 
 import structlog
 
+from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import Clock, within
 from volcano_py.cluster.kubernetes.errors import StoppedError
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 Fence = Callable[[], bool]
 """Whether this process may still write to the cluster; `LeaderElector.is_leader` is one."""
@@ -124,6 +127,10 @@ class Pipeline(Generic[T]):
         """Begin nothing more: what is queued is abandoned now, what is under way ends in its own time."""
         self.stopped = self.stopped or why
         self._abandon_queued()
+
+    async def retry(self, call: Callable[[], Awaitable[R]], policy: RetryPolicy, rng: random.Random) -> R:
+        """As `backoff.retry`, but only until nothing new is to be begun."""
+        return await retry(call, policy, self._clock, rng=rng, keep_trying=lambda: not self.stopped)
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all to be done, then stop. Returns how many were abandoned."""
