@@ -120,7 +120,8 @@ def name_of(case: Case, namespace: str) -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def store(cluster: Cluster, namespace: Namespace) -> AsyncIterator[Callable[[Case], Awaitable[None]]]:
-    """Create objects as they are; Queues are deleted after the test."""
+    """Create objects as they are. What no schema would let in is gone after the test, and does not wait for the
+    namespace's end: other tests look at the whole cluster."""
     queues: list[str] = []
 
     async def create(case: Case) -> None:
@@ -131,8 +132,9 @@ async def store(cluster: Cluster, namespace: Namespace) -> AsyncIterator[Callabl
             queues.append(name)
 
     yield create
-    for name in queues:
-        await cluster.delete(path_of("Queue", SCHEDULING, "", name))
+    for kind, api in RESOURCES:
+        for name in queues if kind == "Queue" else [""]:  # the others all at once
+            await cluster.delete(path_of(kind, api, namespace.name, name))
 
 
 async def what_is_told(namespace: Namespace) -> dict[str, str]:
