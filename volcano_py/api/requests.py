@@ -11,7 +11,14 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
-from volcano_py.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList
+from volcano_py.api.objects import (
+    Container,
+    ContainerStatus,
+    PodSpec,
+    PodStatus,
+    ResourceList,
+    ResourceRequirements,
+)
 from volcano_py.api.quantity import QuantityError, parse_quantity
 
 Amounts = dict[str, Fraction]
@@ -21,6 +28,8 @@ class RequestError(ValueError):
     """A request that cannot be read; the text names the field, what was found and what is right."""
 
 
+# What can be asked for a pod as a whole, but for huge pages: their limit counts whatever containers ask for.
+_SUMMED_UP: Final = frozenset({"cpu", "memory"})
 _RESIZE_PENDING: Final = "PodResizePending"
 _NOBODY: Final = PodStatus()
 _NOTHING: Final[Mapping[str, Fraction]] = MappingProxyType({})
@@ -37,6 +46,14 @@ def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY, *, missing: Mapping
         RequestError: a quantity is malformed or negative.
     """
     resize = _Resize(status)
+    total = _of_containers(spec, resize, missing)
+    if spec.resources is not None:
+        total.update(resize.of_pod(_of_pod(spec, spec.resources)))
+    _add(total, _parse(spec.overhead, "spec.overhead"))
+    return total
+
+
+def _of_containers(spec: PodSpec, resize: _Resize, missing: Mapping[str, Fraction] = _NOTHING) -> Amounts:
     running: Amounts = {}
     for index, container in enumerate(spec.containers):
         asked = resize.of(container, _container(container, f"spec.containers[{index}]"))
@@ -55,11 +72,16 @@ def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY, *, missing: Mapping
             _add(asked, sidecars)
             _raise_to(peak, asked)
     _raise_to(running, peak)
-    if spec.resources is not None:
-        pod_level = _with_limits(spec.resources.requests, spec.resources.limits)
-        running.update(resize.of_pod(_parse(pod_level, "spec.resources.requests")))
-    _add(running, _parse(spec.overhead, "spec.overhead"))
     return running
+
+
+def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> Amounts:
+    """What is asked for the pod as a whole. As the API server stores it, a limit without a request stands for what the
+    containers ask for, and where none of them asks for itself."""
+    limits = _parse(resources.limits, "spec.resources.limits")
+    of_containers = _of_containers(spec, _Resize(_NOBODY)) if limits else _NOTHING
+    limits.update((name, of_containers[name]) for name in _SUMMED_UP if name in limits and name in of_containers)
+    return {**limits, **_parse(resources.requests, "spec.resources.requests")}
 
 
 def resize_of(status: PodStatus) -> tuple[object, ...]:
@@ -115,12 +137,8 @@ def _container(container: Container, path: str) -> Amounts:
     resources = container.resources
     if not resources.requests and not resources.limits:
         return {}
-    return _parse(_with_limits(resources.requests, resources.limits), f"{path}.resources.requests")
-
-
-def _with_limits(requests: ResourceList, limits: ResourceList) -> ResourceList:
-    """A missing request equals the limit, as the API server stores it."""
-    return {**limits, **requests} if limits else requests
+    # A missing request equals the limit, as the API server stores it.
+    return _parse({**resources.limits, **resources.requests}, f"{path}.resources.requests")
 
 
 def _parse(amounts: ResourceList, path: str) -> Amounts:

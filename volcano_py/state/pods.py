@@ -242,7 +242,8 @@ class Pods:
         return told, self._nodes.row(node_name) if node_name and told not in _FINISHED else NOWHERE
 
     def _essence(self, row: int) -> tuple[object, ...]:
-        """What of a task can alter a decision or a status; status first."""
+        """What of a task can alter a decision or a status; status first. Plugins may look at anything in its info but
+        what the scheduler itself has told."""
         tasks, info = self._ledger.tasks, self.infos[row]
         assert info is not None, "a row without a pod"
         return (
@@ -251,10 +252,7 @@ class Pods:
             int(tasks.task_class[row]),
             int(tasks.job[row]),
             int(tasks.priority[row]),
-            self._terms.profile(int(tasks.labels[row])),
-            info.role,
-            info.gates,
-            info.preemptable,
+            replace(info, condition=None, on_its_way=None, nominated_node=""),
         )
 
     def _remove(self, uid: str) -> Change:

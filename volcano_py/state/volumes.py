@@ -77,8 +77,8 @@ class Volumes:
         self.keepers = dict(zip(KINDS, keepers, strict=True))
         self._kept_for: dict[str, set[str]] = {}
         """Claim → volumes that name it."""
-        self._claim_of: dict[str, str] = {}
-        """Volume → claim that names it."""
+        self._named_by: dict[str, set[str]] = {}
+        """Volume → claims that name it."""
         self._decided = Decisions()
         self._changed: set[str] = set()
         self._storage: Storage | None = None
@@ -185,10 +185,10 @@ class Volumes:
     # -- objects as they come ----------------------------------------------------------------------------------------
 
     def _claim_changed(self, key: str, old: Claim | None, new: Claim | None) -> Change:
-        if old is not None and self._claim_of.get(old.volume) == key:
-            del self._claim_of[old.volume]
+        if old is not None and old.volume:
+            _unlink(self._named_by, old.volume, key)
         if new is not None and new.volume:
-            self._claim_of[new.volume] = key
+            _link(self._named_by, new.volume, key)
         decision = self._decided.of(key)
         if decision is not None and (new is None or new.is_bound or new.uid != decision.binding.claim.uid):
             self._decided.drop(key)
@@ -197,13 +197,11 @@ class Volumes:
 
     def _volume_changed(self, name: str, old: Volume | None, new: Volume | None) -> Change:
         if old is not None and old.claim:
-            self._kept_for[old.claim].discard(name)
-            if not self._kept_for[old.claim]:
-                del self._kept_for[old.claim]
+            _unlink(self._kept_for, old.claim, name)
         if new is not None and new.claim:
-            self._kept_for.setdefault(new.claim, set()).add(name)
-        claims = {volume.claim for volume in (old, new) if volume is not None} | {self._claim_of.get(name, "")}
-        for claim in claims - {""}:
+            _link(self._kept_for, new.claim, name)
+        claims = {volume.claim for volume in (old, new) if volume is not None and volume.claim}
+        for claim in claims | self._named_by.get(name, set()):
             self._claim_means_something_else(claim)
         return self._decisive() if new is not None and new.is_free else self._nothing()
 
@@ -265,6 +263,16 @@ class Volumes:
             limits=limits,
             claims={key: claim.uid for key, claim in open_claims.items()},
         )
+
+
+def _link(index: dict[str, set[str]], key: str, member: str) -> None:
+    index.setdefault(key, set()).add(member)
+
+
+def _unlink(index: dict[str, set[str]], key: str, member: str) -> None:
+    index[key].discard(member)
+    if not index[key]:
+        del index[key]
 
 
 def _smallest_first(volume: Volume) -> tuple[int, str]:

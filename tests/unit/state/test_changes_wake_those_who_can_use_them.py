@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.neighbours import near, term, with_selector
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.state.watched import Watched, as_status, deleted, on, with_meta, with_spec, with_status
+from volcano_py.api.names import COOLDOWN_TIME, PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.objects import (
     Condition,
     ContainerImage,
@@ -61,12 +64,26 @@ def test_pods_of_others_may_be_the_company_that_is_waited_for() -> None:
     assert watched.told() == []
 
 
-def test_labels_matter_where_somebody_looks_at_them() -> None:
+def test_labels_matter_to_affinity_to_budgets_and_to_whoever_writes_a_plugin() -> None:
     runs = pod("f", scheduler="default-scheduler", on="n1")
     watched = Watched(node("n1"), pod_group("g"), pod("a", group="g", affinity=near(term(app="db"))), runs)
-    watched.put(with_meta(runs, labels={"app": "web"}))
-    assert watched.told() == []
     watched.put(with_meta(runs, labels={"app": "db"}))
+    assert watched.told() == [DECISIVE]
+    watched.put(with_meta(runs, labels={"app": "db"}))
+    assert watched.told() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, {REVOCABLE_ZONE: "*"}, id="what tdm advises"),
+        pytest.param({}, {PREEMPTABLE: "true"}, id="it says that it may be evicted"),
+        pytest.param({COOLDOWN_TIME: "10h"}, {}, id="its cooldown is over"),
+    ],
+)
+def test_annotations_matter_that_plugins_read(before: dict[str, str], after: dict[str, str]) -> None:
+    watched = Watched(node("n1"), pod_group("g"), pod("a", group="g", cpu="1", annotations=before))
+    watched.put(pod("a", group="g", cpu="1", annotations=after))
     assert watched.told() == [DECISIVE]
 
 

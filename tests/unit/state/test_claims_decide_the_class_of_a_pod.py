@@ -102,6 +102,17 @@ def test_the_order_in_which_things_come_does_not_matter() -> None:
     assert forwards.state.drift() == backwards.state.drift() == 0
 
 
+def test_a_claim_hears_of_its_volume_though_another_one_names_it_too() -> None:
+    watched = Watched(
+        CLASSES, pod_group("g"), claim("data", bound_to="v"), mine("p", "data"), claim("later", named="v")
+    )
+    watched.put(volume("v"))  # who uses a volume again takes its claimRef away
+    assert isinstance(needs(watched, "p")[0], BoundNeed)
+    watched.delete(claim("later", named="v"))
+    watched.delete(volume("v"))
+    assert isinstance(needs(watched, "p")[0], Trouble)
+
+
 @pytest.mark.parametrize(
     ("before", "change", "expected"),
     [

@@ -224,6 +224,16 @@ def test_pod_level_requests_take_the_place_of_the_containers() -> None:
     assert request_of(less) == {"cpu": 1600}
 
 
+def test_a_pod_level_limit_stands_in_where_no_container_asks() -> None:
+    """As the API server fills in what a template leaves out."""
+    limits = ResourceRequirements(limits={"cpu": "4", "memory": "8Gi", "hugepages-2Mi": "64Mi"})
+    asking = Container(resources=asks(**{"cpu": "1", "hugepages-2Mi": "32Mi"}))
+    changed = with_containers(asking, Container(resources=asks(cpu="500m")), resources=limits)
+    assert request_of(changed) == {"cpu": 1500, "memory": 8 * GI, "hugepages-2Mi": 64 << 20}
+    named = ResourceRequirements(limits={"cpu": "4"}, requests={"cpu": "3"})
+    assert request_of(with_containers(asking, resources=named))["cpu"] == 3000
+
+
 @pytest.mark.parametrize(
     ("asked", "granted", "actual", "counted"), [("1", "2", "3", 3000), ("3", "2", "1", 3000), ("1", "3", "2", 3000)]
 )
