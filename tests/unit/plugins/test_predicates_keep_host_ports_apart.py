@@ -100,6 +100,25 @@ def test_an_evicted_pod_keeps_its_ports_until_it_is_gone_and_an_eviction_taken_b
     assert willing(opened, Predicates, "new") == ["n2"]
 
 
+def test_an_eviction_can_help_against_a_taken_host_port() -> None:
+    opened = session(ported("old", port(8080), on="n1"), ported("new", port(8080)))
+    row = opened.node_row("n1")
+    assert not opened.ssn.placer.may_take(class_of(opened, "new"), row)
+    statement = opened.evict("old")
+    assert opened.ssn.placer.may_take(class_of(opened, "new"), row)
+    statement.discard()
+    assert not opened.ssn.placer.may_take(class_of(opened, "new"), row)
+
+
+def test_a_host_port_that_was_promised_to_another_is_not_there_for_the_taking_once_its_holder_is_gone() -> None:
+    leaving = ported("old", port(8080), on="n1", deleting=True)
+    opened = session(leaving, ported("first", port(8080)), ported("second", port(8080, "10.0.0.1")))
+    row = opened.node_row("n1")
+    assert opened.ssn.placer.may_take(class_of(opened, "second"), row)
+    opened.pipeline("g", {"first": "n1"})
+    assert not opened.ssn.placer.may_take(class_of(opened, "second"), row)
+
+
 def test_placements_before_anybody_asked_are_known() -> None:
     opened = session(ported("first", port(8080)), ported("second", port(8080)))
     opened.place("g", {"first": "n1"})

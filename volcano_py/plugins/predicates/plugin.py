@@ -25,7 +25,8 @@ from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
-from volcano_py.plugins.predicates.host_ports import HostPorts
+from volcano_py.plugins.predicates.books import Books
+from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
@@ -52,14 +53,14 @@ class Predicates(Plugin):
         """Verdict key → refusal id of this session for each of the verdict's messages."""
         self._faults: dict[int, Refusal | None] = {}
         self._advised: dict[tuple[object, ...], tuple[str, ...]] = {}
-        self._ports: HostPorts | None = None
         self._affinity: PodAffinity | None = None
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._index = ssn.nodes
         self._reserve = Reserve(ssn, self.arguments.reserve())
-        self._volumes = Volumes(ssn, self.arguments)
+        self._books = Books(ssn)
+        self._volumes = Volumes(ssn, self.arguments, self._books)
         if self.arguments.pod_affinity:
             self._affinity = PodAffinity(ssn)
         self._spread = TopologySpread(ssn)
@@ -82,8 +83,9 @@ class Predicates(Plugin):
             return np.full(len(view), self._ssn.refusal(fault.reason, fault.message), dtype=np.int32)
         codes = self._lasting(task_class, view)
         if self._asks_for_ports(task_class):
-            taken = self._host_ports().taken(task_class.host_ports, view.rows)
-            codes[taken & (codes == FITS)] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN)
+            ports = self._books.at(released=view.released).ports
+            refused = ports.any_on(rival_ports(task_class.host_ports), view.rows) & (codes == FITS)
+            codes[refused] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN, passing=True)
         if self._affinity is not None:
             self._affinity.refuse(task_class, view, codes)
         self._volumes.refuse(task_class, view, codes)
@@ -123,9 +125,10 @@ class Predicates(Plugin):
         # What the pod asks for comes before what would keep off any pod: what makes a message too long is left out.
         told = lasting.of_labels(refused)
         if NODE_PORTS_TAKEN in refused:
-            taken, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
+            nodes, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
             told += self._once(
-                ("ports", ports, taken), lambda: [self._host_ports().advice(ports, np.flatnonzero(taken))]
+                ("ports", ports, nodes),
+                lambda: [ports_taken(self._ssn, self._books.at().ports, ports, np.flatnonzero(nodes))],
             )
         if (affinity := self._affinity) is not None and (about := affinity.asked(task_class, refused)):
             told += self._once(("affinity", *about), lambda: affinity.advice(task_class, refused))
@@ -160,9 +163,8 @@ class Predicates(Plugin):
 
     def _follow(self, placement: Placement) -> None:
         """Wherever the tasks are now, the books say so."""
+        self._books.update(placement)
         self._volumes.update(placement)
-        if self._ports is not None:
-            self._ports.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
         """[K] what the nodes say whatever is placed in this cycle; the caller may write into it."""
@@ -191,11 +193,6 @@ class Predicates(Plugin):
     def _asks_for_ports(self, task_class: TaskClass) -> bool:
         on: bool = self.arguments.node_ports
         return on and bool(task_class.host_ports)
-
-    def _host_ports(self) -> HostPorts:
-        if self._ports is None:
-            self._ports = HostPorts(self._ssn)
-        return self._ports
 
 
 def _digest(mask: Mask) -> bytes:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
-from volcano_py.plugins.predicates.volume_users import Holds, VolumeUsers, places_of
+from volcano_py.plugins.predicates.holders import Holders, Holds, places_of
 from volcano_py.state.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed
@@ -35,10 +35,10 @@ class Attached(msgspec.Struct, frozen=True):
 class VolumeLimits:
     """Counts are made when first asked for, and follow the placements from then on."""
 
-    def __init__(self, ssn: Session, users: VolumeUsers, holds: Holds) -> None:
+    def __init__(self, ssn: Session, claims: Holders[str], holds: Holds) -> None:
         self._ssn = ssn
         self._holds = holds
-        self._users = users
+        self._claims = claims
         self._told = ssn.snapshot.storage.limits
         self._limits: dict[str, Counts] = {}
         self._attached: dict[int, Attached] = {}
@@ -59,7 +59,7 @@ class VolumeLimits:
             left = self._limit(driver)[rows] - self._used(driver, rows)
             for claim, its in attached.shared.items():
                 if its == driver:
-                    left = left - (self._users.on(claim)[rows] == 0)
+                    left = left - (self._claims.on(claim)[rows] == 0)
             own = attached.own[driver]
             np.minimum(room, left // own if own else np.where(left >= 0, MANY, 0), out=room)
         return np.maximum(room, 0)
@@ -103,7 +103,7 @@ class VolumeLimits:
             self._shared[driver] = tuple(sorted({claim for each in attached for claim, its in each if its == driver}))
         used = own[rows]
         for claim in self._shared[driver]:
-            used = used + (self._users.on(claim)[rows] > 0)
+            used = used + (self._claims.on(claim)[rows] > 0)
         return used
 
     def _count_own(self, driver: str) -> Counts:

@@ -19,13 +19,12 @@ from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
+from volcano_py.plugins.predicates.books import Books
 from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.volume_advice import attached, each_once, in_use, reach, zones
 from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
-from volcano_py.plugins.predicates.volume_limits import VolumeLimits
 from volcano_py.plugins.predicates.volume_places import reachable, zone_mask
-from volcano_py.plugins.predicates.volume_users import NOW, THEN, Holds, VolumeUsers, places_of
-from volcano_py.state.ledger import NOWHERE, Rows
+from volcano_py.state.ledger import NOWHERE
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed, Shareable, Trouble
@@ -48,35 +47,15 @@ class _Lasting(msgspec.Struct, frozen=True):
     other_zone: Mask | None
 
 
-class _Books:
-    """What is in use and attached: now, or once terminating pods are gone."""
-
-    def __init__(self, ssn: Session, holds: Holds) -> None:
-        self.users = VolumeUsers(ssn, holds)
-        self.limits = VolumeLimits(ssn, self.users, holds)
-        self._ledger = ssn.ledger
-        self._holds = holds
-        self._held_at = places_of(ssn.ledger, np.arange(ssn.ledger.tasks.size), holds)
-        """[T] where a task holds its volumes."""
-
-    def update(self, task_class: TaskClass, rows: Rows) -> None:
-        """These tasks have moved."""
-        before, after = self._held_at[rows], places_of(self._ledger, rows, self._holds)
-        self._held_at[rows] = after
-        self.limits.update(task_class, before, after)
-        self.users.update(task_class, before, after)
-
-
 class Volumes:
     """Costs nothing for classes without claims; made with the session, told of every placement."""
 
-    def __init__(self, ssn: Session, arguments: PredicatesArguments) -> None:
+    def __init__(self, ssn: Session, arguments: PredicatesArguments, books: Books) -> None:
         self._ssn = ssn
         self._arguments = arguments
+        self._books = books
         self._choices = VolumeChoices(ssn, float(arguments.volume_binding_seconds))
         self._lasting: dict[int, _Lasting] = {}
-        self._books: dict[bool, _Books] = {}
-        """As of now (False), and once terminating pods are gone (True); made when somebody asks."""
 
     def fault(self, task_class: TaskClass) -> Refusal | None:
         """What is wrong with a claim, so that no node will do."""
@@ -89,11 +68,11 @@ class Volumes:
         """Write the refusals of nodes that say yes so far into `codes` [K]."""
         if not task_class.volumes:
             return
-        rows, books = view.rows, self._books_of(released=view.released)
-        if self._arguments.volume_binding and any(books.users.on(claim).any() for claim in _exclusive(task_class)):
+        rows, book = view.rows, self._books.at(released=view.released)
+        if self._arguments.volume_binding and any(book.claims.on(claim).any() for claim in _exclusive(task_class)):
             self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE, resolvable=True)
         if self._is_limited(task_class):
-            self._write(codes, books.limits.room(task_class, rows) < 1, TOO_MANY, resolvable=True)
+            self._write(codes, book.limits.room(task_class, rows) < 1, TOO_MANY, resolvable=True)
         lasting = self._lasting_of(task_class)
         if lasting.other_zone is not None:
             self._write(codes, lasting.other_zone[rows], OTHER_ZONE)
@@ -109,14 +88,14 @@ class Volumes:
         return each_once(self._advice(task_class, refused)) if task_class.volumes else []
 
     def _advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
-        ssn, books = self._ssn, self._books_of()
+        ssn, book = self._ssn, self._books.at()
         bound = [need for need in task_class.volumes if isinstance(need, BoundNeed)]
         if IN_USE in refused:
             for claim in _exclusive(task_class):
-                if len(users := books.users.rows(claim)):
+                if len(users := book.claims.rows([claim])):
                     yield in_use(ssn, claim, users)
         if TOO_MANY in refused:
-            yield from (attached(*each) for each in books.limits.full(task_class, refused.rows(TOO_MANY)))
+            yield from (attached(*each) for each in book.limits.full(task_class, refused.rows(TOO_MANY)))
         if OTHER_ZONE in refused:
             yield from (zones(need) for need in bound if need.zones)
         if OUT_OF_REACH in refused:
@@ -141,30 +120,19 @@ class Volumes:
         if self._chooses(task_class):
             room = self._choices.room(task_class, view.rows)
         if room is not None and self._is_limited(task_class):
-            limits = self._books_of(released=view.released).limits
+            limits = self._books.at(released=view.released).limits
             room = np.minimum(room, limits.room(task_class, view.rows))
         return room
 
     def update(self, placement: Placement) -> None:
-        """Tasks were placed, evicted or taken back; what holds is read off the books."""
-        task_class, rows = placement.task_class, placement.rows
-        if not task_class.volumes:
-            return
-        for books in self._books.values():
-            books.update(task_class, rows)
-        ledger = self._ssn.ledger
+        """Tasks were placed, evicted or taken back: so are the volumes that were chosen for them."""
+        task_class, rows, ledger = placement.task_class, placement.rows, self._ssn.ledger
         if self._chooses(task_class):
             for row, node in zip(rows.tolist(), ledger.tasks.node[rows].tolist(), strict=True):
                 if ledger.tasks.status[row] in _PLACED and node != NOWHERE:
                     self._choices.take(task_class, row, node)
                 else:
                     self._choices.give_back(row)
-
-    def _books_of(self, *, released: bool = False) -> _Books:
-        books = self._books.get(released)
-        if books is None:
-            books = self._books[released] = _Books(self._ssn, THEN if released else NOW)
-        return books
 
     def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = False) -> None:
         """Refusals on account of other pods are `resolvable`: they pass when those are gone."""
@@ -173,7 +141,7 @@ class Volumes:
             codes[refused & (codes == FITS)] = code
 
     def _is_limited(self, task_class: TaskClass) -> bool:
-        return bool(self._arguments.volume_limits) and self._books_of().limits.concerns(task_class)
+        return bool(self._arguments.volume_limits) and self._books.at().limits.concerns(task_class)
 
     def _chooses(self, task_class: TaskClass) -> bool:
         on: bool = self._arguments.volume_binding
