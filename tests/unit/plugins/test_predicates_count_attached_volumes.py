@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, willing
-from tests.support.sessions import Opened, pod
+from tests.support.sessions import Opened, node, pod
 from tests.support.volumes import MADE, claim, csi_node, mine, session, using, volume
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import NodeView
@@ -61,6 +61,23 @@ def test_a_volume_that_several_pods_use_is_one_more_where_it_is_not_attached_yet
     claims = [each for name in ("shared", "a", "b", "c") for each in attached(name)]
     opened = session(mine("shared"), old, claims, limited())
     assert answers(opened, Predicates, "p") == {"n1": TOO_MANY, "n2": "", "n3": ""}
+
+
+def test_a_pod_that_attaches_nothing_new_is_welcome_on_a_node_beyond_its_limit() -> None:
+    """A limit may shrink beneath what is attached; kube-scheduler counts only where the pod brings a new volume."""
+    old = [using(pod(f"old-{name}", on="n1"), name) for name in ("shared", "b")]
+    opened = session(mine("shared"), old, attached("shared"), attached("b"), limited(1))
+    assert willing(opened, Predicates, "p") == ["n1", "n2", "n3"]
+
+
+def test_a_driver_whose_volume_is_attached_already_is_not_told_as_full() -> None:
+    old = [using(pod(f"old-{name}", on="n1"), name) for name in ("shared", "b")]
+    claims = [*attached("shared"), *attached("b"), *attached("new", "other.csi")]
+    limits = csi_node("n1", **{"disk.csi": 1, "other.csi": 0})
+    opened = session(mine("shared", "new"), old, claims, limits, at=[node("n1")])
+    message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
+    assert "CSI driver other.csi attaches at most 0 volumes" in message
+    assert "disk.csi" not in message
 
 
 def test_volumes_that_are_to_be_made_count_as_their_drivers() -> None:

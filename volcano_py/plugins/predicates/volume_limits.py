@@ -1,7 +1,7 @@
 """How many CSI volumes are attached to each node, against what its drivers can attach.
 
 Semantics are kube-scheduler's NodeVolumeLimits: a volume counts once a node, however many pods there use it, from the
-moment a pod has a place until it is gone.
+moment a pod has a place until it is gone. A driver's limit holds up only those who bring a new volume of it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ class Attached(msgspec.Struct, frozen=True):
     own: Counter[str]
     shared: dict[str, str]
 
+    @property
+    def drivers(self) -> set[str]:
+        return {*self.own, *self.shared.values()}
+
 
 class VolumeLimits:
     """Counts are made when first asked for, and follow the placements from then on."""
@@ -55,22 +59,21 @@ class VolumeLimits:
         """[K] how many pods of the class can still attach their volumes."""
         room = np.full(len(rows), MANY, dtype=np.int64)
         attached = self._of(task_class)
-        for driver in {*attached.own, *attached.shared.values()}:
+        for driver in attached.drivers:
             left = self._limit(driver)[rows] - self._used(driver, rows)
-            for claim, its in attached.shared.items():
-                if its == driver:
-                    left = left - (self._claims.on(claim)[rows] == 0)
+            brought = self._brought(attached, driver, rows)
             own = attached.own[driver]
-            np.minimum(room, left // own if own else np.where(left >= 0, MANY, 0), out=room)
+            fit = (left - brought) // own if own else np.where((brought == 0) | (left >= brought), MANY, 0)
+            np.minimum(room, fit, out=room)
         return np.maximum(room, 0)
 
     def full(self, task_class: TaskClass, rows: Rows) -> Iterator[tuple[str, int]]:
         """Drivers that attach no more volumes to some of these nodes [K], and how many at most."""
         attached = self._of(task_class)
-        for driver in sorted({*attached.own, *attached.shared.values()}):
+        for driver in sorted(attached.drivers):
             limits = self._limit(driver)[rows]
-            wanted = attached.own[driver] + sum(its == driver for its in attached.shared.values())
-            short = limits < self._used(driver, rows) + wanted
+            new = attached.own[driver] + self._brought(attached, driver, rows)
+            short = (new > 0) & (limits < self._used(driver, rows) + new)
             if short.any():
                 yield driver, int(limits[short].max())
 
@@ -105,6 +108,14 @@ class VolumeLimits:
         for claim in self._shared[driver]:
             used = used + (self._claims.on(claim)[rows] > 0)
         return used
+
+    def _brought(self, attached: Attached, driver: str, rows: Rows) -> Counts:
+        """[K] shared volumes of the driver that such a pod would be the first to have there."""
+        brought = np.zeros(len(rows), dtype=np.int64)
+        for claim, its in attached.shared.items():
+            if its == driver:
+                brought += self._claims.on(claim)[rows] == 0
+        return brought
 
     def _count_own(self, driver: str) -> Counts:
         per_class = np.zeros(self._ssn.ledger.classes.size, dtype=np.int64)
