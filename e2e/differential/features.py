@@ -357,6 +357,26 @@ def _mention_claims(words: Words, pod: Manifest, kinds: list[str]) -> None:
     pod["spec"].setdefault("volumes", []).extend(volumes)
 
 
+def add_disks(words: Words, pod: Manifest) -> None:
+    disks = [{"name": f"disk-{index}", **_disk(words)} for index in range(_one_or_two(words))]
+    pod["spec"].setdefault("volumes", []).extend(disks)
+
+
+def _disk(words: Words) -> dict[str, Any]:
+    name, reading = words.one_of(("one", "two")), {"readOnly": words.chance(0.4)}
+    match words.between(0, 3):
+        case 0:
+            return {"gcePersistentDisk": {"pdName": name, **reading}}
+        case 1:
+            return {"awsElasticBlockStore": {"volumeID": name, **reading}}
+        case 2:
+            portal = words.one_of(("10.0.0.1:3260", "10.0.0.2:3260"))
+            return {"iscsi": {"targetPortal": portal, "iqn": f"iqn.2001-04.com.example:{name}", "lun": 0, **reading}}
+        case _:
+            pool = {"pool": words.one_of(("rbd", "fast"))} if words.chance(0.5) else {}
+            return {"rbd": {"monitors": words.some_of(("m1", "m2", "m3"), 1, 2), "image": name, **pool, **reading}}
+
+
 def _one_or_two(words: Words) -> int:
     return 2 if words.chance(0.25) else 1
 
@@ -386,6 +406,7 @@ FEATURES: Final = (
     Feature("preferred topology spread", add_preferred_spread, 0.05, 0.1, 0.5),
     Feature("owners", add_owner, 0.1, 0.1, 0.5),
     Feature("bound volumes", add_bound_volumes, 0.15, 0.2),
+    Feature("disks", add_disks, 0.15, 0.3),
     # Not where nodes are scored: there kube-scheduler would set about binding them.
     Feature("volumes to be bound", add_open_volumes, 0.1),
 )

@@ -183,11 +183,36 @@ class PersistentVolumeClaimSource(ApiObject, frozen=True):
     claim_name: str = ""
 
 
+class GCEPersistentDiskSource(ApiObject, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStoreSource(ApiObject, frozen=True):
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class ISCSISource(ApiObject, frozen=True):
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBDSource(ApiObject, frozen=True):
+    monitors: list[str] = []
+    pool: str = ""
+    image: str = ""
+    read_only: bool = False
+
+
 class Volume(ApiObject, frozen=True):
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
     csi: dict[str, Any] | None = None
+    gce_persistent_disk: GCEPersistentDiskSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreSource | None = None
+    iscsi: ISCSISource | None = None
+    rbd: RBDSource | None = None
 
 
 class SchedulingGate(ApiObject, frozen=True):

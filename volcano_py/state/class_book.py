@@ -12,6 +12,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import resize_of
 from volcano_py.state.affinity import heeded_labels
 from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
+from volcano_py.state.disks import disks_of
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.spread import heeded_by_spread
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
@@ -128,6 +129,7 @@ def _raw(pod: Pod) -> tuple[object, ...]:
         spec.tolerations,
         spec.resource_claims,
         spec.topology_spread_constraints,
+        disks_of(pod),
         meta.namespace if social else None,
         [meta.labels.get(key) for key in sorted(heeded)],
         strategy_of(pod),

@@ -27,6 +27,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
 from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_terms
 from volcano_py.state.axis import CPU, MEMORY, IntVector
+from volcano_py.state.disks import Disk, disks_of
 from volcano_py.state.pod_terms import PodTerm
 from volcano_py.state.spread import Spread, spread_fault, spreads_of
 from volcano_py.state.term_book import Profile, distinct
@@ -67,6 +68,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     affinity_terms: tuple[AffinityTerm, ...] = ()
     volumes: tuple[Need, ...] = ()
     spreads: tuple[Spread, ...] = ()
+    disks: tuple[Disk, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
         """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
@@ -138,6 +140,11 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
         return self.signature.volumes
 
     @property
+    def disks(self) -> tuple[Disk, ...]:
+        """Disks that such a pod names itself, without a claim."""
+        return self.signature.disks
+
+    @property
     def strategy(self) -> tuple[str, str]:
         """What the pods' annotations say of how nodes are scored for them: type and weights, as written."""
         return self.signature.strategy
@@ -188,6 +195,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         affinity_terms=affinity_terms(pod),
         volumes=volumes,
         spreads=spreads_of(pod),
+        disks=disks_of(pod),
     )
 
 

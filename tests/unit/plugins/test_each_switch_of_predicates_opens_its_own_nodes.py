@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.node_answers import class_of
@@ -22,15 +23,18 @@ from tests.support.volumes import (
 )
 from volcano_py.api.objects import (
     Affinity,
+    ISCSISource,
     LabelSelector,
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
+    Pod,
     PodAffinity,
     PodAffinityTerm,
     SelectorRequirement,
     Taint,
     TopologySpreadConstraint,
+    Volume,
 )
 from volcano_py.framework.plugin import Reach
 from volcano_py.plugins.predicates import Predicates
@@ -46,7 +50,7 @@ REFUSED_BY = {
     "PodTopologySpread": {"crowded"},
     "NodeVolumeLimits": {"attached"},
     "VolumeZone": {"zone"},
-    "VolumeBinding": {"reach", "volumeless", "spaceless"},
+    "VolumeBinding": {"reach", "volumeless", "spaceless", "written"},
 }
 """Switch → the nodes that only its filter refuses."""
 REFUSED = sorted(set().union(*REFUSED_BY.values()))
@@ -93,7 +97,13 @@ def asking() -> Any:
         ),
         spread=[even],
     )
-    return using(made, "bound", "zoned", "chosen", "made")
+    return mounting(using(made, "bound", "zoned", "chosen", "made"))
+
+
+def mounting(made: Pod) -> Pod:
+    """The pod with the one disk that only a single pod on a node may write."""
+    volumes = [*made.spec.volumes, Volume(name="disk", iscsi=ISCSISource(iqn="disk"))]
+    return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, volumes=volumes))
 
 
 def storage() -> list[Any]:
@@ -125,6 +135,7 @@ def session(**switches: bool) -> Opened:
         pod("serves", on="company", labels={"app": "web"}),
         [pod(f"row-{number}", on="crowded", labels={"app": "row"}) for number in range(2)],
         using(pod("attaches", on="attached"), "old"),
+        mounting(pod("writes", on="written")),
         pod_group("g"),
         asking(),
         tiers=[[(Predicates, {"arguments": {f"predicate.{name}Enable": on for name, on in switches.items()}})]],

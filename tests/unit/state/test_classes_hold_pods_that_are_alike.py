@@ -16,6 +16,7 @@ from volcano_py.api.objects import (
     Container,
     ContainerPort,
     ContainerStatus,
+    ISCSISource,
     LabelSelector,
     NodeAffinity,
     NodeSelector,
@@ -94,6 +95,7 @@ LABELLED = pod("b", cpu="1", node_selector={"zone": "a"})
         pytest.param(pod("b", cpu="1", host_ports=[80]), id="host port"),
         pytest.param(pod("b", cpu="1", affinity=Affinity(node_affinity=NodeAffinity())), id="affinity"),
         pytest.param(with_spec(pod("b"), containers=[Container(image="nginx", resources=asks(cpu="1"))]), id="image"),
+        pytest.param(with_spec(pod("b", cpu="1"), volumes=[Volume(iscsi=ISCSISource(iqn="disk"))]), id="disk"),
     ],
 )
 def test_what_decides_splits_classes_whatever_the_annotations_say(other: Pod) -> None:

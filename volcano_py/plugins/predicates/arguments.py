@@ -44,7 +44,8 @@ class PredicatesArguments(Arguments):
     volume_binding: GoBool = argument(
         "predicate.VolumeBindingEnable",
         True,
-        "Heed claims: where volumes can be used or made, and whether a claim is ready to be used.",
+        "Heed claims: where volumes can be used or made, and whether a claim is ready to be used. Keep pods that write "
+        "the same disk apart.",
     )
     dynamic_resources: GoBool = argument(
         "predicate.DynamicResourceAllocationEnable", True, f"Heed `resourceClaims`. {_WAITS}"

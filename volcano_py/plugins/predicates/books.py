@@ -9,6 +9,7 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.holders import NOW, THEN, Holders, Holds, places_of
 from volcano_py.plugins.predicates.host_ports import held_ports
 from volcano_py.plugins.predicates.volume_limits import VolumeLimits
+from volcano_py.state.disks import Disk
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volume_needs import Shareable
 
@@ -18,6 +19,7 @@ class Book:
 
     def __init__(self, ssn: Session, holds: Holds) -> None:
         self.ports = Holders(ssn, held_ports, holds)
+        self.disks = Holders(ssn, _disks, holds)
         self.claims = Holders(ssn, _shared_claims, holds)
         self.limits = VolumeLimits(ssn, self.claims, holds)
         self._ledger = ssn.ledger
@@ -31,6 +33,7 @@ class Book:
         before, after = self._held_at[rows], places_of(self._ledger, rows, self._holds)
         self._held_at[rows] = after
         self.ports.update(task_class, before, after)
+        self.disks.update(task_class, before, after)
         self.limits.update(task_class, before, after)
         self.claims.update(task_class, before, after)
 
@@ -51,9 +54,14 @@ class Books:
 
     def update(self, placement: Placement) -> None:
         """See `Book.update`."""
-        if placement.task_class.host_ports or placement.task_class.volumes:
+        task_class = placement.task_class
+        if task_class.host_ports or task_class.volumes or task_class.disks:
             for book in self._made.values():
                 book.update(placement)
+
+
+def _disks(task_class: TaskClass) -> tuple[Disk, ...]:
+    return task_class.disks
 
 
 def _shared_claims(task_class: TaskClass) -> frozenset[str]:

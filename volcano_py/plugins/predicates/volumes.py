@@ -1,7 +1,7 @@
-"""Pods with PersistentVolumeClaims: claims that keep them waiting, and nodes on which their volumes can be used.
+"""Pods with volumes: claims that keep them waiting, and nodes on which their volumes and disks can be used.
 
-The semantics are those of kube-scheduler's filters VolumeRestrictions (of claims), NodeVolumeLimits, VolumeZone and
-VolumeBinding, in its words.
+The semantics are those of kube-scheduler's filters VolumeRestrictions, NodeVolumeLimits, VolumeZone and VolumeBinding,
+in its words.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.books import Books
+from volcano_py.plugins.predicates.disks import disks_in_use, rival_disks
 from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.volume_advice import attached, each_once, in_use, reach, zones
 from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
@@ -30,6 +31,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed, Shareable, Trouble
 
 OUT_OF_REACH: Final = "node(s) didn't match PersistentVolume's node affinity"
+NO_DISK: Final = "node(s) had no available disk"
 OTHER_ZONE: Final = "node(s) had no available volume zone"
 TOO_MANY: Final = "node(s) exceed max volume count"
 IN_USE: Final = (
@@ -48,7 +50,7 @@ class _Lasting(msgspec.Struct, frozen=True):
 
 
 class Volumes:
-    """Costs nothing for classes without claims; made with the session, told of every placement."""
+    """Costs nothing for classes without claims and disks; made with the session, told of every placement."""
 
     def __init__(self, ssn: Session, arguments: PredicatesArguments, books: Books) -> None:
         self._ssn = ssn
@@ -66,9 +68,11 @@ class Volumes:
 
     def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
         """Write the refusals of nodes that say yes so far into `codes` [K]."""
-        if not task_class.volumes:
+        if not task_class.volumes and not task_class.disks:
             return
         rows, book = view.rows, self._books.at(released=view.released)
+        if self._mounts_disks(task_class):
+            self._write(codes, book.disks.any_on(rival_disks(task_class.disks), rows), NO_DISK, resolvable=True)
         if self._arguments.volume_binding and any(book.claims.on(claim).any() for claim in _exclusive(task_class)):
             self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE, resolvable=True)
         if self._is_limited(task_class):
@@ -85,11 +89,13 @@ class Volumes:
 
     def advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         """What would help a class that these nodes refuse."""
-        return each_once(self._advice(task_class, refused)) if task_class.volumes else []
+        return each_once(self._advice(task_class, refused)) if task_class.volumes or task_class.disks else []
 
     def _advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
         ssn, book = self._ssn, self._books.at()
         bound = [need for need in task_class.volumes if isinstance(need, BoundNeed)]
+        if NO_DISK in refused:
+            yield disks_in_use(ssn, book.disks, task_class.disks, refused.rows(NO_DISK))
         if IN_USE in refused:
             for claim in _exclusive(task_class):
                 if len(users := book.claims.rows([claim])):
@@ -105,11 +111,10 @@ class Volumes:
 
     def reach(self, task_class: TaskClass) -> Reach:
         """How far a placement moves the answers."""
-        if not task_class.volumes:
-            return Reach.STATIC
         if self._arguments.volume_binding and _exclusive(task_class):
             return Reach.DOMAIN
-        reach = Reach.ROW if self._is_limited(task_class) else Reach.STATIC
+        moves = self._mounts_disks(task_class) or self._is_limited(task_class)
+        reach = Reach.ROW if moves else Reach.STATIC
         if self._chooses(task_class):
             reach = max(reach, self._choices.reach(task_class), key=lambda each: _WIDTHS[each])
         return reach
@@ -122,6 +127,8 @@ class Volumes:
         if room is not None and self._is_limited(task_class):
             limits = self._books.at(released=view.released).limits
             room = np.minimum(room, limits.room(task_class, view.rows))
+        if room is not None and self._mounts_disks(task_class) and not all(disk.reading for disk in task_class.disks):
+            room = np.minimum(room, 1)  # a second one would want the same disk
         return room
 
     def update(self, placement: Placement) -> None:
@@ -140,8 +147,13 @@ class Volumes:
             code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable, passing=resolvable)
             codes[refused & (codes == FITS)] = code
 
+    def _mounts_disks(self, task_class: TaskClass) -> bool:
+        on: bool = self._arguments.volume_binding
+        return on and bool(task_class.disks)
+
     def _is_limited(self, task_class: TaskClass) -> bool:
-        return bool(self._arguments.volume_limits) and self._books.at().limits.concerns(task_class)
+        on: bool = self._arguments.volume_limits
+        return on and bool(task_class.volumes) and self._books.at().limits.concerns(task_class)
 
     def _chooses(self, task_class: TaskClass) -> bool:
         on: bool = self._arguments.volume_binding
