@@ -208,7 +208,6 @@ class Volume(ApiObject, frozen=True):
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
-    csi: dict[str, Any] | None = None
     gce_persistent_disk: GCEPersistentDiskSource | None = None
     aws_elastic_block_store: AWSElasticBlockStoreSource | None = None
     iscsi: ISCSISource | None = None

@@ -69,10 +69,6 @@ class PodAffinity:
         self._apart = ssn.refusal(Reason.NODES_REFUSE, POD_ANTI_AFFINITY_MISMATCH, passing=True)
         self._shunned = ssn.refusal(Reason.NODES_REFUSE, POD_KEPT_AWAY, passing=True)
 
-    def concerns(self, task_class: TaskClass) -> bool:
-        """Whether other pods matter to the class, or it to them."""
-        return self._rules(task_class) is not None
-
     def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
         """Write into `codes` [K] the refusals of nodes that say yes so far."""
         rules = self._rules(task_class)
