@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from volcano_py.api import objects, volumes, workloads
-from volcano_py.api.objects import ApiObject, Node, ObjectMeta, Pod, PriorityClass, metadata_of
+from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.jobs.model import Job
 
@@ -232,16 +232,20 @@ def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObj
 
 def _with_host_ports(pod: Pod) -> Pod:
     """On the host's network every container port is a host port."""
-    if not pod.spec.host_network:
+    spec = pod.spec
+    if not spec.host_network:
         return pod
-    containers = [
-        msgspec.structs.replace(
-            container,
-            ports=[msgspec.structs.replace(port, host_port=port.container_port) for port in container.ports],
-        )
-        for container in pod.spec.containers
-    ]
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, containers=containers))
+    on_host = msgspec.structs.replace(
+        spec,
+        containers=[_on_host(container) for container in spec.containers],
+        init_containers=[_on_host(container) for container in spec.init_containers],
+    )
+    return msgspec.structs.replace(pod, spec=on_host)
+
+
+def _on_host(container: Container) -> Container:
+    ports = [msgspec.structs.replace(port, host_port=port.container_port) for port in container.ports]
+    return msgspec.structs.replace(container, ports=ports)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -113,6 +113,12 @@ def test_on_the_hosts_network_every_port_is_a_host_port() -> None:
     assert on_host.spec.containers[0].ports[0].host_port == 80
 
 
+def test_on_the_hosts_network_the_ports_of_sidecars_are_host_ports_too() -> None:
+    sidecar = "initContainers: [{name: s, restartPolicy: Always, ports: [{containerPort: 81}]}]"
+    pod = one(f"kind: Pod\nmetadata: {{name: a}}\nspec: {{hostNetwork: true, containers: [{{name: c}}], {sidecar}}}")
+    assert pod.spec.init_containers[0].ports[0].host_port == 81
+
+
 def test_numbers_in_quotes_are_numbers() -> None:
     group = one('kind: PodGroup\nmetadata: {name: g}\nspec: {minMember: "3"}')
     assert isinstance(group, PodGroup)
