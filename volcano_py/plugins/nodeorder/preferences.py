@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.objects import PreferredSchedulingTerm, Toleration
 from volcano_py.plugins.node_capacity import HIGHEST
-from volcano_py.plugins.predicates.node_terms import term_mask
 from volcano_py.plugins.predicates.taints import PREFER_NO_SCHEDULE, unwelcome
 from volcano_py.state.node_index import Key, NodeIndex
+from volcano_py.state.node_terms import term_mask
 
 # The API takes weights from 1 to 100.
 _HEAVIEST: Final = 100

@@ -28,7 +28,6 @@ from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.books import Books
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
-from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
@@ -36,6 +35,7 @@ from volcano_py.plugins.predicates.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import selection_fault, toleration_fault
 from volcano_py.plugins.reserve import Reserve
 from volcano_py.state.node_index import Key
+from volcano_py.state.node_terms import Mask
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.alike import alike
-from volcano_py.plugins.predicates.node_terms import Mask, affinity_mask, selector_mask
 from volcano_py.plugins.predicates.taints import refusal_of
 from volcano_py.state.node_index import ABSENT, Key, NodeIndex
+from volcano_py.state.node_terms import Mask, affinity_mask, selector_mask
 from volcano_py.state.spread import Spread
 from volcano_py.state.task_class import TaskClass
 

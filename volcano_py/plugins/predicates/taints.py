@@ -11,7 +11,7 @@ from typing import Final
 
 from volcano_py.api.explain import untolerated_taint
 from volcano_py.api.objects import Taint, Toleration
-from volcano_py.plugins.predicates.node_terms import whole_number
+from volcano_py.state.node_terms import whole_number
 
 REFUSING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"

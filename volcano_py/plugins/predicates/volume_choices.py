@@ -17,13 +17,13 @@ from volcano_py.api.effects import ClaimBinding, ObjectRef
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Counts
-from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.volume_advice import no_space as no_space_for
 from volcano_py.plugins.predicates.volume_advice import not_given
 from volcano_py.plugins.predicates.volume_limits import MANY
 from volcano_py.plugins.predicates.volume_places import capacity_mask, reachable, topology_mask
 from volcano_py.plugins.predicates.volume_pools import Pool
 from volcano_py.state.ledger import Rows
+from volcano_py.state.node_terms import Mask
 from volcano_py.state.storage import Volume
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.volume_needs import OpenNeed

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
 from volcano_py.api.volumes import TopologySelectorTerm
-from volcano_py.plugins.predicates.node_terms import Mask, affinity_mask, term_mask
 from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.node_terms import Mask, affinity_mask, term_mask
 from volcano_py.state.storage import ZONE_LABELS, Capacity
 from volcano_py.state.volume_needs import Zone
 

@@ -21,11 +21,11 @@ from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.books import Books
 from volcano_py.plugins.predicates.disks import disks_in_use, rival_disks
-from volcano_py.plugins.predicates.node_terms import Mask
 from volcano_py.plugins.predicates.volume_advice import attached, each_once, in_use, reach, zones
 from volcano_py.plugins.predicates.volume_choices import NO_SPACE, NO_VOLUME, VolumeChoices
 from volcano_py.plugins.predicates.volume_places import reachable, zone_mask
 from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.node_terms import Mask
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 from volcano_py.state.volume_needs import BoundNeed, OpenNeed, Shareable, Trouble

@@ -12,9 +12,9 @@ from typing import Final
 
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement, Toleration
-from volcano_py.plugins.predicates.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
 from volcano_py.plugins.predicates.taints import COMPARISONS, EFFECTS, TOLERATION_OPERATORS
 from volcano_py.state.label_syntax import LABEL_KEY, LABEL_VALUE
+from volcano_py.state.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
 from volcano_py.state.task_class import TaskClass
 
 # Each requirement costs a pass over the nodes, and a pod of 1.5 MB, the most that etcd takes by default, could hold

@@ -15,8 +15,8 @@ import numpy as np
 
 from volcano_py.api.few import MOST_TOLD, few
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
-from volcano_py.plugins.predicates.node_terms import Mask, field_mask, label_mask
 from volcano_py.state.node_index import ABSENT, NodeIndex
+from volcano_py.state.node_terms import Mask, field_mask, label_mask
 
 # Terms, and wishes of each, that are looked at: there may be a thousand, and nobody reads so many.
 _MOST_TERMS: Final = 2

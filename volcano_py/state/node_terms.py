@@ -1,9 +1,9 @@
-"""Which nodes match the node selector terms that pods carry.
+"""Which nodes match the node selector terms that pods and volumes carry.
 
 Semantics are kube-scheduler's (k8s.io/component-helpers/scheduling/corev1/nodeaffinity): the requirements of a term
 are ANDed, terms are ORed, a term without requirements matches nothing. A requirement is evaluated once per distinct
 label value; masks are kept with the node index, by the term itself. Nothing here raises: what cannot be compared
-matches no node, and well_formed.py tells what is wrong with it.
+matches no node, and the predicates' well_formed.py tells what is wrong with it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
+from volcano_py.state.infos import NodeInfo
 from volcano_py.state.node_index import NodeIndex
 
 Mask = NDArray[np.bool_]
@@ -52,6 +53,11 @@ def affinity_mask(index: NodeIndex, selector: NodeSelector) -> Mask:
     for term in selector.node_selector_terms:
         mask = mask | term_mask(index, term)
     return mask
+
+
+def matches(node: NodeInfo, selector: NodeSelector) -> bool:
+    """Whether one node, looked at by itself, matches any of the selector's terms."""
+    return bool(affinity_mask(NodeIndex([node], version=0), selector)[0])
 
 
 def term_mask(index: NodeIndex, term: NodeSelectorTerm) -> Mask:
