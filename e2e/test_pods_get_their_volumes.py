@@ -167,6 +167,8 @@ class Provisioner:
         self._disks, self._namespace = disks, namespace
         self.fails = 0
         """How many claims it gives back first."""
+        self.astray: dict[str, str] = {}
+        """Node → the one for which it makes a volume instead."""
         self.at_work = asyncio.Event()
         self.at_work.set()
         self.given_back: list[str] = []
@@ -191,7 +193,7 @@ class Provisioner:
             )
             return
         self._made.add(meta["uid"])
-        await self._disks.add(f"pvc-{meta['uid']}", node, claim)
+        await self._disks.add(f"pvc-{meta['uid']}", self.astray.get(node, node), claim)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -232,6 +234,25 @@ async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
     await namespace.wait_event("FailedScheduling", "Pod/data", saying="its provisioner has given up; tried again in")
     await namespace.wait_phases(Running=1)
     assert provisioner.given_back == [pool.names[0]]
+
+
+async def test_a_pod_follows_a_volume_that_was_made_for_another_node(
+    disks: Disks, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, provisioner: Provisioner
+) -> None:
+    await disks.create("e2e.volcano-py/disk")
+    pool = await simulated_nodes(2)
+    here, there = pool.names
+    provisioner.astray = {here: there, there: here}
+    await namespace.apply(disks.claim("data"), mounting("data", node_selector=pool.selector))
+
+    (running,) = await namespace.wait_phases(Running=1)
+
+    path = f"/api/v1/namespaces/{namespace.name}/persistentvolumeclaims/data"
+    claim = await namespace.cluster.client.get(path)
+    chosen, volume = claim["metadata"]["annotations"][_SELECTED_NODE], claim["spec"]["volumeName"]
+    assert running.node == provisioner.astray[chosen]
+    told = f"has got volume {volume}, which by its nodeAffinity cannot be used from node {chosen}; if it should be"
+    await namespace.wait_event("FailedScheduling", "Pod/data", saying=told)
 
 
 async def test_a_new_daemon_goes_on_with_what_the_old_one_had_chosen(

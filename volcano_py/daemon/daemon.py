@@ -116,7 +116,7 @@ class Daemon:
             known_condition=self._state.pod_condition,
             on_surprise=lambda pod: self._informers.learn(kinds.POD.name, pod),
             on_prepared=self._outcomes.prepared,
-            node_exists=self._state.has_node,
+            find_node=self._state.node,
             on_status_given_up=self._status_given_up,
             binds_in_flight=self._options.binds_in_flight,
             fence=self._leadership.is_leading,

@@ -19,6 +19,7 @@ from volcano_py.state.change import Change, Keeper
 from volcano_py.state.class_book import ClassBook
 from volcano_py.state.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
+from volcano_py.state.infos import NodeInfo
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.loads import Load, Loads
@@ -198,9 +199,10 @@ class ClusterState:
             loads=self._loads.by_node(),
         )
 
-    def has_node(self, name: str) -> bool:
-        """Whether a node of that name exists."""
-        return self._nodes.existing_row(name) is not None
+    def node(self, name: str) -> NodeInfo | None:
+        """The node of that name, as it is now; None when there is none."""
+        row = self._nodes.existing_row(name)
+        return None if row is None else self._nodes.infos[row]
 
     def has_pod(self, uid: str) -> bool:
         """Whether the pod counts here: one of ours that has not ended outside a PodGroup, or any that has a node."""

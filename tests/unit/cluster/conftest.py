@@ -11,15 +11,19 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.unit.cluster.claim_bench import CLAIMS, VOLUMES, Bench, claim_body, usable_from, volume_body
 from tests.unit.cluster.fakes import (
     PATIENCE,
     FakeApi,
     FakeClock,
     RecordingOutcomes,
     RecordingSink,
+    Reply,
+    Request,
     kubeconfig,
     settle,
 )
+from volcano_py.api.volumes import SELECTED_NODE
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 
 Background = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
@@ -99,3 +103,25 @@ async def background() -> AsyncIterator[Background]:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def bench(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> Bench:
+    return Bench(client, outcomes, clock)
+
+
+@pytest.fixture
+def server(api: FakeApi) -> FakeApi:
+    """A claim; a volume that is free, and one that is made if it is ordered, both for node-1."""
+
+    def keep(request: Request) -> Reply:
+        kept = Reply(body=volume_body(**request.body["spec"], **usable_from("node-1")))
+        api.on("GET", f"{VOLUMES}/pv-1", kept)
+        return kept
+
+    api.on("GET", f"{CLAIMS}/data", Reply(body=claim_body()))
+    for name in ("pv-1", "made"):
+        api.on("GET", f"{VOLUMES}/{name}", Reply(body=volume_body(name, **usable_from("node-1"))))
+    api.on("PATCH", f"{VOLUMES}/pv-1", keep)
+    api.on("PATCH", f"{CLAIMS}/data", Reply(body=claim_body(version=8, annotations={SELECTED_NODE: "node-1"})))
+    return api

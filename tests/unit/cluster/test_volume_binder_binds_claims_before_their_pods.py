@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from tests.unit.cluster.claim_bench import (
+    CLAIMS,
+    HOST,
+    KIND,
+    ORDERED,
+    VOLUMES,
+    Bench,
+    bind,
+    claim_body,
+    claim_ref,
+    heard,
+    patches,
+    volume_body,
+    written,
+)
 from tests.unit.cluster.fakes import (
     FakeApi,
     FakeClock,
@@ -18,118 +32,12 @@ from tests.unit.cluster.fakes import (
     refusal,
     settle,
 )
-from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
-from volcano_py.api.objects import ObjectMeta
-from volcano_py.api.volumes import (
-    BIND_COMPLETED,
-    SELECTED_NODE,
-    PersistentVolumeClaim,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimStatus,
-)
+from volcano_py.api.effects import Bind, ClaimBinding
+from volcano_py.api.volumes import BIND_COMPLETED, SELECTED_NODE, PersistentVolumeClaim
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
-
-CLAIMS, VOLUMES = "/api/v1/namespaces/ns/persistentvolumeclaims", "/api/v1/persistentvolumes"
-KIND = "PersistentVolumeClaim"
-
-
-def claim_ref(name: str) -> ObjectRef:
-    return ObjectRef(KIND, "ns", name, f"uid-{name}")
-
-
-def bind(pod: str = "a", *claims: ClaimBinding, within: float = 600.0) -> Bind:
-    return Bind(pod_ref(pod), "node-1", "ns/gang", claims=claims or (RESERVED,), claims_within=within)
-
-
-RESERVED = ClaimBinding(claim_ref("data"), "pv-1")
-ORDERED = ClaimBinding(claim_ref("data"))
-
-
-def claim_body(name: str = "data", version: int = 5, *, uid: str = "", volume: str = "", **meta: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
-        | meta,
-        "spec": {"volumeName": volume} if volume else {},
-    }
-
-
-def volume_body(name: str = "pv-1", **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}, "spec": spec}
-
-
-def heard(
-    name: str = "data", version: int = 9, *, volume: str = "", node: str = "", uid: str = "", phase: str = ""
-) -> PersistentVolumeClaim:
-    """A claim as a watch brings it: bound to `volume` if given."""
-    marks = ({BIND_COMPLETED: "yes"} if volume else {}) | ({SELECTED_NODE: node} if node else {})
-    meta = ObjectMeta(
-        namespace="ns", name=name, uid=uid or f"uid-{name}", resource_version=str(version), annotations=marks
-    )
-    return PersistentVolumeClaim(
-        metadata=meta,
-        spec=PersistentVolumeClaimSpec(volume_name=volume),
-        status=PersistentVolumeClaimStatus(phase=phase or ("Bound" if volume else "Pending")),
-    )
-
-
-class Bench:
-    """A binder of claims whose ready pods are kept."""
-
-    def __init__(self, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> None:
-        self.ready: list[str] = []
-        self.prepared: list[str] = []
-        self.leads = True
-        self.gone: list[str] = []
-        self.outcomes, self.clock = outcomes, clock
-        self.binder = VolumeBinder(
-            client,
-            outcomes,
-            self._take,
-            on_prepared=lambda each: self.prepared.append(each.pod.name),
-            node_exists=lambda name: name not in self.gone,
-            fence=lambda: self.leads,
-            in_flight=2,
-            clock=clock,
-        )
-
-    def _take(self, binds: Iterable[Bind]) -> None:
-        self.ready += [each.pod.name for each in binds]
-
-    def hear(self, claim: PersistentVolumeClaim) -> None:
-        self.binder.claims.upsert(KIND, claim)
-
-    async def failed(self) -> str:
-        """The error with which the one pod failed."""
-        await eventually(lambda: self.outcomes.lines, self.clock)
-        assert self.outcomes.lines == ["failed a"]
-        assert self.ready == []
-        return str(self.outcomes.errors[0])
-
-
-@pytest.fixture
-def bench(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock) -> Bench:
-    return Bench(client, outcomes, clock)
-
-
-@pytest.fixture
-def server(api: FakeApi) -> FakeApi:
-    """A claim and a volume that is free."""
-    api.on("GET", f"{CLAIMS}/data", Reply(body=claim_body()))
-    api.on("GET", f"{VOLUMES}/pv-1", Reply(body=volume_body()))
-    api.on("PATCH", f"{VOLUMES}/pv-1", Reply(body=volume_body()))
-    api.on("PATCH", f"{CLAIMS}/data", Reply(body=claim_body(version=8, annotations={SELECTED_NODE: "node-1"})))
-    return api
-
-
-def patches(api: FakeApi) -> list[tuple[str, Any]]:
-    return [(request.path.rpartition("/")[2], request.body) for request in api.sent("PATCH")]
-
-
-async def written(api: FakeApi, count: int = 1) -> None:
-    await eventually(lambda: len(api.sent("PATCH")) >= count)
-    await settle()
+from volcano_py.state.infos import NodeInfo
 
 
 async def test_a_volume_is_reserved_and_the_pod_is_bound_when_the_claim_is(server: FakeApi, bench: Bench) -> None:
@@ -174,9 +82,10 @@ async def test_a_volume_is_ordered_for_the_node_and_waited_for(server: FakeApi, 
 
 
 async def test_pods_wait_for_all_their_claims_and_not_for_those_of_others(api: FakeApi, bench: Bench) -> None:
-    for name in ("c1", "c2", "c3"):
-        marks = {SELECTED_NODE: "node-1"}
-        api.on("GET", f"{CLAIMS}/{name}", Reply(body=claim_body(name, annotations=marks)))
+    for number in (1, 2, 3):
+        body = claim_body(f"c{number}", annotations={SELECTED_NODE: "node-1"})
+        api.on("GET", f"{CLAIMS}/c{number}", Reply(body=body))
+        api.on("GET", f"{VOLUMES}/v{number}", Reply(body=volume_body(f"v{number}")))
     bench.binder.submit(
         [
             bind("a", ClaimBinding(claim_ref("c1")), ClaimBinding(claim_ref("c2"))),
@@ -366,6 +275,7 @@ async def test_in_the_live_cluster_only_pods_with_claims_wait_for_them(
         component="volcano",
         binds_in_flight=64,
         on_prepared=lambda each: prepared.append(each.pod.name),
+        find_node=lambda name: NodeInfo(name, labels={HOST: name}),
         clock=clock,
     )
     live.apply([bind("a"), Bind(pod_ref("b"), "node-1", "ns/gang")])

@@ -28,6 +28,7 @@ from volcano_py.cluster.kubernetes.status import Status, StatusStats, StatusWrit
 from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import ConditionLookup, Outcomes
+from volcano_py.state.infos import NodeInfo
 
 EVENTS_WITHIN: Final = 2.0
 """Seconds for events that wait when all else is done: a burst of thousands would take minutes at their rate."""
@@ -58,15 +59,14 @@ class LiveCluster:
         known_condition: ConditionLookup | None = None,
         on_surprise: Callable[[Pod], None] = lambda _pod: None,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
-        node_exists: Callable[[str], bool] = lambda _node: True,
+        find_node: Callable[[str], NodeInfo | None] = NodeInfo,
         on_status_given_up: Callable[[Status], None] = lambda _update: None,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
         """`component`, the scheduler's name, signs events. `known_condition` and `on_status_given_up`: see
-        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `node_exists`:
-        `VolumeBinder`."""
+        `StatusWriter`; `on_surprise` and `fence`: `Binder`; `on_prepared` and `find_node`: `VolumeBinder`."""
         self._clock = clock
         self.binder = Binder(
             client, outcomes, in_flight=binds_in_flight, on_surprise=on_surprise, fence=fence, clock=clock, rng=rng
@@ -76,7 +76,7 @@ class LiveCluster:
             outcomes,
             self.binder.submit,
             on_prepared=on_prepared,
-            node_exists=node_exists,
+            find_node=find_node,
             fence=fence,
             clock=clock,
             rng=rng,

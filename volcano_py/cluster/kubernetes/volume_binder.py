@@ -2,7 +2,9 @@
 
 The writing is ours, the binding Kubernetes' own: its volume binder completes what a volume's `claimRef` says, a
 provisioner makes a volume for the node that a claim is annotated with. That may take minutes, during which other
-bindings pass. What was written stays when a pod is given up; whoever decides next heeds it.
+bindings pass, and others may decide otherwise. So the volume that a claim has in the end is asked whether it can be
+used from the node: a pod that is bound where it cannot would wait there for ever. What was written stays when a pod is
+given up; whoever decides next heeds it.
 """
 
 from __future__ import annotations
@@ -10,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
 
-from volcano_py.api.effects import Bind, ClaimBinding
+from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
 from volcano_py.api.volumes import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
@@ -28,17 +30,21 @@ from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.claim_news import KIND, News, Newsroom
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
-from volcano_py.cluster.kubernetes.errors import RequestError, StoppedError
+from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import Outcomes
+from volcano_py.state.infos import NodeInfo
+from volcano_py.state.node_terms import matches
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 IN_FLIGHT: Final = 32
 """Pods whose claims are written at a time; Kubernetes' own volume binder is slower than that."""
 RETRIES: Final = RetryPolicy(give_up_after=30.0, conflicts=True)
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
-# Seconds without news of a claim after which it is read: an event that was lost must not cost the whole time.
+# Seconds without news of a claim after which it is read, and the volume that is kept for it: neither an event that was
+# lost nor a volume that was taken away must cost the whole time.
 _READ_AGAIN_AFTER: Final = 30.0
 
 
@@ -60,18 +66,18 @@ class VolumeBinder:
         hand_on: Callable[[Iterable[Bind]], None],
         *,
         on_prepared: Callable[[Bind], None] = lambda _bind: None,
-        node_exists: Callable[[str], bool] = lambda _node: True,
+        find_node: Callable[[str], NodeInfo | None] = NodeInfo,
         in_flight: int = IN_FLIGHT,
         retries: RetryPolicy = RETRIES,
         fence: Fence = always,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `node_exists` after all that
-        time; `fence` is asked before each write."""
+        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `find_node` after all that
+        time still has the node, and the volumes can be used from there; `fence` is asked before each write."""
         self.claims = Newsroom()
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
-        self._on_prepared, self._node_exists = on_prepared, node_exists
+        self._on_prepared, self._find_node = on_prepared, find_node
         self._retries, self._fence = retries, fence
         self._clock, self._rng = clock, rng or random.Random()
         self._slots = asyncio.Semaphore(in_flight)
@@ -122,9 +128,8 @@ class VolumeBinder:
             with self.claims.listening(bind.claims) as news:
                 await self._write(bind, news)
                 for binding, heard in zip(bind.claims, news, strict=True):
-                    await self._until_bound(bind, binding, heard, ends)
-            if not self._node_exists(bind.node):
-                raise ClaimError(bind.claims[0].claim.key, f"is bound, but node {bind.node} is gone")
+                    claim = await self._until_bound(bind, binding, heard, ends)
+                    await self._check_reach(bind, binding.claim, claim.spec.volume_name)
         except RequestError as error:
             self._fail(bind, error)
         except asyncio.CancelledError:
@@ -169,31 +174,23 @@ class VolumeBinder:
             else:
                 await self._order(bind, binding, claim, news)
 
-        await retry(attempt, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
+        await self._insist(attempt)
 
     async def _reserve(self, binding: ClaimBinding) -> None:
         """The volume is the claim's: Kubernetes binds the two."""
-        path, claim = f"/api/v1/persistentvolumes/{binding.volume}", binding.claim
-        volume = await self._client.read(path, PersistentVolume)
-        owner = volume.spec.claim_ref
-        if volume.metadata.deletion_timestamp is not None:
-            raise ClaimError(claim.key, f"cannot have volume {binding.volume}, which is being deleted")
-        if owner is not None and (owner.key != claim.key or owner.uid not in ("", claim.uid)):
-            raise ClaimError(claim.key, f"cannot have volume {binding.volume}, which belongs to {owner.key}")
-        if owner is None or not owner.uid:
+        claim = binding.claim
+        volume = await self._volume(claim, binding.volume)
+        if not _is_kept(volume, claim):
             reference = ClaimReference(
                 kind=KIND, api_version="v1", namespace=claim.namespace, name=claim.name, uid=claim.uid
             )
             # A volume that was made for this claim stays so; one that was chosen by us Kubernetes may take back.
-            marks = {BOUND_BY_CONTROLLER: "yes"} if owner is None else {}
-            await self._patch(path, volume, marks, reference)
+            marks = {BOUND_BY_CONTROLLER: "yes"} if volume.spec.claim_ref is None else {}
+            await self._patch(_volume_path(binding.volume), volume, marks, reference)
 
     async def _order(self, bind: Bind, binding: ClaimBinding, claim: PersistentVolumeClaim, news: News) -> None:
         """A volume is to be made for the pod's node."""
-        selected = claim.metadata.annotations.get(SELECTED_NODE, "")
-        if selected not in ("", bind.node):
-            raise ClaimError(binding.claim.key, f"gets its volume for node {selected}, not for {bind.node}")
-        if not selected:
+        if not _is_ordered(bind, claim):
             answer = await self._patch(_path(binding), claim, {SELECTED_NODE: bind.node})
             news.take(msgspec.json.decode(answer, type=PersistentVolumeClaim))
 
@@ -212,11 +209,12 @@ class VolumeBinder:
             body["spec"] = {"claimRef": claim}
         return await self._client.patch(path, msgspec.json.encode(body), within=_ANSWER_WITHIN)
 
-    async def _until_bound(self, bind: Bind, binding: ClaimBinding, news: News, ends: float) -> None:
+    async def _until_bound(self, bind: Bind, binding: ClaimBinding, news: News, ends: float) -> PersistentVolumeClaim:
+        """The claim with its volume."""
         while news.claim is None or not _is_bound(binding, news.claim):
             if news.is_gone:
                 raise ClaimError(binding.claim.key, "was deleted")
-            if not binding.volume and news.claim is not None and _was_given_up(news.claim):
+            if not binding.volume and news.claim is not None and _was_given_up(bind, news.claim):
                 raise ClaimError(binding.claim.key, f"gets no volume on node {bind.node}: its provisioner has given up")
             left = ends - self._clock.monotonic()
             if left <= 0:
@@ -225,19 +223,57 @@ class VolumeBinder:
             try:
                 await within(self._clock, min(left, _READ_AGAIN_AFTER), news.next())
             except TimeoutError:
-                await self._read(binding, news)
+                await self._look(binding, news)
+        return news.claim
 
-    async def _read(self, binding: ClaimBinding, news: News) -> None:
-        """Look whether an event was lost; a server that is away just now is no reason to give up."""
+    async def _look(self, binding: ClaimBinding, news: News) -> None:
+        """Look whether an event was lost, and whether the claim still has what was reserved for it, of which it hears
+        nothing; a server that is away just now is no reason to give up."""
         try:
-            news.take(await self._client.read(_path(binding), PersistentVolumeClaim))
+            claim = await self._client.read(_path(binding), PersistentVolumeClaim)
+            news.take(claim)
+            if binding.volume and not _is_bound(binding, claim):
+                volume = await self._volume(binding.claim, binding.volume)
+                if not _is_kept(volume, binding.claim):
+                    raise ClaimError(binding.claim.key, f"cannot have volume {binding.volume}: it was taken off it")
         except RequestError as error:
             if not error.transient:
                 raise
 
+    async def _check_reach(self, bind: Bind, claim: ObjectRef, name: str) -> None:
+        """Whether the pod can use the volume of that name, which its claim has, from its node.
+
+        Raises:
+            ClaimError: it cannot, or the node is gone.
+        """
+        async with self._slots:
+            volume = await self._insist(lambda: self._volume(claim, name))
+        node, affinity = self._find_node(bind.node), volume.spec.node_affinity
+        if node is None:
+            raise ClaimError(claim.key, f"is bound, but node {bind.node} is gone")
+        if affinity is not None and affinity.required is not None and not matches(node, affinity.required):
+            raise ClaimError(
+                claim.key,
+                f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; if it should "
+                "be, correct the labels of the node, or make the claim anew",
+            )
+
+    async def _volume(self, claim: ObjectRef, name: str) -> PersistentVolume:
+        try:
+            return await self._client.read(_volume_path(name), PersistentVolume)
+        except NotFoundError as error:
+            raise ClaimError(claim.key, f"cannot have volume {name}, which does not exist") from error
+
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
+
 
 def _path(binding: ClaimBinding) -> str:
     return f"/api/v1/namespaces/{binding.claim.namespace}/persistentvolumeclaims/{binding.claim.name}"
+
+
+def _volume_path(name: str) -> str:
+    return f"/api/v1/persistentvolumes/{name}"
 
 
 def _is_bound(binding: ClaimBinding, claim: PersistentVolumeClaim) -> bool:
@@ -258,6 +294,32 @@ def _is_bound(binding: ClaimBinding, claim: PersistentVolumeClaim) -> bool:
     return claim.is_bound
 
 
-def _was_given_up(claim: PersistentVolumeClaim) -> bool:
+def _is_kept(volume: PersistentVolume, claim: ObjectRef) -> bool:
+    """Whether the volume is this very claim's, so that Kubernetes binds the two.
+
+    Raises:
+        ClaimError: it is another's, or will be nobody's.
+    """
+    owner, name = volume.spec.claim_ref, volume.metadata.name
+    if volume.metadata.deletion_timestamp is not None:
+        raise ClaimError(claim.key, f"cannot have volume {name}, which is being deleted")
+    if owner is not None and (owner.key != claim.key or owner.uid not in ("", claim.uid)):
+        raise ClaimError(claim.key, f"cannot have volume {name}, which belongs to {owner.key}")
+    return owner is not None and bool(owner.uid)
+
+
+def _is_ordered(bind: Bind, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume is to be made for the pod's node.
+
+    Raises:
+        ClaimError: for another one.
+    """
+    selected = claim.metadata.annotations.get(SELECTED_NODE, "")
+    if selected not in ("", bind.node):
+        raise ClaimError(claim.metadata.key, f"gets its volume for node {selected}, not for {bind.node}")
+    return bool(selected)
+
+
+def _was_given_up(bind: Bind, claim: PersistentVolumeClaim) -> bool:
     """A provisioner that cannot make the volume takes the node off the claim, so that another one is chosen."""
-    return not claim.spec.volume_name and SELECTED_NODE not in claim.metadata.annotations
+    return not claim.spec.volume_name and not _is_ordered(bind, claim)
