@@ -1,8 +1,9 @@
 """Kubernetes' volume controllers over objects in memory: claims become bound, volumes are made, and all at once.
 
 As the real ones: a claim gets the volume that is kept for it; one that waits for no pod gets the smallest volume that
-suits it, or a new one; one that waits gets a new volume when the scheduler has chosen a node for it. Every provisioner
-is taken to work.
+suits it, or a new one; one that waits gets a new volume when the scheduler has chosen a node for it; one that is owned
+by a pod goes with it. Every provisioner is taken to work. What becomes of the volume of a claim that is gone is left
+open: it is Released, and nobody else gets it.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Store(Protocol):
 
     def put(self, kind: str, obj: ApiObject) -> None: ...
 
+    def remove(self, kind: str, key: str) -> None: ...
+
 
 def with_default_class(claim: PersistentVolumeClaim, classes: Sequence[StorageClass]) -> PersistentVolumeClaim:
     """The claim as the API server admits it: one that names no class gets the default one, the first by name."""
@@ -93,6 +96,7 @@ class MemoryVolumes:
 
     def run(self) -> None:
         """Do all there is to do."""
+        self._collect_claims()
         self._make_ephemeral_claims()
         self._settle_volumes()
         kept = {
@@ -181,6 +185,14 @@ class MemoryVolumes:
     def _annotate(self, claim: PersistentVolumeClaim, marks: dict[str, str]) -> None:
         self._store.put(_CLAIM, msgspec.structs.replace(claim, metadata=_annotated(claim.metadata, marks)))
 
+    def _collect_claims(self) -> None:
+        """As Kubernetes' garbage collector: what only pods own, and none of these is there any more, goes."""
+        pods = {pod.metadata.uid for pod in self._store.objects("Pod", Pod)}
+        for claim in self._store.objects(_CLAIM, PersistentVolumeClaim):
+            owners = claim.metadata.owner_references
+            if owners and all(owner.kind == "Pod" and owner.uid not in pods for owner in owners):
+                self._store.remove(_CLAIM, claim.metadata.key)
+
     def _make_ephemeral_claims(self) -> None:
         for pod in self._store.objects("Pod", Pod):
             for volume in pod.spec.volumes:
@@ -194,7 +206,8 @@ class MemoryVolumes:
                 meta = ObjectMeta(
                     namespace=pod.metadata.namespace,
                     name=key.partition("/")[2],
-                    uid=f"persistentvolumeclaim-{key}",
+                    # Not by its name: the volume of a pod's predecessor is not its own.
+                    uid=f"persistentvolumeclaim-{pod.metadata.uid}-{volume.name}",
                     owner_references=[owner],
                 )
                 spec = msgspec.convert(template.get("spec") or {}, type=PersistentVolumeClaimSpec, strict=False)

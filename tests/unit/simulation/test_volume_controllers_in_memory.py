@@ -20,7 +20,7 @@ from tests.support.volumes import (
     volume,
 )
 from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
-from volcano_py.api.objects import ApiObject, Pod, Volume
+from volcano_py.api.objects import ApiObject, OwnerReference, Pod, Volume
 from volcano_py.api.volumes import DEFAULT_CLASS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 from volcano_py.cluster.manifests import read_text, stored
 from volcano_py.cluster.memory import MemoryCluster
@@ -51,10 +51,15 @@ def cluster(*objects: ApiObject) -> MemoryCluster:
 
 def bound(made: MemoryCluster, name: str = "data") -> str:
     """The volume of a claim, "" while it has none."""
-    found = made.get("PersistentVolumeClaim", f"{NAMESPACE}/{name}", PersistentVolumeClaim)
-    assert found is not None
+    found = the_claim(made, name)
     assert found.is_bound == (found.status.phase == "Bound")
     return found.spec.volume_name
+
+
+def the_claim(made: MemoryCluster, name: str) -> PersistentVolumeClaim:
+    found = made.get("PersistentVolumeClaim", f"{NAMESPACE}/{name}", PersistentVolumeClaim)
+    assert found is not None
+    return found
 
 
 def the_volume(made: MemoryCluster, name: str) -> PersistentVolume:
@@ -113,16 +118,14 @@ def test_a_volume_that_is_kept_for_a_claim_goes_to_it(there: PersistentVolumeCla
 def test_a_claim_that_names_a_volume_gets_it_unless_it_is_anothers() -> None:
     assert bound(cluster(claim("data", named="v"), volume("v"))) == "v"
     made = cluster(claim("data", named="v"), volume("v", claim="other", claim_uid="claim-other"))
-    found = made.get("PersistentVolumeClaim", f"{NAMESPACE}/data", PersistentVolumeClaim)
-    assert found is not None
+    found = the_claim(made, "data")
     assert not found.is_bound
     assert the_volume(made, "v").status.phase == "Released"
 
 
 def test_a_claim_whose_volume_is_gone_is_lost() -> None:
     made = cluster(claim("data", bound_to="v"))
-    found = made.get("PersistentVolumeClaim", f"{NAMESPACE}/data", PersistentVolumeClaim)
-    assert found is not None
+    found = the_claim(made, "data")
     assert found.status.phase == "Lost"
 
 
@@ -155,11 +158,46 @@ def test_the_claim_of_an_ephemeral_volume_is_made_for_its_pod() -> None:
     )
     made = cluster(owner)
     assert bound(made, "p-scratch").startswith("pvc-")
-    found = made.get("PersistentVolumeClaim", f"{NAMESPACE}/p-scratch", PersistentVolumeClaim)
-    assert found is not None
+    found = the_claim(made, "p-scratch")
     assert found.metadata.controller is not None
     assert found.metadata.controller.uid == owner.metadata.uid
     assert SELECTED_NODE not in found.metadata.annotations
+
+
+def anew(pod: Pod, uid: str = "another") -> Pod:
+    """The pod as it comes again under its name."""
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=uid))
+
+
+def test_a_pod_that_comes_again_gets_an_ephemeral_claim_of_its_own() -> None:
+    first = using(pod("p"), ephemeral=["scratch"])
+    made = cluster(first)
+    old = the_claim(made, "p-scratch")
+    made.remove("Pod", first.metadata.key)
+    made.put("Pod", anew(first))
+    made.provide_volumes()
+    new = the_claim(made, "p-scratch")
+    assert new.metadata.controller is not None
+    assert new.metadata.controller.uid == "another"
+    assert new.metadata.uid != old.metadata.uid, "else the volume of the old one would be taken for its own"
+
+
+def test_claims_go_with_the_pod_that_owns_them_and_not_with_one_that_uses_them() -> None:
+    owner, user = pod("p"), using(pod("q"), "data")
+    made = cluster(owner, user, claim("data"), claim("own", owner=owner.metadata.uid, bound_to="v"), volume("v"))
+    for each in (owner, user):
+        made.remove("Pod", each.metadata.key)
+    made.provide_volumes()
+    assert [each.metadata.name for each in made.objects("PersistentVolumeClaim", PersistentVolumeClaim)] == ["data"]
+
+
+def test_a_claim_that_something_else_owns_with_a_pod_stays() -> None:
+    """As Kubernetes' garbage collector: an object goes when none of its owners is there."""
+    shared = claim("data", owner="gone")
+    owners = [*shared.metadata.owner_references, OwnerReference(kind="StatefulSet", name="s", uid="set")]
+    meta = msgspec.structs.replace(shared.metadata, owner_references=owners)
+    made = cluster(msgspec.structs.replace(shared, metadata=meta))
+    assert bound(made) == ""
 
 
 def test_a_claim_that_names_no_class_gets_the_default_one() -> None:
