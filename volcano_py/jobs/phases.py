@@ -124,12 +124,17 @@ def _all_done(job: Job, members: Members, succeeded: int) -> Step:
 
 
 def _restarting(job: Job, members: Members) -> Step | None:
-    status, spec = job.status, job.spec
-    if status.retry_count >= spec.max_retry:
-        return Step(JobPhase.FAILED, f"it was to be restarted for the {_ordinal(status.retry_count)} time (maxRetry)")
-    if job.replicas - members.on_their_way_out >= spec.min_available:
+    if has_tried_enough(job):
+        count = _ordinal(job.status.retry_count)
+        return Step(JobPhase.FAILED, f"it was to be restarted for the {count} time (maxRetry)")
+    if job.replicas - members.on_their_way_out >= job.spec.min_available:
         return Step(JobPhase.PENDING)
     return None
+
+
+def has_tried_enough(job: Job) -> bool:
+    """Whether the restart that was decided is not to be carried out: what has finished is kept."""
+    return job.status.retry_count >= job.spec.max_retry
 
 
 def _ordinal(number: int) -> str:

@@ -35,7 +35,7 @@ from volcano_py.jobs.group import group_changes, group_of, is_outdated
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
-from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself
+from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, has_tried_enough
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.pods import claim_of, may_start, pod_of, waits_for_itself
 from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
@@ -192,7 +192,8 @@ def _step(world: World, members: Members, verdicts: Sequence[Verdict], edit: Edi
         step = asked_for(job, verdict.action)
         if step is not None and (not step.targeted or target_of(job, verdict)):
             return _asked_step(world, members, verdict, verdicts, step, edit)
-    if job.status.phase is JobPhase.RESTARTING and (_targets(job, members, verdicts) or members.outdated):
+    is_restarted = job.status.phase is JobPhase.RESTARTING and not has_tried_enough(job)
+    if is_restarted and (_targets(job, members, verdicts) or members.outdated):
         return None  # first they are deleted
     step = by_itself(job, members)
     if step is None:

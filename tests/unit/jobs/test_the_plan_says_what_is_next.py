@@ -333,8 +333,9 @@ def test_a_gang_has_been_torn_apart_since_its_group_says_so() -> None:
     assert plan(world(of, RUNNING, group=torn)).look_again_at == NOW + 240
 
 
-def test_the_last_try_ends_in_failure_and_keeps_what_has_finished() -> None:
-    of = job(task(replicas=2), policies=RESTARTING, maxRetry=1)
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPartition", "RestartPod"])
+def test_the_last_try_ends_in_failure_and_keeps_what_has_finished(action: str) -> None:
+    of = job(task(replicas=2), policies=[{"event": "PodFailed", "action": action}], maxRetry=1)
     of = settled(of, RUNNING)
     first, second = pods(of, RUNNING)
     there = [failed(first, 1), second]

@@ -114,6 +114,17 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     assert any("given up" in message or "terminated after" in message for message in cluster.told("ExecuteAction"))
 
 
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
+async def test_the_last_try_keeps_what_has_finished(cluster: JobCluster, action: str) -> None:
+    """Its logs tell why the job has failed."""
+    cluster.submit(job(task("worker", 2), maxRetry=1, policies=[{"event": "PodFailed", "action": action}]))
+    await cluster.live(3)
+    cluster.pod_is("train-worker-1", "Failed", 1)
+    await cluster.live(10)
+    assert cluster.phase() == "Failed"
+    assert cluster.pods() == {"train-worker-1": "Failed"}
+
+
 async def restarted(cluster: JobCluster, **options: Any) -> None:
     """Another controller takes the place of the first one."""
     await cluster.stop()
