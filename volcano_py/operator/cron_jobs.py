@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 import structlog
 
 from volcano_py.api.nulls import Reader
@@ -70,6 +71,8 @@ class CronJobController:
         self._api, self._active, self._now = api, active, now
         self._work: WorkQueue[str] = WorkQueue("cronjob")
         self._crons: dict[str, CronJob] = {}
+        # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
+        self._dealt_with: dict[str, datetime] = {}
         self._jobs = JobsBy(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
         self._teller = Teller(CRON_KIND, record)
 
@@ -117,9 +120,9 @@ class CronJobController:
         self._work.add(key)
 
     def _forget(self, cron: CronJob) -> None:
-        known = self._crons.get(cron.metadata.key)
-        if known is not None and known.metadata.uid == cron.metadata.uid:
+        if self._is_there(cron):
             del self._crons[cron.metadata.key]
+            self._dealt_with.pop(cron.metadata.uid, None)
             self._teller.forget(cron.metadata.uid)
 
     # The work.
@@ -151,8 +154,19 @@ class CronJobController:
         self._look_again(key, made)
 
     def _plan(self, cron: CronJob) -> CronPlan:
-        now = datetime.fromtimestamp(self._now(), UTC)
-        return plan_cron(cron, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
+        now, uid = datetime.fromtimestamp(self._now(), UTC), cron.metadata.uid
+        times = (cron.status.last_schedule_time, self._dealt_with.get(uid))
+        status = msgspec.structs.replace(cron.status, last_schedule_time=max(filter(None, times), default=None))
+        known = msgspec.structs.replace(cron, status=status)
+        made = plan_cron(known, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
+        if made.status.last_schedule_time is not None and self._is_there(cron):
+            self._dealt_with[uid] = made.status.last_schedule_time
+        return made
+
+    def _is_there(self, cron: CronJob) -> bool:
+        """Whether it has not gone while an answer was waited for."""
+        known = self._crons.get(cron.metadata.key)
+        return known is not None and known.metadata.uid == cron.metadata.uid
 
     def _look_again(self, key: str, made: CronPlan) -> None:
         if made.look_again is not None:

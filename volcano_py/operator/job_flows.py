@@ -24,7 +24,7 @@ from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
 from volcano_py.jobs.flow_jobs import flow_job, flow_job_name, template_of
 from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, TEMPLATE_KIND, JobFlow, JobTemplate, JobTemplateStatus, Step
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import FINISHED, Job
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
 from volcano_py.jobs.told import FOREIGN_JOB, Told
@@ -89,9 +89,12 @@ class JobFlowController:
         self._flows: dict[str, JobFlow] = {}
         self._templates: dict[str, JobTemplate] = {}
         group = FLOW_API.partition("/")[0]
-        self._jobs = JobsBy(controller_key(FLOW_KIND, group), lambda key: self._work.add((FLOW_KIND, key)))
+        self._jobs = JobsBy(controller_key(FLOW_KIND, group), self._jobs_have_changed)
         self._made_from = JobsBy(_template_key, lambda key: self._work.add((TEMPLATE_KIND, key)))
         self._answers: dict[str, _Answers] = {}  # by UID of the flow
+        # By UID of the flow and name: Jobs that have ended, as long as its status does not say so. They may go before
+        # it can be written.
+        self._ended: dict[str, dict[str, Job]] = {}
         self._teller = Teller(FLOW_KIND, record)
 
     # What is fed in.
@@ -155,7 +158,27 @@ class JobFlowController:
         if known is not None and known.metadata.uid == metadata.uid:
             del self._flows[metadata.key]
             self._answers.pop(metadata.uid, None)
+            self._ended.pop(metadata.uid, None)
             self._teller.forget(metadata.uid)
+
+    def _jobs_have_changed(self, key: str) -> None:
+        flow = self._flows.get(key)
+        if flow is not None:
+            self._jobs_of(flow)  # remembers those that have ended
+            self._work.add((FLOW_KIND, key))
+
+    def _jobs_of(self, flow: JobFlow) -> dict[str, Job]:
+        """The flow's Jobs by name: those there are, and those that ended and went before its status could say so."""
+        uid = flow.metadata.uid
+        there = owned_by(flow, self._jobs.of(flow.metadata.key))
+        known = {**self._ended.get(uid, {}), **there}
+        said = {each.name: each.state for each in flow.status.job_status_list}
+        self._ended[uid] = {
+            name: job
+            for name, job in known.items()
+            if job.status.phase in FINISHED and said.get(name) != job.status.phase
+        }
+        return {**self._ended[uid], **there}
 
     def _note_template(self, template: JobTemplate) -> None:
         key = template.metadata.key
@@ -228,7 +251,7 @@ class JobFlowController:
         namespace = flow.metadata.namespace
         names = [step.name for step in flow.spec.flows]
         templates = {name: self._templates[key] for name in names if (key := f"{namespace}/{name}") in self._templates}
-        jobs = owned_by(flow, self._jobs.of(flow.metadata.key))
+        jobs = self._jobs_of(flow)
         answers = self._answers.get(flow.metadata.uid)
         now = datetime.fromtimestamp(self._now(), UTC).replace(microsecond=0)
         return plan_flow(flow, jobs, templates, answers.known if answers is not None else {}, now)

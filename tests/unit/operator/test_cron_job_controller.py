@@ -163,6 +163,22 @@ async def test_a_time_that_another_has_dealt_with_meanwhile_is_not_taken_back(cl
     assert (set(cluster.jobs()), cluster.status(CRONS, "tick")["lastScheduleTime"]) == ({due(1)}, later)
 
 
+async def test_a_minute_gets_no_second_job_while_the_status_cannot_be_written(cluster: MakerCluster) -> None:
+    """The Job has ended meanwhile, and is gone by its ttlSecondsAfterFinished."""
+    cluster.start()
+    cluster.submit(CRONS, "tick", spec("*/5 * * * *"))
+    await cluster.live(299)
+    cluster.api.refuse_all("PATCH", "/cronjobs/tick/status", api_error("PATCH", CRONS, 500, b"{}"))
+    await cluster.live(12)
+    assert cluster.jobs() == {due(5): "Completed"}
+    cluster.remove(f"{JOBS}/{due(5)}")
+    await cluster.live(30)
+    cluster.api.relent()
+    await cluster.live(40)
+    assert cluster.made == {due(5): 1}
+    assert cluster.status(CRONS, "tick")["lastScheduleTime"] == "2026-03-02T09:05:00Z"
+
+
 async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, due(1), {})
     cluster.start()

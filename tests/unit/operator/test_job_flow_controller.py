@@ -157,6 +157,25 @@ async def test_jobs_that_are_gone_soon_after_their_end_are_not_made_again(cluste
     assert cluster.status(FLOWS, "f")["state"]["phase"] == "Succeed"
 
 
+@pytest.mark.parametrize(("phase", "at_the_end"), [("Completed", "Succeed"), ("Failed", "Failed")])
+async def test_a_job_that_ends_and_goes_while_the_status_cannot_be_written_is_not_made_again(
+    cluster: MakerCluster, phase: str, at_the_end: str
+) -> None:
+    cluster.ends = lambda name: phase
+    cluster.start()
+    submit(cluster, steps("a", b=["a"]))
+    await cluster.live(3)
+    cluster.api.refuse_all("PATCH", "/jobflows/f/status", api_error("PATCH", FLOWS, 500, b"{}"))
+    await cluster.live(4)
+    assert cluster.jobs()["f-a"] == phase
+    cluster.remove(f"{JOBS}/f-a")
+    await cluster.live(10)
+    cluster.api.relent()
+    await cluster.live(40)
+    assert cluster.made["f-a"] == 1
+    assert cluster.status(FLOWS, "f")["state"]["phase"] == at_the_end
+
+
 async def test_pods_are_asked_now_and_then_until_they_answer(api: Any) -> None:
     cluster = MakerCluster(api, lambda cluster: controller(cluster, answer_after=17.0))
     cluster.takes = 100.0
