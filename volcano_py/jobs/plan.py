@@ -100,14 +100,15 @@ def plan(world: World) -> Plan:
     if stepping is not None:
         # The job may go to and fro between waiting and running while a lost pod is given time to come back.
         return replace(stepping, lost=lost if stepping.phase in ACTIVE else ())
-    actions, waiting, broken = _clearing(world, members, verdicts), "", ""
+    problem = world.problem if job.status.phase in ACTIVE else ""
+    status = counted(job, members, problem, _noted(job, edit, verdicts))
+    # First of all: a pod that is refused keeps nobody from knowing how the others stand.
+    actions: list[Action] = [WriteStatus(status, decides=False)] if status != job.status else []
+    actions += _clearing(world, members, verdicts)
+    waiting = broken = ""
     if job.status.phase in ACTIVE:
         made, waiting, broken = _making(world, members)
         actions += made
-    problem = world.problem if job.status.phase in ACTIVE else ""
-    status = counted(job, members, problem, _noted(job, edit, verdicts))
-    if status != job.status:
-        actions.append(WriteStatus(status, decides=False))
     if job.status.phase in FINISHED:
         later = _expiry(job) or 0.0
     return Plan(tuple(actions), look_again_at=later, waiting=waiting, lost=lost, broken=broken)

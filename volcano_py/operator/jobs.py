@@ -171,14 +171,20 @@ class JobController:
             if not made.actions:
                 await self._settled(key, world, made, memory)
                 return
-            for action in made.actions:
-                if not await self._carry_out(world, action, memory):
-                    break  # the world is another: think again
-            else:
-                self._consumed(world, memory)
-                for told in made.told:
-                    self._tell(world.job, told)
+            try:
+                await self._carry_out_all(world, made, memory)
+            except (RequestError, NotReadyError):
+                await self._write_counts(key, world.job, memory)
+                raise
         self._work.add(key)
+
+    async def _carry_out_all(self, world: World, made: Plan, memory: _Memory) -> None:
+        for action in made.actions:
+            if not await self._carry_out(world, action, memory):
+                return  # the world is another: think again
+        self._consumed(world, memory)
+        for told in made.told:
+            self._tell(world.job, told)
 
     async def _settled(self, key: str, world: World, made: Plan, memory: _Memory) -> None:
         self._consumed(world, memory)

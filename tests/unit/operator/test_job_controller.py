@@ -105,6 +105,27 @@ async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_made(
     assert len(cluster.pods()) == 4
 
 
+async def test_counts_are_written_while_some_pods_are_refused(cluster: JobCluster) -> None:
+    """PodSecurity forbids the pods of one task; the other's run and end."""
+    original = cluster.api.post
+
+    async def post(path: str, body: Any) -> bytes:
+        if path == PODS and body["metadata"]["name"] == "train-bad-0":
+            raise api_error("POST", path, 403, b'{"reason": "Forbidden"}')
+        answer: bytes = await original(path, body)
+        return answer
+
+    cluster.api.post = post
+    cluster.submit(job(task("good", 2), task("bad", 1), minAvailable=2))
+    await cluster.live(10)
+    assert cluster.phase() == "Running"
+    cluster.pod_is("train-good-0", "Succeeded")
+    cluster.pod_is("train-good-1", "Failed", 1)
+    await cluster.live(2)
+    status = cluster.status()
+    assert (status.get("running", 0), status.get("succeeded"), status.get("failed")) == (0, 1, 1), status
+
+
 async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) -> None:
     invalid = api_error("POST", PODS, 422, b'{"reason": "Invalid", "message": "spec.containers: Required value"}')
     cluster.api.refuse_all("POST", "/pods", invalid)
