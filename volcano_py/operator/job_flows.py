@@ -105,6 +105,8 @@ class JobFlowController:
             jobs = [obj for obj in objects if isinstance(obj, Job)]
             self._jobs.replace(jobs)
             self._made_from.replace(jobs)
+            for key in self._flows:
+                self._work.add((FLOW_KIND, key))  # a name may have become free
             return
         known: Mapping[str, JobFlow | JobTemplate] = (
             self._flows if kind == JOB_FLOW.name else self._templates if kind == JOB_TEMPLATE.name else {}
@@ -132,6 +134,7 @@ class JobFlowController:
             case Job():
                 self._jobs.forget(obj.metadata)
                 self._made_from.forget(obj.metadata)
+                self._name_is_free(obj.metadata.key)
             case JobFlow():
                 self._forget_flow(obj.metadata)
             case JobTemplate():
@@ -166,6 +169,13 @@ class JobFlowController:
         if flow is not None:
             self._jobs_of(flow)  # remembers those that have ended
             self._work.add((FLOW_KIND, key))
+
+    def _name_is_free(self, job: str) -> None:
+        """A Job (namespace/name) is gone, whoever's it was: a flow may want its name, `<flow>-<step>`."""
+        parts = job.split("-")
+        for key in ("-".join(parts[:count]) for count in range(1, len(parts))):
+            if key in self._flows:
+                self._work.add((FLOW_KIND, key))
 
     def _jobs_of(self, flow: JobFlow) -> dict[str, Job]:
         """The flow's Jobs by name: those there are, and those that ended and went before its status could say so."""
@@ -295,7 +305,7 @@ class JobFlowController:
             job = _JOB.decode(await self._api.get(job_path(namespace, name)))
             if not owned_by(flow, [job]):
                 message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
-                self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+                self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=job.metadata.uid))
                 return False
         else:
             log.info("job made", job_flow=flow.metadata.key, job=name)

@@ -134,6 +134,29 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     assert message.startswith("Job f-a exists and is not of this JobFlow")
 
 
+@pytest.mark.parametrize("is_seen", [True, False])
+async def test_a_name_that_becomes_free_is_taken(cluster: MakerCluster, is_seen: bool) -> None:
+    """The event says: delete it. A watch that was away meanwhile tells it by a list."""
+    cluster.submit(JOBS, "f-a-b", {})
+    cluster.start()
+    submit(cluster, steps("a-b"))
+    await cluster.live(3)
+    assert len(cluster.told("ForeignJob")) == 1
+    calls = cluster.calls
+    await cluster.live(600)
+    assert cluster.calls == calls
+    if is_seen:
+        cluster.remove(f"{JOBS}/f-a-b")
+    else:
+        del cluster.api.objects[f"{JOBS}/f-a-b"]
+        cluster._seen.pop(f"{JOBS}/f-a-b")
+        assert cluster.controller is not None
+        cluster.controller.replace("VolcanoJob", [])
+    await cluster.live(2)
+    assert cluster.made == {"f-a-b": 2}
+    assert cluster.told("Created") == ["Job f-a-b was made"]
+
+
 async def test_jobs_go_at_the_end_where_that_is_the_policy(cluster: MakerCluster) -> None:
     cluster.start()
     submit(cluster, {**steps("a", b=["a"]), "jobRetainPolicy": "delete"})
