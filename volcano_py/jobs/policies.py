@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.go_values import parse_duration
+from volcano_py.jobs.crashes import crash_note, failing_since
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
 from volcano_py.jobs.names import pod_name
@@ -102,6 +103,17 @@ def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
     return None
 
 
+def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
+    """What the status is to note of tasks that have failed: those for which a policy waits."""
+    noted: dict[str, str] = {}
+    for task in job.spec.tasks:
+        since = failing_since(job, task, members.current[task.name])
+        policy = policy_for(job, Occurrence(JobEvent.TASK_FAILED, task.name)) if since is not None else None
+        if since is not None and policy is not None and _timeout(policy):
+            noted.update(crash_note(task, since))
+    return noted
+
+
 def _matches(policy: Policy, occurrence: Occurrence) -> bool:
     if occurrence.event is JobEvent.POD_PENDING and not _timeout(policy):
         return False
@@ -126,7 +138,7 @@ def _occurrences(
     for task in job.spec.tasks:
         yield from _failed(task, members.current[task.name])
     for task in job.spec.tasks:
-        yield from _task_events(task, members.current[task.name])
+        yield from _task_events(job, task, members.current[task.name])
     group_phase, group_since = group
     if group_phase == "Unknown":
         yield Occurrence(JobEvent.UNKNOWN, since=group_since)
@@ -149,9 +161,8 @@ def _failed(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
             yield Occurrence(JobEvent.POD_FAILED, task.name, index, member.name, code, member.changed)
 
 
-def _task_events(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+def _task_events(job: Job, task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
     if task.replicas and sum(member.phase == "Succeeded" for member in members.values()) == task.replicas:
         yield Occurrence(JobEvent.TASK_COMPLETED, task.name, since=max(m.changed for m in members.values()))
-    living = [member for member in members.values() if member.phase in ("Pending", "Running")]
-    if task.max_retry > 0 and living and sum(member.restarts for member in members.values()) >= task.max_retry:
-        yield Occurrence(JobEvent.TASK_FAILED, task.name, since=max(member.changed for member in living))
+    if (since := failing_since(job, task, members)) is not None:
+        yield Occurrence(JobEvent.TASK_FAILED, task.name, since=since)

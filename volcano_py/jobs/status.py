@@ -15,7 +15,7 @@ from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
 from volcano_py.jobs.phases import Step
 from volcano_py.jobs.pods import claim_name, partition_of
-from volcano_py.jobs.policies import Verdict
+from volcano_py.jobs.policies import Verdict, crashes_noted
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a
@@ -49,7 +49,7 @@ def counted(job: Job, members: Members, problem: str = "", edit: Edit | None = N
         failed=phases["Failed"],
         unknown=phases["Unknown"],
         terminating=members.on_their_way_out,
-        controlled_resources=_controlled(job, edit),
+        controlled_resources=_controlled(job, members, edit),
     )
 
 
@@ -139,12 +139,13 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObje
     return changes
 
 
-def _controlled(job: Job, edit: Edit | None) -> dict[str, str]:
+def _controlled(job: Job, members: Members, edit: Edit | None) -> dict[str, str]:
     """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own; and what
     is remembered for later."""
     kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
     if edit is not None:
         kept[NOTE] = str(edit)
+    kept |= crashes_noted(job, members)
     plugins = {f"plugin-{name}": name for name in job.spec.plugins}
     claims = [volume.volume_claim_name or claim_name(job, number) for number, volume in enumerate(job.spec.volumes)]
     return {**plugins, **{f"volume-pvc-{name}": name for name in claims}, **kept}

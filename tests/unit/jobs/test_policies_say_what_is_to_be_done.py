@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.job_objects import NOW, failed, job, pods, task
+from tests.support.job_objects import NOW, failed, job, moment, pods, task
 from volcano_py.api.objects import ContainerStatus, Pod
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job
@@ -99,6 +99,19 @@ def test_a_task_has_failed_when_its_containers_restart_too_often(restarts: int, 
             msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, container_statuses=statuses))
         )
     assert asked(of, there) == ([("TerminateJob", "TaskFailed of task worker")] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("noted", "due"), [({"failing/worker": moment(-60)}, -60), ({"failing/worker": "long ago"}, 0), ({}, 0)]
+)
+def test_a_task_has_failed_since_the_status_says_so(noted: dict[str, str], due: float) -> None:
+    """Its pods tell only when they crashed last."""
+    policies = [{"event": "TaskFailed", "action": "RestartTask", "timeout": "5m"}]
+    of = job(task("worker", 1), policies=policies, status={"controlledResources": noted})
+    (pod,) = pods(of, {"worker-0": "Running"})
+    statuses = [ContainerStatus(name="main", restart_count=3)]
+    pod = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, container_statuses=statuses))
+    assert judged(of, [pod]).look_again_at == NOW + due + 300
 
 
 def test_a_pod_group_that_is_unknown() -> None:

@@ -330,6 +330,32 @@ async def test_a_policy_with_a_timeout_acts_when_it_is_over(cluster: JobCluster)
     assert cluster.phase() == "Aborted"
 
 
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_task_that_crashes_again_and_again_is_restarted_after_the_timeout(
+    cluster: JobCluster, killed: bool
+) -> None:
+    """In CrashLoopBackOff each crash and each start is a transition of Ready, and none of them the beginning."""
+    policies = [{"event": "TaskFailed", "action": "RestartTask", "timeout": "10m"}]
+    cluster.submit(job(task("worker", 1, maxRetry=3, policies=policies)))
+    await cluster.live(3)
+    for restarts in range(1, 5):
+        moment = f"{cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+        cluster.pod_is(
+            "train-worker-0",
+            "Running",
+            conditions=[{"type": "Ready", "status": "False", "lastTransitionTime": moment}],
+            containerStatuses=[{"name": "main", "restartCount": restarts}],
+        )
+        await cluster.live(290)
+        if killed:
+            await restarted(cluster)
+    assert cluster.status().get("retryCount", 0) == 0
+    await cluster.live(60)
+    assert cluster.status()["retryCount"] == 1
+    assert cluster.told("ExecuteAction") == ["RestartTask: a policy asks for it on TaskFailed of task worker"]
+    assert "failing/worker" not in cluster.status().get("controlledResources", {})
+
+
 async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
     await cluster.live()
