@@ -24,7 +24,7 @@ from volcano_py.jobs.actions import (
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
-from volcano_py.jobs.plan import World, plan
+from volcano_py.jobs.plan import Request, World, plan
 
 MOST_STEPS = 40
 ACTIONS = st.sampled_from(
@@ -75,7 +75,8 @@ class Life(RuleBasedStateMachine):
         if self.job is None:
             return False
         job = with_defaults(self.job, JobRules())
-        made = plan(World(job, tuple(self.pods.values()), self.group, self.now, request=request))
+        asked = Request(request) if request is not None else None
+        made = plan(World(job, tuple(self.pods.values()), self.group, self.now, request=asked))
         for action in made.actions[:only]:
             self.carry_out(action)
         return bool(made.actions)

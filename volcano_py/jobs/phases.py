@@ -37,10 +37,11 @@ class Step(msgspec.Struct, frozen=True):
     """The job goes into `phase`.
 
     `retries`: it counts as one more try. `anew`: every pod goes, and a new version of all comes after. `targeted`: only
-    the part that the action is about goes. `why` tells people.
+    the part that the action is about goes. `reason` is the action that was asked for, if any; `why` tells people.
     """
 
     phase: JobPhase
+    reason: str = ""
     why: str = ""
     retries: bool = False
     anew: bool = False
@@ -81,7 +82,8 @@ def by_itself(job: Job, members: Members) -> Step | None:
     if phase is JobPhase.RESTARTING:
         return _restarting(job, members)
     if phase in _STOPPED and not members.alive and not members.leaving:
-        return Step(_STOPPED[phase])
+        state = job.status.state
+        return Step(_STOPPED[phase], reason=state.reason, why=state.message)
     return None
 
 
@@ -100,11 +102,11 @@ def _running(job: Job, members: Members) -> Step | None:
         return None
     enough = job.spec.min_success
     if enough is not None and succeeded >= enough:
-        return Step(JobPhase.COMPLETED, f"{succeeded} pods have succeeded, minSuccess is {enough}")
+        return Step(JobPhase.COMPLETED, why=f"{succeeded} pods have succeeded, minSuccess is {enough}")
     if succeeded + failed == total:
         return _all_done(job, members, succeeded)
     if phases["Pending"] > total - job.spec.min_available:
-        return Step(JobPhase.PENDING, f"{phases['Pending']} pods wait, so that fewer than minAvailable can run")
+        return Step(JobPhase.PENDING, why=f"{phases['Pending']} pods wait, so that fewer than minAvailable can run")
     return None
 
 
@@ -115,18 +117,18 @@ def _all_done(job: Job, members: Members, succeeded: int) -> Step:
             count = members.phases_of(task.name)["Succeeded"]
             if count < task.minimum:
                 why = f"{count} pods of task {task.name} have succeeded, its minAvailable is {task.minimum}"
-                return Step(JobPhase.FAILED, why)
+                return Step(JobPhase.FAILED, why=why)
     if spec.min_success is not None:
-        return Step(JobPhase.FAILED, f"{succeeded} pods have succeeded, minSuccess is {spec.min_success}")
+        return Step(JobPhase.FAILED, why=f"{succeeded} pods have succeeded, minSuccess is {spec.min_success}")
     if succeeded >= spec.min_available:
         return Step(JobPhase.COMPLETED)
-    return Step(JobPhase.FAILED, f"{succeeded} pods have succeeded, minAvailable is {spec.min_available}")
+    return Step(JobPhase.FAILED, why=f"{succeeded} pods have succeeded, minAvailable is {spec.min_available}")
 
 
 def _restarting(job: Job, members: Members) -> Step | None:
     if has_tried_enough(job):
         count = _ordinal(job.status.retry_count)
-        return Step(JobPhase.FAILED, f"it was to be restarted for the {count} time (maxRetry)")
+        return Step(JobPhase.FAILED, why=f"it was to be restarted for the {count} time (maxRetry)")
     if job.replicas - members.on_their_way_out >= job.spec.min_available:
         return Step(JobPhase.PENDING)
     return None

@@ -47,12 +47,19 @@ _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 """Phases of a PodGroup in which its pods need not exist."""
 
 
+class Request(msgspec.Struct, frozen=True):
+    """What is asked of a job beside its policies; `why` tells people."""
+
+    action: JobAction
+    why: str = "asked for by a Command"
+
+
 class World(msgspec.Struct, frozen=True):
     """A Job, with its defaults filled in, and what there is of it.
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `namespace`: annotations of the job's namespace. `prepared`: plugins' objects and claims are known to exist.
-    `problem`: why nothing can be made for the job as it is written, or "". `request`: the action of a Command.
+    `problem`: why nothing can be made for the job as it is written, or "". `request`: what a Command asks for.
     `lost`: pods somebody else deleted while a policy waits for them to come back.
     """
 
@@ -65,7 +72,7 @@ class World(msgspec.Struct, frozen=True):
     namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
     prepared: bool = True
     problem: str = ""
-    request: JobAction | None = None
+    request: Request | None = None
     lost: Sequence[Lost] = ()
 
 
@@ -127,7 +134,7 @@ def _verdicts(world: World, members: Members, edit: Edit | None) -> tuple[Sequen
     """What is asked for, by a Command or by the policies, when to look again, and what remains lost."""
     job, phase = world.job, world.job.status.phase
     if world.request is not None:
-        return (Verdict(world.request, Occurrence(JobEvent.COMMAND_ISSUED)),), 0.0, tuple(world.lost)
+        return (Verdict(world.request.action, Occurrence(JobEvent.COMMAND_ISSUED)),), 0.0, tuple(world.lost)
     if phase is JobPhase.RESTARTING:
         # What fails while a part is restarted is restarted along with it, and does not count as another try.
         judgement = judge(job, members, now=world.now)
@@ -208,15 +215,14 @@ def _asked_step(
     job = world.job
     if edit is not None and not step.targeted:
         edit = Edit(job.metadata.generation)  # whatever is made hereafter follows the edited spec
-    why = "asked for by a Command" if world.request is not None else f"a policy asks for it on {verdict.cause}"
+    why = world.request.why if world.request is not None else f"a policy asks for it on {verdict.cause}"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
     status = stepped(
         job,
         members,
-        replace(step, why=why),
+        replace(step, why=why, reason=verdict.action.value),
         world.now,
-        verdict.action.value,
         " ".join(dict.fromkeys(filter(None, parts))),
         edit,
     )

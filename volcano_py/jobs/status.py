@@ -58,16 +58,14 @@ def stepped(
     members: Members,
     step: Step,
     now: float,
-    reason: str = "",
     target: str = "",
     edit: Edit | None = None,
 ) -> JobStatus:
-    """The status after a step. `reason` is the action that was asked for; `target` the part that is restarted; `edit`
-    what is noted of edits."""
+    """The status after a step. `target` is the part that is restarted; `edit` what is noted of edits."""
     status = counted(job, members, edit=edit)
     moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
     state = JobState(
-        phase=step.phase.value, reason=reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
+        phase=step.phase.value, reason=step.reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
     )
     others = [condition for condition in status.conditions if condition.status != step.phase]
     controlled = {key: value for key, value in status.controlled_resources.items() if key != TARGET}

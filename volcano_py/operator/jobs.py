@@ -32,7 +32,7 @@ from volcano_py.jobs.actions import (
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobAction, JobStatus
-from volcano_py.jobs.plan import Plan, World, plan
+from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
 from volcano_py.jobs.policies import Lost
 from volcano_py.operator.jobs_effects import JobEffects
@@ -62,10 +62,10 @@ Problem = Callable[[Job], str]
 
 
 class _Memory(msgspec.Struct):
-    """What is kept of one job besides its object: to save requests, and what a Command wants of it."""
+    """What is kept of one job besides its object: to save requests, and what is asked of it."""
 
     uid: str
-    request: JobAction | None = None
+    request: Request | None = None
     prepared: int = -1
     lost: tuple[Lost, ...] = ()
     counts: JobStatus | None = None
@@ -136,7 +136,7 @@ class JobController:
             log.info("a Command is about a job that is gone", job=key, asked_by=asked_by)
             return
         self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{action}, as asked by {asked_by}"))
-        self._memory(job).request = action
+        self._memory(job).request = Request(action)
         self._work.add(key)
 
     def leadership_gained(self) -> None:
@@ -325,9 +325,8 @@ class JobController:
             if refused:
                 self._tell(job, Tell("Warning", _reason_of(error), f"{error}"))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
-            text = f"terminated after {failures} tries: {error}"
-            self._tell(job, Tell("Warning", names.EXECUTE_ACTION, text))
-            self._memory(job).request = JobAction.TERMINATE
+            why = f"given up after {failures} tries: {error}"
+            self._memory(job).request = Request(JobAction.TERMINATE, why)
         return True
 
     def _tell(self, job: Job, told: Tell) -> None:

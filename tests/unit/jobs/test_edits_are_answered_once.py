@@ -10,7 +10,7 @@ import pytest
 from tests.support.job_objects import NOW, failed, group, job, pods, task
 from volcano_py.jobs.actions import WriteStatus
 from volcano_py.jobs.model import Job, JobAction, JobStatus
-from volcano_py.jobs.plan import Plan, World, plan
+from volcano_py.jobs.plan import Plan, Request, World, plan
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 
@@ -82,7 +82,7 @@ def test_an_edit_that_came_while_there_was_no_controller_is_seen() -> None:
 def test_a_restart_meanwhile_answers_the_edit() -> None:
     """Its pods are made from the new spec."""
     waiting = seen(edited(serving("10m", maxRetry=9)))
-    status = decided(asked(waiting, 10, request=JobAction.RESTART_JOB))
+    status = decided(asked(waiting, 10, request=Request(JobAction.RESTART_JOB)))
     assert status is not None
     running = msgspec.structs.replace(status, state=waiting.status.state, version=0)
     assert decided(asked(msgspec.structs.replace(waiting, status=running), 700)) is None

@@ -20,7 +20,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.model import Job, JobAction, JobStatus
-from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, World, plan
+from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
 from volcano_py.jobs.plugins import JobPlugin, KeptObject
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
@@ -382,26 +382,26 @@ def test_a_job_that_is_stopped_keeps_only_what_has_finished(phase: str) -> None:
 
 def test_a_command_goes_before_every_policy() -> None:
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
-    made = plan(world(of, {"worker-0": "Running"}, request=JobAction.ABORT))
+    made = plan(world(of, {"worker-0": "Running"}, request=Request(JobAction.ABORT)))
     assert decided(made).state.phase == "Aborting"
     assert [told.message for told in made.told] == ["AbortJob: asked for by a Command"]
 
 
 def test_a_command_for_a_job_that_was_just_made_is_not_lost() -> None:
-    made = plan(world(job(task(replicas=2)), group=None, request=JobAction.ABORT))
+    made = plan(world(job(task(replicas=2)), group=None, request=Request(JobAction.ABORT)))
     assert decided(made).state.phase == "Aborting"
 
 
 def test_an_aborted_job_is_resumed_as_a_new_version() -> None:
-    status = decided(plan(world(job(phase="Aborted"), group=None, request=JobAction.RESUME)))
+    status = decided(plan(world(job(phase="Aborted"), group=None, request=Request(JobAction.RESUME))))
     assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)
 
 
 def test_a_command_that_means_nothing_now_does_nothing() -> None:
     of = settled(job(task(replicas=2)), RUNNING)
-    assert plan(world(of, RUNNING, request=JobAction.RESUME)).actions == ()
+    assert plan(world(of, RUNNING, request=Request(JobAction.RESUME))).actions == ()
     ended = settled(job(task(replicas=2), phase="Completed"), {})
-    assert plan(world(ended, group=None, request=JobAction.RESTART_JOB)).actions == ()
+    assert plan(world(ended, group=None, request=Request(JobAction.RESTART_JOB))).actions == ()
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,14 @@ def test_a_job_that_is_stopped_is_so_when_no_pod_is_left(phase: str, end: str, a
     assert step_of({"a-1": "Succeeded", "b-0": "Failed"}, phase) == end
 
 
+def test_a_job_that_is_stopped_goes_on_saying_why() -> None:
+    state = {"phase": "Terminating", "reason": "TerminateJob", "message": "asked for by a Command"}
+    found = job(task("a", 2), status={"state": state})
+    assert by_itself(found, members(found, {})) == Step(
+        JobPhase.TERMINATED, reason="TerminateJob", why="asked for by a Command"
+    )
+
+
 @pytest.mark.parametrize("phase", [*sorted(FINISHED), "Aborted"])
 def test_an_end_is_an_end(phase: str) -> None:
     assert step_of(dict.fromkeys(ALL, "Running"), phase) is None

@@ -132,7 +132,11 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     cluster.submit(job(task("worker", 1)))
     await cluster.live(600)
     assert cluster.phase() == "Terminated"
-    assert any("given up" in message or "terminated after" in message for message in cluster.told("ExecuteAction"))
+    (told,) = cluster.told("ExecuteAction")
+    assert told.startswith("TerminateJob: given up after 16 tries: POST ")
+    assert "spec.containers: Required value" in told
+    state = cluster.status()["state"]
+    assert f"{state['reason']}: {state['message']}" == told
 
 
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])

@@ -17,7 +17,7 @@ from tests.unit.docs.pages import PROJECT, blocks
 from volcano_py.jobs.actions import DeletePods, WriteStatus
 from volcano_py.jobs.model import Job, JobAction, JobPhase
 from volcano_py.jobs.phases import asked_for
-from volcano_py.jobs.plan import World, plan
+from volcano_py.jobs.plan import Request, World, plan
 
 PAGE: Final = PROJECT / "docs" / "guide" / "policies.md"
 PICTURE: Final = PROJECT / "docs" / "images" / "job_phases.py"
@@ -199,7 +199,7 @@ def happened(event: str, action: str) -> World:
         pods=there,
         group=group(of, "Unknown" if event == "Unknown" else "Running"),
         now=NOW + (601 if event == "PodPending" else 0),
-        request=JobAction(action) if event == "a Command" else None,
+        request=Request(JobAction(action)) if event == "a Command" else None,
     )
 
 
