@@ -30,6 +30,7 @@ from volcano_py.jobs.actions import (
     UpdateGroup,
     WriteStatus,
 )
+from volcano_py.jobs.dependencies import may_start, waits_for_itself, waits_in_vain
 from volcano_py.jobs.edits import Edit
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
 from volcano_py.jobs.members import Member, Members
@@ -37,7 +38,7 @@ from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, has_tried_enough
 from volcano_py.jobs.plugins.plugin import JobPlugin
-from volcano_py.jobs.pods import claim_of, may_start, pod_of, waits_for_itself
+from volcano_py.jobs.pods import claim_of, pod_of
 from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.status import TARGET, counted, is_target, recorded, stepped, target_of
 
@@ -80,16 +81,14 @@ class Plan(msgspec.Struct, frozen=True):
     """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
 
     `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being
-    made, or "". `lost`: losses that are not settled yet. `broken`: pods that could not be made. `phase`: the one that
-    the job goes into, if it does so by itself.
+    made. `lost`: losses that are not settled yet. `phase`: the one that the job goes into, if it does so by itself.
     """
 
     actions: tuple[Action, ...] = ()
     told: tuple[Tell, ...] = ()
     look_again_at: float = 0.0
-    waiting: str = ""
+    waiting: Tell | None = None
     lost: tuple[Lost, ...] = ()
-    broken: str = ""
     phase: JobPhase = JobPhase.NEW
 
 
@@ -112,13 +111,13 @@ def plan(world: World) -> Plan:
     # First of all: a pod that is refused keeps nobody from knowing how the others stand.
     actions: list[Action] = [WriteStatus(status, decides=False)] if status != job.status else []
     actions += _clearing(world, members, verdicts)
-    waiting = broken = ""
+    waiting: Tell | None = None
     if job.status.phase in ACTIVE:
-        made, waiting, broken = _making(world, members)
+        made, waiting = _making(world, members)
         actions += made
     if job.status.phase in FINISHED:
         later = _expiry(job) or 0.0
-    return Plan(tuple(actions), look_again_at=later, waiting=waiting, lost=lost, broken=broken)
+    return Plan(tuple(actions), look_again_at=later, waiting=waiting, lost=lost)
 
 
 def _expiry(job: Job) -> float | None:
@@ -260,28 +259,36 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
     return actions
 
 
-def _making(world: World, members: Members) -> tuple[list[Action], str, str]:
-    """What is to be made in a phase that makes something; what is waited for; and which pod could not be made."""
+def _making(world: World, members: Members) -> tuple[list[Action], Tell | None]:
+    """What is to be made in a phase that makes something, and what keeps pods from being made."""
     job, group = world.job, world.group
     if world.problem:
-        return [], world.problem, ""
+        return [], Tell("Warning", names.JOB_STATUS_ERROR, world.problem)
     if not world.prepared:
-        return [_preparation(world)], "", ""
+        return [_preparation(world)], None
     wanted = group_of(job, world.priorities, world.namespace)
     if group is None:
-        return [CreateGroup(wanted)], "", ""
+        return [CreateGroup(wanted)], None
     if group.metadata.deletion_timestamp is not None or is_outdated(job, group):
-        return [], "the PodGroup is being deleted; another one is made when it is gone", ""
+        return [], _pending("the PodGroup is being deleted; another one is made when it is gone")
     actions: list[Action] = []
     if changes := group_changes(group, wanted):
         actions.append(UpdateGroup(group.metadata.name, group.metadata.uid, changes))
     if group.status.phase in _NOT_ADMITTED:
         waiting = f"pods are made when PodGroup {group.metadata.name} is admitted to queue {group.spec.queue}"
-        return actions, waiting if any(members.is_short_of(task) for task in job.spec.tasks) else "", ""
+        return actions, _pending(waiting) if any(members.is_short_of(task) for task in job.spec.tasks) else None
     bodies, broken = _missing_pods(world, members)
     if bodies:
         actions.append(CreatePods(tuple(bodies)))
-    return actions, waits_for_itself(job, members), broken
+    if broken:
+        return actions, Tell("Warning", names.PLUGIN_ERROR, broken)
+    if in_vain := waits_in_vain(job, members):
+        return actions, Tell("Warning", names.DEPENDENCY_FAILED, in_vain)
+    return actions, _pending(waiting) if (waiting := waits_for_itself(job, members)) else None
+
+
+def _pending(message: str) -> Tell:
+    return Tell("Normal", names.POD_GROUP_PENDING, message)
 
 
 def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:

@@ -19,7 +19,6 @@ from volcano_py.api.names import (
     TASK_SPEC,
 )
 from volcano_py.jobs.group import queue_of
-from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, Task, VolumeSpec
 from volcano_py.jobs.names import (
     JOB_NAME,
@@ -82,39 +81,10 @@ def partition_of(task: Task, index: int) -> int | None:
     return index // partition.partition_size if partition is not None and partition.partition_size > 0 else None
 
 
-def may_start(job: Job, task: Task, members: Members) -> bool:
-    """Whether the tasks that this one depends on have their minimum of pods up, or done."""
-    depends = task.depends_on
-    if depends is None or not depends.name:
-        return True
-    started = [_has_started(job, name, members) for name in depends.name]
-    return any(started) if depends.iteration == "any" else all(started)
-
-
 def claim_name(job: Job, number: int) -> str:
     """Name of the claim that is made for the volume of this number: the same every time, and nobody else's."""
     digest = hashlib.sha256(f"{job.metadata.uid}/{number}".encode()).hexdigest()[:12]
     return f"{job.metadata.name}-pvc-{digest}"
-
-
-def waits_for_itself(job: Job, members: Members) -> str:
-    """Why the job can never start, as a gang of pods some of which are made only when others run; "" if it can."""
-    phases, spec = members.phases, job.spec
-    held = [task for task in spec.tasks if members.is_short_of(task) and not may_start(job, task, members)]
-    if not held or phases["Running"] or phases["Succeeded"] or phases["Failed"]:
-        return ""
-    first = sum(task.replicas for task in spec.tasks if task not in held)
-    minimums = sum(task.minimum for task in spec.tasks)
-    every_role = spec.min_available >= minimums and any(task.minimum for task in held)
-    if first >= spec.min_available and not every_role:
-        return ""
-    names = ", ".join(task.name for task in held)
-    most = min(first, minimums - 1) if every_role else first
-    waits = "task %s waits" if len(held) == 1 else "tasks %s wait"
-    return (
-        f"{waits % names} for others (dependsOn), and a gang of {spec.min_available} pods waits for them in turn; set"
-        f" spec.minAvailable to {most} at most"
-    )
 
 
 def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
@@ -130,13 +100,6 @@ def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
         },
         "spec": copy.deepcopy(volume.volume_claim),
     }
-
-
-def _has_started(job: Job, name: str, members: Members) -> bool:
-    task = job.task(name)
-    if task is None:
-        return False
-    return sum(member.ready for member in members.current[name].values()) >= task.minimum
 
 
 def _labels(job: Job, task: Task, index: int, given: Mapping[str, str], queue: str) -> dict[str, str]:

@@ -136,7 +136,7 @@ def _occurrences(
 ) -> Iterator[Occurrence]:
     """Everything that has happened and is not settled, what is worse first."""
     for task in job.spec.tasks:
-        yield from _failed(task, members.current[task.name])
+        yield from failures(task, members.current[task.name])
     for task in job.spec.tasks:
         yield from _task_events(job, task, members.current[task.name])
     group_phase, group_since = group
@@ -154,7 +154,8 @@ def _occurrences(
                 yield Occurrence(JobEvent.POD_PENDING, task.name, member.index, member.name, None, created)
 
 
-def _failed(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+def failures(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+    """The pods of the task that have failed. `members`: its current pods."""
     for index, member in sorted(members.items()):
         if member.phase == "Failed":
             code = member.exit_code

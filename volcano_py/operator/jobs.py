@@ -188,12 +188,9 @@ class JobController:
 
     async def _settled(self, key: str, world: World, made: Plan, memory: _Memory) -> None:
         self._consumed(world, memory)
-        waiting = made.waiting or made.broken
-        if waiting and waiting != memory.waiting:
-            reason = names.PLUGIN_ERROR if made.broken else names.POD_GROUP_PENDING
-            reason = names.JOB_STATUS_ERROR if world.problem else reason
-            normal = reason == names.POD_GROUP_PENDING
-            self._tell(world.job, Tell("Normal" if normal else "Warning", reason, waiting))
+        waiting = made.waiting.message if made.waiting is not None else ""
+        if made.waiting is not None and waiting != memory.waiting:
+            self._tell(world.job, made.waiting)
         memory.waiting = waiting
         if made.look_again_at:
             self._work.add(key, max(0.01, made.look_again_at - self._now()))

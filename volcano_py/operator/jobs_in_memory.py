@@ -77,8 +77,8 @@ class JobsInMemory:
             next_ = plan(self._world(job, pods, now))
             if next_.look_again_at:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
-            if next_.broken:
-                self._tell(job, names.PLUGIN_ERROR, next_.broken)
+            if next_.waiting is not None and next_.waiting.type == "Warning":
+                self._tell(job, next_.waiting.reason, next_.waiting.message)
             done = [self._carry_out(job, action, now) for action in next_.actions]
             if not done or not all(done):
                 return

@@ -46,6 +46,11 @@ def settled(of: Job, states: dict[str, str]) -> Job:
     return msgspec.structs.replace(of, status=written[0]) if written else of
 
 
+def waiting(made: Plan) -> str:
+    """What keeps pods from being made."""
+    return made.waiting.message if made.waiting is not None else ""
+
+
 def decided(made: Plan) -> JobStatus:
     """The one action is a change of phase."""
     (action,) = made.actions
@@ -77,7 +82,7 @@ def test_pods_wait_until_the_group_is_let_in(phase: str) -> None:
     of = settled(job(task(replicas=2), phase="Pending"), {})
     made = plan(world(of, group=group(of, phase)))
     assert made.actions == ()
-    assert made.waiting == "pods are made when PodGroup train-job-uid is admitted to queue default"
+    assert waiting(made) == "pods are made when PodGroup train-job-uid is admitted to queue default"
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
@@ -115,7 +120,7 @@ def test_a_plugin_that_raises_spoils_only_its_pods() -> None:
     of = job(task(replicas=3), phase="Pending")
     made = plan(world(of, group=group(of, "Inqueue"), plugins=[Picky()]))
     assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-worker-2"]
-    assert made.broken == "pod train-worker-1 cannot be made: ValueError: not this one"
+    assert waiting(made) == "pod train-worker-1 cannot be made: ValueError: not this one"
 
 
 def test_what_has_been_prepared_once_is_looked_at_again_only_where_it_follows_the_job() -> None:
@@ -181,9 +186,10 @@ def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of
     depends: dict[str, Any] = {"dependsOn": {"name": ["master"]}, "minAvailable": of_worker}
     of = job(task("master", 1), task("worker", 2, **depends), phase="Pending", minAvailable=minimum)
     of = settled(of, {"master-0": "Pending"})
-    waiting = plan(world(of, {"master-0": "Pending"})).waiting
-    assert waiting == (f"task worker waits for others (dependsOn), and {told}" if told else "")
-    assert plan(world(of, {"master-0": "Running"})).waiting == ""
+    assert waiting(plan(world(of, {"master-0": "Pending"}))) == (
+        f"task worker waits for others (dependsOn), and {told}" if told else ""
+    )
+    assert waiting(plan(world(of, {"master-0": "Running"}))) == ""
 
 
 def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
@@ -193,7 +199,7 @@ def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
     for minimum, told in ((2, True), (1, False)):
         tasks = task("master", 4, minAvailable=1), task("worker", 2, **depends)
         of = job(*tasks, phase="Pending", minAvailable=minimum)
-        assert plan(world(settled(of, there), there)).waiting == (
+        assert waiting(plan(world(settled(of, there), there))) == (
             "task worker waits for others (dependsOn), and a gang of 2 pods waits for them in turn; set"
             " spec.minAvailable to 1 at most"
             if told
@@ -201,12 +207,42 @@ def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
         )
 
 
+FAILED_A = [{"event": "PodFailed", "action": "RestartTask", "timeout": "1h"}]
+
+
+@pytest.mark.parametrize(
+    ("of_a", "iteration", "states", "told"),
+    [
+        pytest.param({}, "all", {"a-0": "Failed", "a-1": "Running", "c-0": "Running"}, True, id="too many"),
+        pytest.param({"minAvailable": 1}, "all", {"a-0": "Failed", "a-1": "Pending"}, False, id="enough are left"),
+        pytest.param({"policies": FAILED_A}, "all", {"a-0": "Failed", "a-1": "Failed"}, False, id="a policy waits"),
+        pytest.param({}, "any", {"a-0": "Failed", "c-0": "Pending"}, False, id="another would do"),
+        pytest.param({}, "any", {"a-0": "Failed", "c-0": "Failed"}, True, id="none would"),
+    ],
+)
+def test_a_task_that_waits_for_one_whose_pods_have_failed_is_told(
+    of_a: dict[str, Any], iteration: str, states: dict[str, str], told: bool
+) -> None:
+    last = task("b", 1, dependsOn={"name": ["a", "c"], "iteration": iteration})
+    of = job(task("a", 2, **of_a), task("c"), last, minAvailable=1)
+    found = plan(world(of, states)).waiting
+    if not told:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.type, found.reason) == ("Warning", "DependencyFailed")
+    assert found.message == (
+        "task b waits for a (dependsOn) to have 2 pods ready or done, and 1 of 2 have failed; delete those, and they"
+        " are made again, or give the job a policy on PodFailed"
+    )
+
+
 def test_nothing_is_made_for_a_group_that_is_being_deleted() -> None:
     """Its pods would belong to a group that is about to be gone."""
     of = job(task(replicas=2))
     made = plan(world(of, group=group(of, "Inqueue", deletionTimestamp=moment())))
     assert {"CreatePods", "UpdateGroup", "CreateGroup"}.isdisjoint(kinds(made))
-    assert made.waiting == "the PodGroup is being deleted; another one is made when it is gone"
+    assert waiting(made) == "the PodGroup is being deleted; another one is made when it is gone"
 
 
 def test_a_job_that_is_as_it_should_be_asks_for_nothing() -> None:
@@ -358,11 +394,11 @@ def test_an_evicted_pod_may_come_back_before_the_timeout() -> None:
     step = plan(replace(world(of, again, lost=first.lost), now=NOW + 20))
     of = msgspec.structs.replace(of, status=decided(step))
     assert of.status.state.phase == "Pending", "fewer than the minimum run"
-    waiting = plan(replace(world(of, again, lost=step.lost), now=NOW + 30))
-    assert waiting.look_again_at == NOW + 60
-    late = plan(replace(world(of, again, lost=waiting.lost), now=NOW + 61))
+    later = plan(replace(world(of, again, lost=step.lost), now=NOW + 30))
+    assert later.look_again_at == NOW + 60
+    late = plan(replace(world(of, again, lost=later.lost), now=NOW + 61))
     assert decided(late).state.phase == "Aborting"
-    back = plan(replace(world(of, RUNNING, lost=waiting.lost), now=NOW + 61))
+    back = plan(replace(world(of, RUNNING, lost=later.lost), now=NOW + 61))
     assert (back.lost, decided(back).state.phase) == ((), "Running")
 
 
@@ -469,4 +505,4 @@ def test_of_a_template_that_makes_no_pods_not_every_replica_is_tried() -> None:
         volumes=[{"mountPath": "/data", "volumeClaimName": "data"}],
     )
 
-    assert "pod train-worker-0 cannot be made" in plan(world(of)).broken
+    assert "pod train-worker-0 cannot be made" in waiting(plan(world(of)))

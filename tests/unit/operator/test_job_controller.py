@@ -264,6 +264,22 @@ async def test_a_lost_pod_without_a_policy_is_made_again(cluster: JobCluster) ->
     assert (cluster.phase(), cluster.status().get("retryCount", 0)) == ("Running", 0)
 
 
+async def test_a_task_whose_dependency_has_failed_waits_until_that_is_made_again(cluster: JobCluster) -> None:
+    """As the event says: delete the failed pod."""
+    cluster.runs = lambda name: False
+    cluster.submit(job(task("a", 1), task("b", 1, dependsOn={"name": ["a"]}), minAvailable=1))
+    await cluster.live(3)
+    assert cluster.pods() == {"train-a-0": "Pending"}
+    assert cluster.told("DependencyFailed") == []
+    cluster.pod_is("train-a-0", "Failed", 1)
+    await cluster.live(3600)
+    assert len(cluster.told("DependencyFailed")) == 1
+    cluster.runs = lambda name: True
+    cluster.remove_pod("train-a-0")
+    await cluster.live(10)
+    assert cluster.pods() == {"train-a-0": "Running", "train-b-0": "Running"}
+
+
 async def test_a_group_that_somebody_deleted_is_made_again_and_the_pods_run_on(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
