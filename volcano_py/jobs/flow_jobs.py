@@ -72,7 +72,8 @@ def patched(spec: JsonObject, patch: Mapping[str, Any]) -> JsonObject:
     """The spec with the changes of the patch; both stay as they are.
 
     Objects are merged field by field, and null takes a field away. In lists of tasks, containers, variables, ports,
-    volumes and mounts, items of the same name (port, path) are merged and others added; other lists are replaced.
+    volumes and mounts, items of the same name (port and protocol, path) are merged and others added; other lists are
+    replaced.
     """
     merged: JsonObject = _merged(copy.deepcopy(spec), patch)
     return merged
@@ -93,12 +94,22 @@ def _merged(value: Any, patch: Any, field: str = "") -> Any:
 
 
 def _key_of(field: str, items: list[Any]) -> str:
-    keys = _KEYS.get(field, ())
-    return next((key for key in keys if all(isinstance(item, Mapping) and key in item for item in items)), "")
+    """The field that tells the items apart; "" where one has none that could."""
+
+    def tells_apart(key: str) -> bool:
+        return all(isinstance(item, Mapping) and isinstance(item.get(key), str | int) for item in items)
+
+    return next((key for key in _KEYS.get(field, ()) if tells_apart(key)), "")
 
 
 def _merged_list(items: list[Any], patches: list[Any], key: str) -> list[Any]:
-    by_key = {item[key]: item for item in items}
+    merged = {_identity(item, key): item for item in items}
     for patch in patches:
-        by_key[patch[key]] = _merged(by_key.get(patch[key]), patch)
-    return list(by_key.values())
+        identity = _identity(patch, key)
+        merged[identity] = _merged(merged.get(identity), patch)
+    return list(merged.values())
+
+
+def _identity(item: Mapping[str, Any], key: str) -> tuple[str | int, str]:
+    # A port's number may be there once for each protocol.
+    return item[key], str(item.get("protocol") or "TCP") if key == "containerPort" else ""

@@ -337,6 +337,20 @@ def test_tasks_containers_and_variables_are_merged_by_name() -> None:
     assert changed["tasks"][1] == {"name": "two", "replicas": 2}
 
 
+def test_ports_are_merged_by_number_and_protocol() -> None:
+    tcp, udp = {"containerPort": 53, "name": "tcp"}, {"containerPort": 53, "protocol": "UDP", "name": "udp"}
+    changed = patched(patched(SPEC, in_main(ports=[tcp, udp])), in_main(ports=[{"containerPort": 8080}]))
+    assert main_of(changed)["ports"] == [tcp, udp, {"containerPort": 8080}]
+    changed = patched(changed, in_main(ports=[{"containerPort": 53, "protocol": "TCP", "name": "dns"}]))
+    assert [port.get("name") for port in main_of(changed)["ports"]] == ["dns", "udp", None]
+
+
+@pytest.mark.parametrize("name", [{"x": 1}, ["x"], None])
+def test_a_list_whose_items_have_no_names_is_replaced(name: Any) -> None:
+    """The API server says what is wrong with it."""
+    assert patched(SPEC, {"tasks": [{"name": name}]})["tasks"] == [{"name": name}]
+
+
 def test_a_task_that_the_template_does_not_have_is_added() -> None:
     changed = patched(SPEC, {"tasks": [{"name": "three", "replicas": 3}]})
     assert [task["name"] for task in changed["tasks"]] == ["one", "two", "three"]

@@ -124,6 +124,28 @@ async def test_a_job_that_is_refused_keeps_no_other_from_it(cluster: MakerCluste
     assert set(cluster.jobs()) == {"f-a", "f-b"}
 
 
+async def test_a_patch_that_makes_no_job_keeps_no_other_step_from_it(cluster: MakerCluster) -> None:
+    original = cluster.api.post
+
+    async def post(path: str, body: Any) -> bytes:
+        if path == JOBS and not isinstance(body["spec"]["tasks"][0]["name"], str):
+            raise api_error(
+                "POST", path, 422, b'{"reason": "Invalid", "message": "spec.tasks[0].name: must be string"}'
+            )
+        answer: bytes = await original(path, body)
+        return answer
+
+    cluster.api.post = post
+    cluster.start()
+    spec = steps("a", "b")
+    spec["flows"][0]["patch"] = {"jobSpec": {"tasks": [{"name": {"x": 1}}]}}
+    submit(cluster, spec)
+    await cluster.live(10)
+    assert cluster.jobs() == {"f-b": "Completed"}
+    assert cluster.status(FLOWS, "f")["completedJobs"] == ["f-b"]
+    assert "spec.tasks[0].name: must be string" in cluster.told("FailedCreate")[0]
+
+
 async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, "f-a", {})
     cluster.start()
