@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.nulls import Reader
-from volcano_py.api.objects import ApiObject
+from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import is_older
@@ -74,7 +74,7 @@ class CronJobController:
         # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
         self._dealt_with: dict[str, datetime] = {}
         self._jobs = JobsBy(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
-        self._teller = Teller(CRON_KIND, record)
+        self._teller = Teller(CRON_KIND, record, self._is_there)
 
     # What is fed in.
 
@@ -120,7 +120,7 @@ class CronJobController:
         self._work.add(key)
 
     def _forget(self, cron: CronJob) -> None:
-        if self._is_there(cron):
+        if self._is_there(cron.metadata):
             del self._crons[cron.metadata.key]
             self._dealt_with.pop(cron.metadata.uid, None)
             self._teller.forget(cron.metadata.uid)
@@ -159,14 +159,14 @@ class CronJobController:
         status = msgspec.structs.replace(cron.status, last_schedule_time=max(filter(None, times), default=None))
         known = msgspec.structs.replace(cron, status=status)
         made = plan_cron(known, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
-        if made.status.last_schedule_time is not None and self._is_there(cron):
+        if made.status.last_schedule_time is not None and self._is_there(cron.metadata):
             self._dealt_with[uid] = made.status.last_schedule_time
         return made
 
-    def _is_there(self, cron: CronJob) -> bool:
-        """Whether it has not gone while an answer was waited for."""
-        known = self._crons.get(cron.metadata.key)
-        return known is not None and known.metadata.uid == cron.metadata.uid
+    def _is_there(self, metadata: ObjectMeta) -> bool:
+        """Whether the CronJob has not gone while an answer was waited for."""
+        known = self._crons.get(metadata.key)
+        return known is not None and known.metadata.uid == metadata.uid
 
     def _look_again(self, key: str, made: CronPlan) -> None:
         if made.look_again is not None:

@@ -95,7 +95,7 @@ class JobFlowController:
         # By UID of the flow and name: Jobs that have ended, as long as its status does not say so. They may go before
         # it can be written.
         self._ended: dict[str, dict[str, Job]] = {}
-        self._teller = Teller(FLOW_KIND, record)
+        self._teller = Teller(FLOW_KIND, record, self._is_there)
 
     # What is fed in.
 
@@ -157,12 +157,16 @@ class JobFlowController:
             self._work.add((FLOW_KIND, key))
 
     def _forget_flow(self, metadata: ObjectMeta) -> None:
-        known = self._flows.get(metadata.key)
-        if known is not None and known.metadata.uid == metadata.uid:
+        if self._is_there(metadata):
             del self._flows[metadata.key]
             self._answers.pop(metadata.uid, None)
             self._ended.pop(metadata.uid, None)
             self._teller.forget(metadata.uid)
+
+    def _is_there(self, flow: ObjectMeta) -> bool:
+        """Whether it has not gone while an answer was waited for."""
+        known = self._flows.get(flow.key)
+        return known is not None and known.metadata.uid == flow.uid
 
     def _jobs_have_changed(self, key: str) -> None:
         flow = self._flows.get(key)
@@ -269,7 +273,7 @@ class JobFlowController:
     async def _ask(self, flow: JobFlow, made: FlowPlan) -> bool:
         """Ask the pods what is still open, if it is time. Whether there are answers that may change the plan."""
         uid = flow.metadata.uid
-        if not made.probes:
+        if not made.probes or not self._is_there(flow.metadata):
             self._answers.pop(uid, None)
             return False
         answers = self._answers.setdefault(uid, _Answers())

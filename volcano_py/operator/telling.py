@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from volcano_py.api.effects import Event, ObjectRef
@@ -14,14 +15,17 @@ _REMEMBERED: Final = 64
 
 
 class Teller:
-    """Tells what is new about objects of one kind."""
+    """Tells what is new about objects of one kind, as long as they are there: who told of one that is gone would
+    remember it for ever."""
 
-    def __init__(self, kind: str, record: Record) -> None:
-        self._kind, self._record = kind, record
+    def __init__(self, kind: str, record: Record, is_there: Callable[[ObjectMeta], bool]) -> None:
+        self._kind, self._record, self._is_there = kind, record, is_there
         self._told: dict[str, set[tuple[str, str]]] = {}  # UID → (reason, about)
 
     def tell(self, metadata: ObjectMeta, *news: Told) -> None:
         """Record events; not again what has been told about the same."""
+        if not self._is_there(metadata):
+            return
         told = self._told.setdefault(metadata.uid, set())
         for each in news:
             if each.about:

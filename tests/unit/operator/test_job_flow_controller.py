@@ -146,6 +146,20 @@ async def test_a_patch_that_makes_no_job_keeps_no_other_step_from_it(cluster: Ma
     assert "spec.tasks[0].name: must be string" in cluster.told("FailedCreate")[0]
 
 
+async def test_nothing_is_told_of_a_flow_that_goes_while_its_job_is_made(cluster: MakerCluster) -> None:
+    """Nobody would forget it again."""
+
+    def deleted(verb: str, path: str) -> None:
+        if (verb, path) == ("POST", JOBS) and f"{FLOWS}/f" in cluster.api.objects:
+            cluster.remove(f"{FLOWS}/f")
+
+    cluster.api.on_request = deleted
+    cluster.start()
+    submit(cluster, steps("a"))
+    await cluster.live(5)
+    assert (cluster.jobs(), cluster.events) == ({"f-a": "Completed"}, [])
+
+
 async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, "f-a", {})
     cluster.start()
