@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, is_missing, pod_group, queue
 from tests.unit.cluster.fakes import Reply, page, refusal
 from volcano_py.cli.main import main
+from volcano_py.cli.queues.operations import decoded
 from volcano_py.cli.queues.rows import facts, queue_row
 
 QUEUES = f"{SCHEDULING}/queues"
@@ -215,16 +216,32 @@ async def test_a_cluster_without_the_queue_api_is_told(user: UserOfCluster) -> N
     assert await user.is_refused("queue", "get", "-n", "a") == f"the cluster does not serve {QUEUES}/a; {fix}"
 
 
+async def test_a_queue_that_cannot_be_read_is_a_row_and_keeps_no_other_from_the_list(user: UserOfCluster) -> None:
+    zombie = queue("zombie", weight="many")
+    user.api.on("GET", QUEUES, page(7, queue("a"), zombie))
+    assert (await user.prints("queue", "list")).splitlines()[1:] == [
+        "a       root    Open             1        0        0        0        0          0  -",
+        "zombie  -       Unreadable       -        -        -        -        -          -  -",
+    ]
+    user.api.on("GET", f"{QUEUES}/zombie", found(zombie))
+    for verb in ("get", "open", "close", "delete"):
+        assert await user.is_refused("queue", verb, "--name", "zombie") == (
+            "queue zombie cannot be read: Expected `int`, got `str` - at `$.spec.weight`; `volcano-py queue get --name"
+            " zombie --output yaml` shows it as it is"
+        )
+    assert yaml.safe_load(await user.prints("queue", "get", "--name", "zombie", "-o", "yaml"))
+
+
 def test_the_age_is_told_at_a_moment() -> None:
     old = queue("a")
     old["metadata"]["creationTimestamp"] = "2026-11-20T10:00:00Z"
     now = datetime(2026, 11, 20, 13, 5, tzinfo=UTC).timestamp()
     assert queue_row(old, now)[-1] == "3h"
-    assert dict(facts(old, now))["Age"] == "3h"
+    assert dict(facts(decoded(old), now))["Age"] == "3h"
 
 
 def test_a_queue_nobody_has_looked_at_yet_counts_as_open() -> None:
-    told = dict(facts(queue("a", state=""), 0.0))
+    told = dict(facts(decoded(queue("a", state="")), 0.0))
     assert (told["State"], told["PodGroups"], told["Reclaimable"]) == ("Open", "none", "yes")
 
 

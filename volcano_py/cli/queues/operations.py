@@ -99,13 +99,29 @@ async def read(client: KubernetesClient, name: str, *, what: str = "", fix: str 
     return dict(found)
 
 
+def decoded(found: JsonObject) -> Queue:
+    """The queue as the scheduler reads it.
+
+    Raises:
+        click.ClickException: it cannot be read.
+    """
+    try:
+        return msgspec.convert(found, Queue)
+    except msgspec.ValidationError as error:
+        name = found["metadata"]["name"]
+        raise click.ClickException(
+            f"queue {name} cannot be read: {error}; `volcano-py queue get --name {name} --output yaml` shows it as it"
+            " is"
+        ) from error
+
+
 async def ask(client: KubernetesClient, name: str, action: QueueAction) -> str:
     """Ask whoever controls queues to open or close one, by a Command as `vcctl` writes it.
 
     Raises:
         click.ClickException: it would be refused, or the cluster has no Commands.
     """
-    queue = msgspec.convert(await read(client, name), Queue)
+    queue = decoded(await read(client, name))
     refusal = await _refusal(client, queue, action)
     if refusal:
         raise click.ClickException(refusal)
@@ -127,7 +143,7 @@ async def weigh(client: KubernetesClient, name: str, weight: int) -> str:
     Raises:
         click.ClickException: there is no such queue.
     """
-    queue = msgspec.convert(await read(client, name), Queue)
+    queue = decoded(await read(client, name))
     # The UID: never a namesake that somebody else has made meanwhile.
     await client.patch(queue_path(name), {"metadata": {"uid": queue.metadata.uid}, "spec": {"weight": weight}})
     return f"queue {name} has weight {weight} (it had {queue.spec.weight})"
@@ -139,7 +155,7 @@ async def delete(client: KubernetesClient, name: str) -> str:
     Raises:
         click.ClickException: it is one that must stay, has queues below it, or PodGroups that are not finished.
     """
-    queue = msgspec.convert(await read(client, name), Queue)
+    queue = decoded(await read(client, name))
     queues = [QueueFacts.of(each) for each in await client.list(QUEUE.path, Queue)]
     groups = Counter(
         group.spec.queue or DEFAULT_QUEUE

@@ -27,8 +27,12 @@ _FIRST: Final = ("cpu", "memory")
 
 
 def queue_row(obj: JsonObject, now: float) -> Cells:
-    """A queue's cells under `HEADER`; `now` is in seconds since the epoch."""
-    queue = msgspec.convert(obj, Queue)
+    """A queue's cells under `HEADER`; `now` is in seconds since the epoch. One that cannot be read is a row, too: its
+    name, and `Unreadable`."""
+    try:
+        queue = msgspec.convert(obj, Queue)
+    except msgspec.ValidationError:
+        return (plain(obj["metadata"]["name"]), "-", phase_text("Unreadable"), *("-" for _ in HEADER[3:]))
     status = queue.status
     counts = (status.pending, status.inqueue, status.running, status.unknown, status.completed)
     return (
@@ -41,9 +45,8 @@ def queue_row(obj: JsonObject, now: float) -> Cells:
     )
 
 
-def facts(obj: JsonObject, now: float) -> list[tuple[str, str]]:
+def facts(queue: Queue, now: float) -> list[tuple[str, str]]:
     """What one queue is, as name and text; amounts are in `amount_rows`."""
-    queue = msgspec.convert(obj, Queue)
     status = queue.status
     counts = {
         "pending": status.pending,
@@ -65,9 +68,8 @@ def facts(obj: JsonObject, now: float) -> list[tuple[str, str]]:
     ]
 
 
-def amount_rows(obj: JsonObject) -> Iterator[Cells]:
+def amount_rows(queue: Queue) -> Iterator[Cells]:
     """A row under `AMOUNTS_HEADER` for each resource that the queue holds or that its spec names."""
-    queue = msgspec.convert(obj, Queue)
     columns = (queue.status.allocated, queue.spec.guarantee.resource, queue.spec.deserved, queue.spec.capability)
     names = {name for amounts in columns for name in amounts}
     for name in sorted(names, key=lambda name: (name not in _FIRST, name)):

@@ -247,13 +247,15 @@ def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str |
 
 def _print_queue(found: JsonObject) -> None:
     from volcano_py.cli.listing import Listing
+    from volcano_py.cli.queues.operations import decoded
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
 
-    told = facts(found, time.time())
+    queue = decoded(found)
+    told = facts(queue, time.time())
     width = max(len(name) for name, _ in told) + 1
     for name, text in told:
         click.echo(f"{name + ':':<{width}}  {text}")
-    rows = list(amount_rows(found))
+    rows = list(amount_rows(queue))
     if rows:
         click.echo()
         Listing(console(), AMOUNTS_HEADER, numbers=AMOUNTS_HEADER[1:]).print(rows)
