@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from volcano_py.api.effects import JsonObject
 from volcano_py.api.go_values import format_duration
 from volcano_py.jobs.edits import NOTE, Edit
 from volcano_py.jobs.members import Member, Members
@@ -118,23 +117,6 @@ def is_target(targets: str, job: Job, member: Member) -> bool:
 def recorded(status: JobStatus) -> Mapping[str, int]:
     """Pods of each task that the status counts."""
     return {name: sum(state.phase.values()) for name, state in status.task_status_count.items()}
-
-
-def status_changes(written: JobStatus, wanted: JobStatus) -> JsonObject:
-    """Merge patch from one status to another; empty when they are the same."""
-    return _difference(msgspec.to_builtins(written), msgspec.to_builtins(wanted))
-
-
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
-    changes: JsonObject = dict.fromkeys(before.keys() - after.keys())
-    for key, value in after.items():
-        old = before.get(key)
-        if isinstance(value, dict) and isinstance(old, dict):
-            if inner := _difference(old, value):
-                changes[key] = inner
-        elif old != value:
-            changes[key] = value
-    return changes
 
 
 def _controlled(job: Job, members: Members, edit: Edit | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, R
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
 from volcano_py.jobs.model import FINISHED, Job, JobStatus
 from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
-from volcano_py.jobs.status import status_changes
+from volcano_py.jobs.patches import merge_patch
 from volcano_py.operator.jobs_index import JobIndex
 from volcano_py.operator.jobs_objects import NotReadyError
 from volcano_py.operator.kube_api import (
@@ -49,7 +49,7 @@ class JobEffects:
         metadata: JsonObject = {"uid": job.metadata.uid}
         if decides:
             metadata["resourceVersion"] = job.metadata.resource_version
-        changes = status_changes(job.status, status)
+        changes = merge_patch(job.status, status)
         path = job_path(job.metadata.namespace, job.metadata.name, "status")
         try:
             answer = await self._api.patch(path, {"metadata": metadata, "status": changes})
