@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.amounts import AMOUNTS
 from volcano_py.cli.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -22,7 +23,6 @@ from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
 from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
-from volcano_py.cli.jobs.options import RESOURCES
 from volcano_py.cli.manifests import CannotMakeError, read_documents
 from volcano_py.cli.names import LABEL
 from volcano_py.cli.objects import UnfitObjectError
@@ -77,13 +77,10 @@ def job() -> None:
 @click.option(
     "--requests",
     "-R",
-    type=RESOURCES,
-    metavar="RESOURCES",
+    type=AMOUNTS,
     help="What each pod asks for. [default: the limits, or else cpu=1000m,memory=100Mi]",
 )
-@click.option(
-    "--limits", "-L", type=RESOURCES, metavar="RESOURCES", help="What each pod may use. [default: the requests]"
-)
+@click.option("--limits", "-L", type=AMOUNTS, help="What each pod may use. [default: the requests]")
 @click.option("--scheduler", "-S", help=f"Scheduler of the pods. [default: {_DEFAULTS.scheduler}]")
 @click.option("--queue", "-q", help="Queue that the job is charged to. [default: the cluster's default queue]")
 @cluster_options

@@ -100,9 +100,9 @@ def run(*arguments: str) -> Result:
     [
         (["run"], "name the job with --name, or its manifest with --filename"),
         (["run", "-f", "-", "--min", "2"], "--filename describes the job, and so does --min: use one of both"),
-        (["run", "-N", "x", "-R", "cpu"], "'cpu' is no RESOURCE=QUANTITY; write such as cpu=2,memory=4Gi"),
-        (["run", "-N", "x", "-R", "cpu=1,cpu=2"], "cpu is given twice: 1 and 2"),
-        (["run", "-N", "x", "-L", "cpu=-1"], "cpu: -1 is negative"),
+        (["run", "-N", "x", "-R", "cpu"], "'cpu' is no resource=amount; write for example cpu=4,memory=16Gi"),
+        (["run", "-N", "x", "-R", "cpu=1,cpu=2"], "cpu is given twice; give it once"),
+        (["run", "-N", "x", "-L", "cpu=-1"], "cpu: -1 is negative; write 0 or more"),
         (["list", "-A", "-n", "x"], "--all-namespaces is more than --namespace: use one of both"),
         (["view", "--name", "a/b"], "'a/b' is no name: use lower-case letters, digits and '-'"),
         (["list", "-n", "a?b#"], "'a?b#' is no name: use lower-case letters, digits and '-'"),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from volcano_py.cli.amounts import AMOUNTS
 from volcano_py.cli.cluster_access import cluster_options, on_cluster
 from volcano_py.cli.names import SUBDOMAIN
 from volcano_py.cli.output import console, output_option, print_data
-from volcano_py.cli.queues.amounts import AMOUNTS
 
 if TYPE_CHECKING:
     from volcano_py.api.effects import JsonObject

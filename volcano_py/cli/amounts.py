@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -34,4 +34,5 @@ class _Amounts(click.ParamType[dict[str, str]]):
         return amounts
 
 
-AMOUNTS = _Amounts()
+AMOUNTS: Final = _Amounts()
+"""`cpu=4,memory=16Gi`."""
