@@ -297,6 +297,11 @@ class JobFlowController:
                 created |= await self._create(flow, step)
             except RequestError as error:
                 refusals.append(error)
+            except msgspec.ValidationError as error:
+                name = flow_job_name(flow, step.name)
+                message = f"Job {name} cannot be read: {error}; correct its JobTemplate or its patch, and delete it"
+                self._teller.tell(flow.metadata, Told("Warning", FAILED_CREATE, message, about=message))
+                refusals.append(error)
         return created, refusals
 
     async def _create(self, flow: JobFlow, step: Step) -> bool:

@@ -146,6 +146,19 @@ async def test_a_patch_that_makes_no_job_keeps_no_other_step_from_it(cluster: Ma
     assert "spec.tasks[0].name: must be string" in cluster.told("FailedCreate")[0]
 
 
+async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCluster) -> None:
+    """Where the API server lets it in: with other CRDs than ours, say."""
+    cluster.start()
+    spec = steps("a", "b")
+    spec["flows"][0]["patch"] = {"jobSpec": {"tasks": [{"name": {"x": 1}}]}}
+    submit(cluster, spec)
+    await cluster.live(30)
+    assert cluster.jobs()["f-b"] == "Completed"
+    assert cluster.status(FLOWS, "f")["completedJobs"] == ["f-b"]
+    (told,) = cluster.told("FailedCreate")
+    assert told.startswith("Job f-a cannot be read: Expected `str`, got `object` - at `$.spec.tasks[0].name`; correct")
+
+
 async def test_nothing_is_told_of_a_flow_that_goes_while_its_job_is_made(cluster: MakerCluster) -> None:
     """Nobody would forget it again."""
 
