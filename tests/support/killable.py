@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -44,6 +44,8 @@ class KillableCluster(Generic[C]):
         self.calls = 0
         self.killing: tuple[int, bool] | None = None
         """Kill the controller at this request, before it is carried out or (True) before its answer comes."""
+        self.tells_of: Callable[[str], bool] = lambda kind: True
+        """Whether watches tell the controller of this kind."""
         self.controller: C | None = None
         self._task: asyncio.Task[None] | None = None
         self._seen: dict[str, tuple[str, str]] = {}  # path → UID and version
@@ -155,15 +157,16 @@ class KillableCluster(Generic[C]):
                 self.came(path, self.api.objects[path])
         if self.controller is None:
             return
+        told = {root: (kind, of) for root, (kind, of) in self._kinds.items() if self.tells_of(kind)}
         if everything:
-            for root, (kind, of) in self._kinds.items():
+            for root, (kind, of) in told.items():
                 self.controller.replace(
                     kind, [msgspec.convert(obj, of, strict=False) for obj in self.of(root).values()]
                 )
             return
         gone = {path: uid for path, (uid, _) in seen.items() if path not in self._seen}
         if changed or gone:
-            for root, (kind, of) in self._kinds.items():
+            for root, (kind, of) in told.items():
                 self._tell_kind(self.controller, f"{root}/", kind, of, gone, changed)
 
     def _tell_kind(

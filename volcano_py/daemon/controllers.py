@@ -18,7 +18,7 @@ from volcano_py.daemon.job_makers import JobMakers
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.operator.commands import CommandController
 from volcano_py.operator.generated_group import GroupRules
-from volcano_py.operator.kube_api import IsActive, Record
+from volcano_py.operator.kube_api import IsActive, Learn, Record
 from volcano_py.operator.pod_group_index import WORKLOAD_KINDS
 from volcano_py.operator.pod_groups import PodGroupController
 from volcano_py.operator.queues import QueueController
@@ -41,12 +41,14 @@ class Controllers:
         *,
         active: IsActive,
         record: Record,
+        learn: Learn,
         bad_object: BadObjectHandler,
         queue_made: Callable[[Queue], None],
         pod_made: Callable[[float], None],
     ) -> None:
-        """`queue_made` is told of queues that had to be created, as soon as they are there; `pod_made` of each pod made
-        for a Volcano Job, how many seconds after the job."""
+        """`learn` is given what answers show of Jobs, their pods and PodGroups. `queue_made` is told of queues that had
+        to be created, as soon as they are there; `pod_made` of each pod made for a Volcano Job, how many seconds after
+        the job."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -62,7 +64,7 @@ class Controllers:
             PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
         )
         self._makers = (
-            JobMakers(options, client, active=active, record=record, bad_object=bad_object)
+            JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)
             if wanted & JOB_MAKERS
             else None
         )
@@ -73,6 +75,7 @@ class Controllers:
                 client,
                 active=active,
                 record=record,
+                learn=learn,
                 bad_object=bad_object,
                 pod_made=pod_made,
                 followers=followers,

@@ -10,11 +10,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
+from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.early_lists import EarlyLists
@@ -95,8 +97,9 @@ class Daemon:
         self._controllers = Controllers(
             options,
             client,
-            active=self._leadership.is_leading,
+            active=self._leadership.may_decide,
             record=self._tell,
+            learn=self._learn,
             bad_object=self._unreadable.found,
             queue_made=lambda queue: self._queues.made(queue),  # noqa: PLW0108 - the feed is made later
             pod_made=self._metrics.latencies.pod_created_for_job,
@@ -114,7 +117,7 @@ class Daemon:
             self._outcomes,
             component=self._options.component,
             known_condition=self._state.pod_condition,
-            on_surprise=lambda pod: self._informers.learn(kinds.POD.name, pod),
+            on_surprise=partial(self._learn, kinds.POD.name),
             on_prepared=self._outcomes.prepared,
             find_node=self._state.node,
             on_status_given_up=self._status_given_up,
@@ -292,6 +295,11 @@ class Daemon:
 
     # -- what the parts ask and tell -----------------------------------------------------------------------------------
 
+    def _learn(self, kind: str, obj: ApiObject) -> None:
+        """An answer has shown this object: whoever is told of its kind need not wait for the watch."""
+        for informers in (self._informers, *self._controllers.informers):
+            informers.learn(kind, obj)
+
     def _binds_sent(self, binds: Sequence[Bind]) -> None:
         self._job_metrics.placed(binds)
         for bind in binds:
@@ -310,11 +318,13 @@ class Daemon:
 
     async def _catch_up(self, given_back: str) -> None:
         """Learn of everything that the leader before us did: our lists may have begun before its last bindings, and our
-        watches may lag behind what it was told."""
+        watches may lag behind what it was told. Controllers wait for that, too: to them a pod that the status of its
+        job counts and that is not known would be one that was evicted."""
         followed = kinds.POD.name, kinds.NODE.name
         await self._informers.wait_synced()
         if not self._informers.have_seen(given_back, *followed):
             await self._informers.relist(*followed)
+        self._controllers.leadership_gained()
         self._cycles.wake(True)
 
     def _stopped_leading(self) -> None:

@@ -18,7 +18,7 @@ from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs import JobController
-from volcano_py.operator.kube_api import IsActive, Record
+from volcano_py.operator.kube_api import IsActive, Learn, Record
 
 _MOST_TOLD: Final = 3  # rules that a job breaks; the others are told when these are mended
 
@@ -41,6 +41,7 @@ class JobControl:
         *,
         active: IsActive,
         record: Record,
+        learn: Learn,
         bad_object: BadObjectHandler,
         pod_made: Callable[[float], None],
         followers: Sequence[Sink] = (),
@@ -52,6 +53,7 @@ class JobControl:
             client,
             active=active,
             record=record,
+            learn=learn,
             rules=rules,
             plugins=plugins,
             problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),

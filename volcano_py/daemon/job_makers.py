@@ -19,7 +19,7 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.operator.cron_jobs import CronJobController
 from volcano_py.operator.flow_probes import PodProber
 from volcano_py.operator.job_flows import JobFlowController
-from volcano_py.operator.kube_api import IsActive, Record
+from volcano_py.operator.kube_api import IsActive, Learn, Record
 
 NAMES: Final = frozenset({"cronjob", "jobflow"})
 """Names of these controllers for `--controllers`."""
@@ -39,12 +39,17 @@ class JobMakers:
         *,
         active: IsActive,
         record: Record,
+        learn: Learn,
         bad_object: BadObjectHandler,
     ) -> None:
         wanted = options.controllers
-        self._cron = CronJobController(client, active=active, record=record) if "cronjob" in wanted else None
+        self._cron = (
+            CronJobController(client, active=active, record=record, learn=learn) if "cronjob" in wanted else None
+        )
         self._flow = (
-            JobFlowController(client, PodProber(client), active=active, record=record) if "jobflow" in wanted else None
+            JobFlowController(client, PodProber(client), active=active, record=record, learn=learn)
+            if "jobflow" in wanted
+            else None
         )
 
         def informers(sink: Sink, *watched: kinds.Kind) -> Informers:

@@ -28,8 +28,8 @@ class Prepare(msgspec.Struct, frozen=True):
     """What has to exist before the first pod: objects of plugins, claims that are made, claims that must be there."""
 
     objects: tuple[KeptObject, ...]
-    claims: tuple[JsonObject, ...]
-    awaited_claims: tuple[str, ...]
+    claims: tuple[JsonObject, ...] = ()
+    awaited_claims: tuple[str, ...] = ()
 
 
 class CreateGroup(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ remembered; what has been done already is seen in the world and not asked for ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -33,6 +32,7 @@ from volcano_py.jobs.actions import (
 from volcano_py.jobs.dependencies import may_start, waits_for_itself, waits_in_vain
 from volcano_py.jobs.edits import Edit
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
+from volcano_py.jobs.losses import has_more_to_note, losses
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
@@ -40,7 +40,7 @@ from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_it
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.pods import claim_of, pod_of
 from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
-from volcano_py.jobs.status import TARGET, counted, is_target, recorded, stepped, target_of
+from volcano_py.jobs.status import TARGET, counted, is_target, stepped, target_of
 
 MOST_AT_ONCE: Final = 500
 """Pods that one plan asks for: after about a second's worth of requests other jobs have their turn."""
@@ -61,7 +61,6 @@ class World(msgspec.Struct, frozen=True):
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `namespace`: annotations of the job's namespace. `prepared`: plugins' objects and claims are known to exist.
     `problem`: why nothing can be made for the job as it is written, or "". `request`: what a Command asks for.
-    `lost`: pods somebody else deleted while a policy waits for them to come back.
     """
 
     job: Job
@@ -74,22 +73,19 @@ class World(msgspec.Struct, frozen=True):
     prepared: bool = True
     problem: str = ""
     request: Request | None = None
-    lost: Sequence[Lost] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):
     """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
 
     `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being
-    made. `lost`: losses that are not settled yet. `phase`: the one that the job goes into, if it does so by itself.
+    made.
     """
 
     actions: tuple[Action, ...] = ()
     told: tuple[Tell, ...] = ()
     look_again_at: float = 0.0
     waiting: Tell | None = None
-    lost: tuple[Lost, ...] = ()
-    phase: JobPhase = JobPhase.NEW
 
 
 def plan(world: World) -> Plan:
@@ -102,12 +98,13 @@ def plan(world: World) -> Plan:
         return Plan((DeleteJob(),))
     edit = Edit.of(job, world.now)
     verdicts, later, lost = _verdicts(world, members, edit)
-    stepping = _step(world, members, verdicts, edit)
+    stepping = _step(world, members, verdicts, edit, lost)
     if stepping is not None:
-        # The job may go to and fro between waiting and running while a lost pod is given time to come back.
-        return replace(stepping, lost=lost if stepping.phase in ACTIVE else ())
+        return stepping
     problem = world.problem if job.status.phase in ACTIVE else ""
-    status = counted(job, members, problem, _noted(job, edit, verdicts))
+    status = counted(job, members, problem, _noted(job, edit, verdicts), lost)
+    if has_more_to_note(job, lost):
+        return Plan((WriteStatus(status, decides=True),))  # before the pods are made again
     # First of all: a pod that is refused keeps nobody from knowing how the others stand.
     actions: list[Action] = [WriteStatus(status, decides=False)] if status != job.status else []
     actions += _clearing(world, members, verdicts)
@@ -117,7 +114,7 @@ def plan(world: World) -> Plan:
         actions += made
     if job.status.phase in FINISHED:
         later = _expiry(job) or 0.0
-    return Plan(tuple(actions), look_again_at=later, waiting=waiting, lost=lost)
+    return Plan(tuple(actions), look_again_at=later, waiting=waiting)
 
 
 def _expiry(job: Job) -> float | None:
@@ -130,17 +127,17 @@ def _expiry(job: Job) -> float | None:
 
 
 def _verdicts(world: World, members: Members, edit: Edit | None) -> tuple[Sequence[Verdict], float, tuple[Lost, ...]]:
-    """What is asked for, by a Command or by the policies, when to look again, and what remains lost."""
+    """What is asked for, by a Command or by the policies, when to look again, and which pods were lost."""
     job, phase = world.job, world.job.status.phase
+    lost = losses(job, members, world.now) if phase in ACTIVE else ()
     if world.request is not None:
-        return (Verdict(world.request.action, Occurrence(JobEvent.COMMAND_ISSUED)),), 0.0, tuple(world.lost)
+        return (Verdict(world.request.action, Occurrence(JobEvent.COMMAND_ISSUED)),), 0.0, lost
     if phase is JobPhase.RESTARTING:
         # What fails while a part is restarted is restarted along with it, and does not count as another try.
         judgement = judge(job, members, now=world.now)
         return [verdict for verdict in judgement.verdicts if verdict.action in TARGETED], 0.0, ()
     if phase not in ACTIVE:
         return (), 0.0, ()
-    lost = _losses(world, members)
     phase_of_group, since = _standing(world.group)
     judgement = judge(
         job,
@@ -173,27 +170,12 @@ def _standing(group: PodGroup | None) -> tuple[str, float]:
     return group.status.phase, since.timestamp() if since is not None else 0.0
 
 
-def _losses(world: World, members: Members) -> tuple[Lost, ...]:
-    """Pods that somebody else deleted: those that the status counts and that are not there any more, and those of
-    before that have not come back to run."""
-    lost = {
-        (loss.task, loss.index): loss
-        for loss in world.lost
-        if (back := members.current.get(loss.task, {}).get(loss.index)) is None or back.phase == "Pending"
-    }
-    before = recorded(world.job.status)
-    for task in world.job.spec.tasks:
-        gone = min(before.get(task.name, 0), task.replicas) - len(members.current[task.name])
-        # Which ones they were is not recorded; pods are made from the first on.
-        for index in islice(members.missing(task), max(0, gone)):
-            lost.setdefault((task.name, index), Lost(task.name, index, world.now))
-    return tuple(lost.values())
-
-
 # -- the next phase --------------------------------------------------------------------------------------------------
 
 
-def _step(world: World, members: Members, verdicts: Sequence[Verdict], edit: Edit | None) -> Plan | None:
+def _step(
+    world: World, members: Members, verdicts: Sequence[Verdict], edit: Edit | None, lost: Sequence[Lost]
+) -> Plan | None:
     job = world.job
     for verdict in verdicts:
         step = asked_for(job, verdict.action)
@@ -205,7 +187,9 @@ def _step(world: World, members: Members, verdicts: Sequence[Verdict], edit: Edi
     step = by_itself(job, members)
     if step is None:
         return None
-    return Plan((WriteStatus(stepped(job, members, step, world.now, edit=edit), decides=True),), phase=step.phase)
+    # The job may go to and fro between waiting and running while a lost pod is given time to come back.
+    lost = lost if step.phase in ACTIVE else ()
+    return Plan((WriteStatus(stepped(job, members, step, world.now, edit=edit, lost=lost), decides=True),))
 
 
 def _asked_step(

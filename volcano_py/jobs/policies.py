@@ -103,13 +103,18 @@ def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
     return None
 
 
+def timeout_of(job: Job, occurrence: Occurrence) -> float:
+    """Seconds for which the policy that speaks of this event waits; 0 when there is none."""
+    policy = policy_for(job, occurrence)
+    return _timeout(policy) if policy is not None else 0.0
+
+
 def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
     """What the status is to note of tasks that have failed: those for which a policy waits."""
     noted: dict[str, str] = {}
     for task in job.spec.tasks:
         since = failing_since(job, task, members.current[task.name])
-        policy = policy_for(job, Occurrence(JobEvent.TASK_FAILED, task.name)) if since is not None else None
-        if since is not None and policy is not None and _timeout(policy):
+        if since is not None and timeout_of(job, Occurrence(JobEvent.TASK_FAILED, task.name)):
             noted.update(crash_note(task, since))
     return noted
 

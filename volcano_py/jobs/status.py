@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -10,11 +10,13 @@ import msgspec
 
 from volcano_py.api.go_values import format_duration
 from volcano_py.jobs.edits import NOTE, Edit
+from volcano_py.jobs.losses import NOTE as LOSSES
+from volcano_py.jobs.losses import note_of
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
 from volcano_py.jobs.phases import Step
 from volcano_py.jobs.pods import claim_name, partition_of
-from volcano_py.jobs.policies import Verdict, crashes_noted
+from volcano_py.jobs.policies import Lost, Verdict, crashes_noted
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a
@@ -25,9 +27,11 @@ INVALID: Final = "InvalidJob"
 _LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
-def counted(job: Job, members: Members, problem: str = "", edit: Edit | None = None) -> JobStatus:
+def counted(
+    job: Job, members: Members, problem: str = "", edit: Edit | None = None, lost: Sequence[Lost] = ()
+) -> JobStatus:
     """The status with everything that is counted brought up to date; `problem` is what is wrong with the job, `edit`
-    what is noted of edits."""
+    what is noted of edits, `lost` the pods that have not come back yet."""
     phases, state = members.phases, job.status.state
     if problem:
         state = msgspec.structs.replace(state, reason=INVALID, message=problem[:_LONGEST_MESSAGE])
@@ -48,7 +52,7 @@ def counted(job: Job, members: Members, problem: str = "", edit: Edit | None = N
         failed=phases["Failed"],
         unknown=phases["Unknown"],
         terminating=members.on_their_way_out,
-        controlled_resources=_controlled(job, members, edit),
+        controlled_resources=_controlled(job, members, edit, lost),
     )
 
 
@@ -59,9 +63,11 @@ def stepped(
     now: float,
     target: str = "",
     edit: Edit | None = None,
+    lost: Sequence[Lost] = (),
 ) -> JobStatus:
-    """The status after a step. `target` is the part that is restarted; `edit` what is noted of edits."""
-    status = counted(job, members, edit=edit)
+    """The status after a step. `target` is the part that is restarted; `edit` what is noted of edits, `lost` the pods
+    that are still waited for."""
+    status = counted(job, members, edit=edit, lost=lost)
     moment = datetime.fromtimestamp(now, UTC).replace(microsecond=0)
     state = JobState(
         phase=step.phase.value, reason=step.reason, message=step.why[:_LONGEST_MESSAGE], last_transition_time=moment
@@ -114,17 +120,14 @@ def is_target(targets: str, job: Job, member: Member) -> bool:
     return not own.isdisjoint(targets.split())
 
 
-def recorded(status: JobStatus) -> Mapping[str, int]:
-    """Pods of each task that the status counts."""
-    return {name: sum(state.phase.values()) for name, state in status.task_status_count.items()}
-
-
-def _controlled(job: Job, members: Members, edit: Edit | None) -> dict[str, str]:
+def _controlled(job: Job, members: Members, edit: Edit | None, lost: Sequence[Lost]) -> dict[str, str]:
     """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own; and what
     is remembered for later."""
     kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
     if edit is not None:
         kept[NOTE] = str(edit)
+    if note := note_of(job, lost):
+        kept[LOSSES] = note
     kept |= crashes_noted(job, members)
     plugins = {f"plugin-{name}": name for name in job.spec.plugins}
     claims = [volume.volume_claim_name or claim_name(job, number) for number, volume in enumerate(job.spec.volumes)]

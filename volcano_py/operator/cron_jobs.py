@@ -38,8 +38,9 @@ from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
+    Learn,
     Record,
-    delete_only,
+    delete_object,
     is_another_object,
     job_path,
     object_path,
@@ -64,11 +65,21 @@ _JOB: Final = Reader(Job)
 class CronJobController:
     """A `Sink` for `KINDS`; `run` does the work.
 
-    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch.
+    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch. `learn` is given the
+    Jobs that answers show; by default this sink takes them as they come.
     """
 
-    def __init__(self, api: KubeApi, *, active: IsActive, record: Record, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        api: KubeApi,
+        *,
+        active: IsActive,
+        record: Record,
+        learn: Learn | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._api, self._active, self._now = api, active, now
+        self._learn = learn or self.upsert
         self._work: WorkQueue[str] = WorkQueue("cronjob")
         self._crons: dict[str, CronJob] = {}
         # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
@@ -186,19 +197,13 @@ class CronJobController:
         else:
             log.info("job made", cron_job=cron.metadata.key, job=name)
             self._teller.tell(cron.metadata, Told("Normal", CREATED, f"Job {name} was made", about=name))
-        self._jobs.note(job)
+        self._learn(VOLCANO_JOB.name, job)
 
     async def _delete(self, cron: CronJob, job: Job) -> None:
-        name = job.metadata.name
-        try:
-            await self._api.delete(job_path(job.metadata.namespace, name), delete_only(job.metadata.uid))
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-            self._jobs.forget(job.metadata)
-            return
+        name, uid = job.metadata.name, job.metadata.uid
+        if await delete_object(self._api, job_path(job.metadata.namespace, name), uid):
+            self._teller.tell(cron.metadata, Told("Normal", DELETED, f"Job {name} was deleted", about=uid))
         self._jobs.note_deleting(job)
-        self._teller.tell(cron.metadata, Told("Normal", DELETED, f"Job {name} was deleted", about=job.metadata.uid))
 
     async def _write_status(self, cron: CronJob, made: CronPlan) -> None:
         changes = merge_patch(cron.status, made.status)

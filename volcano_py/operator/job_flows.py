@@ -33,8 +33,9 @@ from volcano_py.operator.jobs_by_owner import JobsBy, controller_key
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
+    Learn,
     Record,
-    delete_only,
+    delete_object,
     is_another_object,
     job_path,
     object_path,
@@ -53,6 +54,7 @@ ASK_EVERY: Final = 5.0
 
 _WORKERS: Final = 8
 _MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
+_PAUSE: Final = 1.0  # seconds until then: should a flow go round in a circle, that is to cost little
 _TELL_EVERY: Final = 10  # failures in a row
 
 _FLOW: Final = Reader(JobFlow)
@@ -70,7 +72,8 @@ class _Answers(msgspec.Struct):
 class JobFlowController:
     """A `Sink` for `KINDS`; `run` does the work.
 
-    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch.
+    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch. `learn` is given the
+    Jobs that answers show; by default this sink takes them as they come.
     """
 
     def __init__(
@@ -80,10 +83,12 @@ class JobFlowController:
         *,
         active: IsActive,
         record: Record,
+        learn: Learn | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._api, self._prober = api, prober
         self._active, self._now = active, now
+        self._learn = learn or self.upsert
         # Keys are the kind and namespace/name.
         self._work: WorkQueue[tuple[str, str]] = WorkQueue("jobflow")
         self._flows: dict[str, JobFlow] = {}
@@ -259,7 +264,7 @@ class JobFlowController:
                 await self._delete(job)
             if not await self._ask(flow, made):
                 return
-        self._work.add((FLOW_KIND, key))
+        self._work.add((FLOW_KIND, key), _PAUSE)
 
     def _plan(self, flow: JobFlow) -> FlowPlan:
         namespace = flow.metadata.namespace
@@ -319,18 +324,11 @@ class JobFlowController:
         else:
             log.info("job made", job_flow=flow.metadata.key, job=name)
             self._teller.tell(flow.metadata, Told("Normal", CREATED, f"Job {name} was made", about=job.metadata.uid))
-        self._jobs.note(job)
-        self._made_from.note(job)
+        self._learn(VOLCANO_JOB.name, job)
         return True
 
     async def _delete(self, job: Job) -> None:
-        try:
-            await self._api.delete(job_path(job.metadata.namespace, job.metadata.name), delete_only(job.metadata.uid))
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-            self._jobs.forget(job.metadata)
-            return
+        await delete_object(self._api, job_path(job.metadata.namespace, job.metadata.name), job.metadata.uid)
         self._jobs.note_deleting(job)
 
     async def _write_status(self, flow: JobFlow, made: FlowPlan) -> None:

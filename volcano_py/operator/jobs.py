@@ -34,11 +34,11 @@ from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
-from volcano_py.jobs.policies import Lost
 from volcano_py.operator.jobs_effects import JobEffects
 from volcano_py.operator.jobs_index import JobIndex
+from volcano_py.operator.jobs_memory import JobMemories, JobMemory, try_of
 from volcano_py.operator.jobs_objects import NotReadyError, prepare
-from volcano_py.operator.kube_api import IsActive, KubeApi, Record
+from volcano_py.operator.kube_api import IsActive, KubeApi, Learn, Record
 from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -54,25 +54,23 @@ INTERVAL: Final = 0.5
 
 _MOST_STEPS: Final = 64  # in one turn; a job that wants more goes on in its next one, after others had theirs
 _TELL_EVERY: Final = 10  # failures in a row
-# Seconds after which a job that waits for something that no watch tells of looks for it again.
+# Seconds after which a job that waits for something that no watch tells of looks for it again; and after which one that
+# took all its steps goes on, because it may go round in a circle.
 _LOOK_AGAIN: Final = 5.0
+# Seconds after its creation up to which a job may find Secrets of a deleted namesake: by then the garbage collector has
+# taken them. Until then it tries to make its own each time it is twice as old.
+_COLLECTED_WITHIN: Final = 600.0
 
 Problem = Callable[[Job], str]
 """What is wrong with a job as it is written, for clusters whose webhooks have not looked at it; "" for nothing."""
 
 
-class _Memory(msgspec.Struct):
-    """What is kept of one job besides its object: to save requests, and what is asked of it."""
+class _Request(msgspec.Struct, frozen=True):
+    """What a Command asks for, until its job is found."""
 
+    action: JobAction
+    asked_by: str
     uid: str
-    request: Request | None = None
-    prepared: int = -1
-    lost: tuple[Lost, ...] = ()
-    counts: JobStatus | None = None
-    """The status with counts that are not written yet."""
-    written: float = float("-inf")
-    waiting: str = ""
-    plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
 
 
 class JobController:
@@ -82,6 +80,7 @@ class JobController:
 
     `now`: seconds since the epoch. `max_requeues`: how often a write that can never succeed is tried before the job is
     terminated; negative means for ever. `pod_made` is told of each pod how long after its job it was made, in seconds.
+    `learn` is given what answers show; by default this sink takes it as it comes.
     """
 
     def __init__(
@@ -90,6 +89,7 @@ class JobController:
         *,
         active: IsActive,
         record: Record,
+        learn: Learn | None = None,
         rules: JobRules | None = None,
         plugins: JobPlugins | None = None,
         problem: Problem = lambda job: "",  # noqa: ARG005 - the type's signature
@@ -110,10 +110,12 @@ class JobController:
         self._effects = JobEffects(
             api,
             self._index,
+            learn or self.upsert,
             in_flight=in_flight,
             pod_made=lambda job: pod_made(self._now() - job.metadata.created),
         )
-        self._memories: dict[str, _Memory] = {}
+        self._memories = JobMemories()
+        self._requests: dict[str, _Request] = {}
 
     # What is fed in.
 
@@ -131,12 +133,7 @@ class JobController:
 
     def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
         """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
-        job = self._index.job(key)
-        if job is None or (uid and job.metadata.uid != uid):
-            log.info("a Command is about a job that is gone", job=key, asked_by=asked_by)
-            return
-        self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{action}, as asked by {asked_by}"))
-        self._memory(job).request = Request(action)
+        self._requests[key] = _Request(action, asked_by, uid)
         self._work.add(key)
 
     def leadership_gained(self) -> None:
@@ -162,12 +159,15 @@ class JobController:
 
     async def _reconcile(self, key: str) -> None:
         for _ in range(_MOST_STEPS):
+            if not self._active():
+                return
+            if (request := self._requests.get(key)) is not None:
+                await self._take(key, request)
             world = self._world(key)
-            if world is None or not self._active():
+            if world is None:
                 return
             made = plan(world)
-            memory = self._memory(world.job)
-            memory.lost = made.lost
+            memory = self._memories.of(world.job)
             if not made.actions:
                 await self._settled(key, world, made, memory)
                 return
@@ -176,9 +176,22 @@ class JobController:
             except (RequestError, NotReadyError):
                 await self._write_counts(key, world.job, memory)
                 raise
-        self._work.add(key)
+        self._work.add(key, _LOOK_AGAIN)
 
-    async def _carry_out_all(self, world: World, made: Plan, memory: _Memory) -> None:
+    async def _take(self, key: str, request: _Request) -> None:
+        """Hand the request to its job; one that no watch has told of yet is looked for."""
+        job = self._index.job(key)
+        if job is None or request.uid not in ("", job.metadata.uid):
+            job = await self._effects.read(*key.split("/"))
+        if job is None or request.uid not in ("", job.metadata.uid):
+            log.info("a Command is about a job that is gone", job=key, asked_by=request.asked_by)
+        else:
+            self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}"))
+            self._memories.of(job).request = Request(request.action)
+        if self._requests.get(key) is request:
+            del self._requests[key]
+
+    async def _carry_out_all(self, world: World, made: Plan, memory: JobMemory) -> None:
         for action in made.actions:
             if not await self._carry_out(world, action, memory):
                 return  # the world is another: think again
@@ -186,7 +199,7 @@ class JobController:
         for told in made.told:
             self._tell(world.job, told)
 
-    async def _settled(self, key: str, world: World, made: Plan, memory: _Memory) -> None:
+    async def _settled(self, key: str, world: World, made: Plan, memory: JobMemory) -> None:
         self._consumed(world, memory)
         waiting = made.waiting.message if made.waiting is not None else ""
         if made.waiting is not None and waiting != memory.waiting:
@@ -195,13 +208,17 @@ class JobController:
         if made.look_again_at:
             self._work.add(key, max(0.01, made.look_again_at - self._now()))
         await self._write_counts(key, world.job, memory)
+        if memory.taken:
+            if self._now() >= memory.make_again_at:
+                await self._prepare(world.job, Prepare(objects=memory.taken), memory)
+            self._work.add(key, max(0.01, memory.make_again_at - self._now()))
 
-    def _consumed(self, world: World, memory: _Memory) -> None:
+    def _consumed(self, world: World, memory: JobMemory) -> None:
         """What came from outside has been answered, unless something else has come meanwhile."""
         if memory.request is world.request:
             memory.request = None
 
-    async def _write_counts(self, key: str, job: Job, memory: _Memory) -> None:
+    async def _write_counts(self, key: str, job: Job, memory: JobMemory) -> None:
         counts, known = memory.counts, self._index.job(key)
         if counts is None or known is None or known.metadata.uid != job.metadata.uid:
             return
@@ -219,27 +236,19 @@ class JobController:
         else:
             self._work.add(key)
 
-    async def _carry_out(self, world: World, action: Action, memory: _Memory) -> bool:
+    async def _carry_out(self, world: World, action: Action, memory: JobMemory) -> bool:
         """Whether it was done on what the plan had seen."""
         job, effects = world.job, self._effects
+        if isinstance(action, DeleteGroup | DeletePods) and not await self._is_newest(job, memory):
+            return False
         match action:
             case WriteStatus(status, decides=True):
-                known = self._index.job(job.metadata.key)
-                if known is None or known.metadata.uid != job.metadata.uid:
-                    return False
-                memory.counts = None
-                written = await effects.write_status(known, status, decides=True)
-                if written:
-                    memory.written = self._now()
-                    log.info(
-                        "job goes on", job=job.metadata.key, before=job.status.state.phase, phase=status.state.phase
-                    )
-                return written
+                return await self._write_decision(job, status, memory)
             case WriteStatus(status):
                 memory.counts = status
             case Prepare():
-                await prepare(self._api, job, action)
-                memory.prepared = job.metadata.generation
+                await self._prepare(job, action, memory)
+                memory.prepared = try_of(job)
             case CreateGroup():
                 await effects.create_group(job, action)
             case UpdateGroup():
@@ -256,12 +265,43 @@ class JobController:
                 await effects.delete_job(job)
         return True
 
+    async def _write_decision(self, job: Job, status: JobStatus, memory: JobMemory) -> bool:
+        known = self._index.job(job.metadata.key)
+        if known is None or known.metadata.uid != job.metadata.uid:
+            return False
+        memory.counts = None
+        written = await self._effects.write_status(known, status, decides=True)
+        if written:
+            memory.written, memory.is_checked = self._now(), True
+            if (before := job.status.state.phase) != status.state.phase:
+                log.info("job goes on", job=job.metadata.key, before=before, phase=status.state.phase)
+        return written
+
+    async def _is_newest(self, job: Job, memory: JobMemory) -> bool:
+        """Whether the job still is as the plan has seen it; asked once, before anything of a predecessor's is taken
+        away: our watch may lag behind what that leader was told."""
+        if memory.is_checked:
+            return True
+        found = await self._effects.read_again(job)
+        memory.is_checked = True
+        return found is not None and found.metadata.resource_version == job.metadata.resource_version
+
+    async def _prepare(self, job: Job, wanted: Prepare, memory: JobMemory) -> None:
+        tried = {kept.name for kept in wanted.objects}
+        taken = await prepare(self._api, job, wanted)
+        age = self._now() - job.metadata.created
+        if age < _COLLECTED_WITHIN:
+            memory.taken = (*taken, *(kept for kept in memory.taken if kept.name not in tried))
+            memory.make_again_at = self._now() + max(1.0, age)
+        else:
+            memory.taken = ()
+
     def _world(self, key: str) -> World | None:
         job = self._index.job(key)
         if job is None:
-            self._memories.pop(key, None)
+            self._memories.forget(key)
             return None
-        memory = self._memory(job)
+        memory = self._memories.of(job)
         if (counts := memory.counts) is not None:
             if _decision(counts) == _decision(job.status):
                 job = msgspec.structs.replace(job, status=counts)
@@ -277,19 +317,12 @@ class JobController:
             plugins=plugins,
             priorities=self._index.priorities,
             namespace=self._index.namespace_annotations(job.metadata.namespace),
-            prepared=memory.prepared == job.metadata.generation,
+            prepared=memory.prepared == try_of(job),
             problem=problem,
             request=memory.request,
-            lost=memory.lost,
         )
 
-    def _memory(self, job: Job) -> _Memory:
-        memory = self._memories.get(job.metadata.key)
-        if memory is None or memory.uid != job.metadata.uid:
-            memory = self._memories[job.metadata.key] = _Memory(job.metadata.uid)
-        return memory
-
-    def _plugins_of(self, job: Job, memory: _Memory) -> tuple[Sequence[JobPlugin], str]:
+    def _plugins_of(self, job: Job, memory: JobMemory) -> tuple[Sequence[JobPlugin], str]:
         """The job's plugins, and what is wrong with the job; worked out once for each version of its spec."""
         generation, plugins, problem = memory.plugins
         if generation != job.metadata.generation:
@@ -310,8 +343,8 @@ class JobController:
             return True
         refused = isinstance(error, ApiError) and not error.transient
         if isinstance(error, NotReadyError):
-            if error.reason and str(error) != self._memory(job).waiting:
-                self._memory(job).waiting = str(error)
+            if error.reason and str(error) != self._memories.of(job).waiting:
+                self._memories.of(job).waiting = str(error)
                 self._tell(job, Tell("Warning", error.reason, str(error)))
             self._work.add(key, _LOOK_AGAIN)
             return False
@@ -323,7 +356,7 @@ class JobController:
                 self._tell(job, Tell("Warning", _reason_of(error), f"{error}"))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
             why = f"given up after {failures} tries: {error}"
-            self._memory(job).request = Request(JobAction.TERMINATE, why)
+            self._memories.of(job).request = Request(JobAction.TERMINATE, why)
         return True
 
     def _tell(self, job: Job, told: Tell) -> None:

@@ -15,8 +15,6 @@ from volcano_py.jobs.model import Job
 KeyOf = Callable[[Job], str]
 """What a Job belongs to (namespace/name), or "" when it is nobody's business here."""
 
-# UIDs of Jobs that are gone are remembered, so that an answer which is late does not bring them back.
-_REMEMBERED: Final = 10_000
 _SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
 
 
@@ -27,7 +25,6 @@ class JobsBy:
         self._key_of, self._changed = key_of, changed
         self._groups: dict[str, dict[str, Job]] = {}  # key → its Jobs by namespace/name
         self._key: dict[str, str] = {}  # Job → key
-        self._gone: dict[str, None] = {}
 
     def of(self, key: str) -> list[Job]:
         """The Jobs of a group."""
@@ -47,7 +44,7 @@ class JobsBy:
         metadata, key = job.metadata, self._key_of(job)
         name = metadata.key
         known = self._groups.get(self._key.get(name, ""), {}).get(name)
-        if metadata.uid in self._gone or (known is not None and is_older(metadata, known.metadata)):
+        if known is not None and is_older(metadata, known.metadata):
             return
         if known is not None and (self._key[name] != key or known.metadata.uid != metadata.uid):
             self._remove(name)
@@ -59,7 +56,7 @@ class JobsBy:
             self._changed(key)
 
     def note_deleting(self, job: Job) -> None:
-        """We have deleted the Job; until the watch says that it is gone it counts as being deleted."""
+        """The Job is deleted, by us or as an answer says; until an informer says so it counts as being deleted."""
         known = self._groups.get(self._key.get(job.metadata.key, ""), {}).get(job.metadata.key)
         if known is not None and known.metadata.uid == job.metadata.uid:
             when = known.metadata.deletion_timestamp or _SOME_TIME
@@ -71,9 +68,6 @@ class JobsBy:
         """The Job with this UID is gone."""
         name = metadata.key
         known = self._groups.get(self._key.get(name, ""), {}).get(name)
-        self._gone[metadata.uid] = None
-        if len(self._gone) > _REMEMBERED:
-            del self._gone[next(iter(self._gone))]
         if known is not None and known.metadata.uid == metadata.uid:
             self._remove(name)
 

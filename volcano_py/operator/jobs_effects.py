@@ -12,6 +12,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP, VOLCANO_JOB
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
 from volcano_py.jobs.model import FINISHED, Job, JobStatus
 from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
@@ -20,8 +21,10 @@ from volcano_py.operator.jobs_index import JobIndex
 from volcano_py.operator.jobs_objects import NotReadyError
 from volcano_py.operator.kube_api import (
     KubeApi,
-    delete_only,
+    Learn,
+    delete_object,
     is_another_object,
+    is_gone,
     job_path,
     pod_group_path,
     pod_path,
@@ -34,11 +37,17 @@ _GROUP: Final = Reader(PodGroup)
 
 
 class JobEffects:
-    """Writes to the API server, and notes in the index what it did. `in_flight`: pods being made or deleted at a time,
-    over all jobs. `pod_made` is told of the job whenever a pod has been made for it."""
+    """Writes to the API server. What answers show goes to `learn`, and comes from there to the index, which is told
+    itself only of what is being deleted.
 
-    def __init__(self, api: KubeApi, index: JobIndex, *, in_flight: int, pod_made: Callable[[Job], None]) -> None:
-        self._api, self._index, self._pod_made = api, index, pod_made
+    `in_flight`: pods being made or deleted at a time, over all jobs. `pod_made` is told of the job whenever a pod has
+    been made for it.
+    """
+
+    def __init__(
+        self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_made: Callable[[Job], None]
+    ) -> None:
+        self._api, self._index, self._learn, self._pod_made = api, index, learn, pod_made
         self._slots = asyncio.Semaphore(in_flight)
 
     async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
@@ -59,11 +68,10 @@ class JobEffects:
             await self.read_again(job)
             return False
         try:
-            written = _JOB.decode(answer)
+            self._learn(VOLCANO_JOB.name, _JOB.decode(answer))
         except msgspec.ValidationError:
             # Somebody has spoilt it meanwhile. As it was when it could be read, and with this status, it counts.
-            written = msgspec.structs.replace(job, status=status)
-        self._index.note_job(written)
+            self._index.note_job(msgspec.structs.replace(job, status=status))
         return True
 
     async def read_again(self, job: Job) -> Job | None:
@@ -72,19 +80,27 @@ class JobEffects:
         Raises:
             NotReadyError: it cannot be read any more.
         """
+        found = await self.read(job.metadata.namespace, job.metadata.name)
+        if found is None:
+            self._index.note_deleting(job.metadata)
+        return found
+
+    async def read(self, namespace: str, name: str) -> Job | None:
+        """The job of this name as it is now; None when there is none.
+
+        Raises:
+            NotReadyError: it cannot be read.
+        """
         try:
-            answer = await self._api.get(job_path(job.metadata.namespace, job.metadata.name))
+            answer = await self._api.get(job_path(namespace, name))
         except NotFoundError:
-            self._index.forget_job(job)
             return None
         try:
             found = _JOB.decode(answer)
         except msgspec.ValidationError as error:
-            message = f"job {job.metadata.key} cannot be read any more: {error}; correct that field"
+            message = f"job {namespace}/{name} cannot be read any more: {error}; correct that field"
             raise NotReadyError(JOB_STATUS_ERROR, message) from error
-        if found.metadata.uid != job.metadata.uid:
-            self._index.forget_job(job)
-        self._index.note_job(found)
+        self._learn(VOLCANO_JOB.name, found)
         return found
 
     async def delete_job(self, job: Job) -> None:
@@ -93,14 +109,8 @@ class JobEffects:
         if found is None or found.metadata.uid != job.metadata.uid or found.status.phase not in FINISHED:
             return
         path = job_path(job.metadata.namespace, job.metadata.name)
-        try:
-            await self._api.delete(path, delete_only(job.metadata.uid, foreground=True))
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-            self._index.forget_job(job)
-            return
-        self._index.note_deleting(job.metadata.uid)
+        await delete_object(self._api, path, job.metadata.uid, foreground=True)
+        self._index.note_deleting(job.metadata)
 
     async def create_group(self, job: Job, action: CreateGroup) -> None:
         """Raises NotReadyError when the name is taken."""
@@ -112,18 +122,18 @@ class JobEffects:
             if not job.owns(group.metadata):
                 message = f"PodGroup {namespace}/{name} is not of this job; delete it"
                 raise NotReadyError(POD_GROUP_ERROR, message) from None
-        self._index.note_group(group)
+        self._learn(POD_GROUP.name, group)
 
     async def update_group(self, job: Job, action: UpdateGroup) -> None:
         path = pod_group_path(job.metadata.namespace, action.name)
         try:
             answer = await self._api.patch(path, {"metadata": {"uid": action.uid}, **action.changes})
         except RequestError as error:
-            if not is_another_object(error):
+            if not await is_gone(self._api, path, action.uid, error):
                 raise
-            self._index.note_gone(_meta(job, action.name, action.uid))
+            self._index.note_deleting(_meta(job, action.name, action.uid))
             return
-        self._index.note_group(_GROUP.decode(answer))
+        self._learn(POD_GROUP.name, _GROUP.decode(answer))
 
     async def delete_group(self, job: Job, action: DeleteGroup) -> None:
         await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
@@ -161,17 +171,11 @@ class JobEffects:
             if not job.owns(pod.metadata):
                 message = f"pod {namespace}/{name} is not of this job; delete it, or give the job another name"
                 raise NotReadyError(FAILED_CREATE, message) from None
-        self._index.note_pod(pod)
+        self._learn(POD.name, pod)
 
     async def _delete(self, path: str, metadata: ObjectMeta) -> None:
-        try:
-            await self._api.delete(path, delete_only(metadata.uid))
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-            self._index.note_gone(metadata)
-            return
-        self._index.note_deleting(metadata.uid)
+        await delete_object(self._api, path, metadata.uid)
+        self._index.note_deleting(metadata)
 
 
 def _meta(job: Job, name: str, uid: str) -> ObjectMeta:

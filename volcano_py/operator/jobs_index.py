@@ -1,4 +1,9 @@
-"""What the job controller knows: Jobs, their pods and PodGroups, and what has been done that no watch tells yet."""
+"""What the job controller knows: Jobs, their pods and PodGroups, as informers tell, and what it has deleted that they
+still have.
+
+Only an informer says that something is gone: it knows what is late. Until it does so, what is gone by an answer of the
+API server counts as being deleted.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +29,6 @@ KINDS: Final = frozenset(kind.name for kind in (VOLCANO_JOB, POD, POD_GROUP, NAM
 # at which a look costs more: a fifth of the time at most goes into them.
 _TOGETHER: Final = 0.02
 _TOGETHER_PER_POD: Final = 0.0001
-# UIDs of objects that are gone are remembered, so that an answer which is late does not bring them back.
-_REMEMBERED: Final = 20_000
 _SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
 
 
@@ -41,7 +44,6 @@ class JobIndex:
         self._groups: dict[str, PodGroup] = {}  # UID of a job → its group
         self._group_owners: dict[str, str] = {}  # key of a group → UID of its job
         self._deleting: set[str] = set()  # UIDs of what we have deleted and may still see
-        self._gone: dict[str, None] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self.priorities: dict[str, int] = {}
         """Value of each PriorityClass."""
@@ -105,16 +107,14 @@ class JobIndex:
         """`Sink`: gone."""
         self._delete(kind, metadata_of(obj))
 
-    # What the controller did, or learned by asking; the watches tell the same, sooner or later.
-
     def note_job(self, job: Job) -> None:
         """The job is as given, unless something newer is known."""
         metadata = job.metadata
         known = self._jobs.get(metadata.key)
-        if metadata.uid in self._gone or (known is not None and is_older(metadata, known.metadata)):
+        if known is not None and is_older(metadata, known.metadata):
             return
         if known is not None and known.metadata.uid != metadata.uid:
-            self._keys.pop(known.metadata.uid, None)
+            self._forget_job(known.metadata)
         self._jobs[metadata.key] = job
         self._keys[metadata.uid] = metadata.key
         if known is None or known != job:
@@ -124,7 +124,7 @@ class JobIndex:
         """The pod is as given, unless something newer is known."""
         metadata = pod.metadata
         owner = metadata.controller
-        if owner is None or not is_volcano_job(owner) or metadata.uid in self._gone:
+        if owner is None or not is_volcano_job(owner):
             return
         pods = self._pods.setdefault(owner.uid, {})
         known = pods.get(metadata.uid)
@@ -142,13 +142,15 @@ class JobIndex:
         """The group is as given, unless something newer is known."""
         metadata = group.metadata
         owner = metadata.controller
-        if owner is None or not is_volcano_job(owner) or metadata.uid in self._gone:
+        if owner is None or not is_volcano_job(owner):
             return
         if metadata.name != group_name(owner.name, owner.uid):
             return  # somebody else's idea
         known = self._groups.get(owner.uid)
         if known is not None and is_older(metadata, known.metadata):
             return
+        if known is not None and known.metadata.uid != metadata.uid:
+            self._deleting.discard(known.metadata.uid)
         self._groups[owner.uid] = group
         self._group_owners[metadata.key] = owner.uid
         if known is None or (known.metadata.uid, known.status.phase, known.spec) != (
@@ -158,26 +160,19 @@ class JobIndex:
         ):
             self._touch(owner.uid)
 
-    def note_deleting(self, uid: str) -> None:
-        """We have deleted the object; until the watch says so it counts as being deleted."""
-        if uid not in self._gone:
+    # What the controller did, or learned by asking.
+
+    def note_deleting(self, metadata: ObjectMeta) -> None:
+        """The object is deleted, by us or as an answer says; until an informer says so it counts as being deleted."""
+        key, uid = metadata.key, metadata.uid
+        job, pod, owner = self._jobs.get(key), self._owners.get(key), self._group_owners.get(key)
+        known = (
+            job.metadata.uid if job is not None else "",
+            pod[1] if pod is not None else "",
+            self._groups[owner].metadata.uid if owner is not None else "",
+        )
+        if uid in known:
             self._deleting.add(uid)
-
-    def note_gone(self, metadata: ObjectMeta) -> None:
-        """The API server says that a pod or group with this UID is no more."""
-        before = self._owners.get(metadata.key)
-        if before is not None and before[1] == metadata.uid:
-            self._forget_pod(*before)
-            del self._owners[metadata.key]
-        owner = self._group_owners.get(metadata.key)
-        if owner is not None and self._groups[owner].metadata.uid == metadata.uid:
-            self._forget_group(metadata.key, owner)
-
-    def forget_job(self, job: Job) -> None:
-        """The job is gone."""
-        known = self._jobs.get(job.metadata.key)
-        if known is not None and known.metadata.uid == job.metadata.uid:
-            self._delete(VOLCANO_JOB.name, job.metadata)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -202,10 +197,12 @@ class JobIndex:
             known = self._jobs.get(key)
             if known is not None and known.metadata.uid == metadata.uid:
                 del self._jobs[key]
-                self._keys.pop(metadata.uid, None)
-                self._deleting.discard(metadata.uid)
-                self._remember(metadata.uid)
+                self._forget_job(metadata)
                 self._changed(key, 0.0)
+
+    def _forget_job(self, metadata: ObjectMeta) -> None:
+        self._keys.pop(metadata.uid, None)
+        self._deleting.discard(metadata.uid)
 
     def _forget_pod(self, owner: str, uid: str) -> None:
         pods = self._pods.get(owner, {})
@@ -213,18 +210,11 @@ class JobIndex:
         if not pods:
             self._pods.pop(owner, None)
         self._deleting.discard(uid)
-        self._remember(uid)
 
     def _forget_group(self, key: str, owner: str) -> None:
         group = self._groups.pop(owner)
         del self._group_owners[key]
         self._deleting.discard(group.metadata.uid)
-        self._remember(group.metadata.uid)
-
-    def _remember(self, uid: str) -> None:
-        self._gone[uid] = None
-        if len(self._gone) > _REMEMBERED:
-            del self._gone[next(iter(self._gone))]
 
     def _touch(self, uid: str) -> None:
         key = self._keys.get(uid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,15 +35,20 @@ class _Existing(ApiObject, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> None:
-    """Make what is missing, and bring up to date what follows the job.
+async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[KeptObject, ...]:
+    """Make what is missing, and bring up to date what follows the job. The Secrets whose names were taken: by this
+    job's own, made before a restart, or by those of a deleted namesake that are still to be collected.
 
     Raises:
         NotReadyError: a claim is missing, or a name is taken by an object of somebody else.
         RequestError: the API server refused.
     """
+    taken = []
     for kept in wanted.objects:
-        await _keep(api, job, kept)
+        if (kept.api_version, kept.kind) != _SECRET:
+            await _keep(api, job, kept)
+        elif not await _make_secret(api, job, kept):
+            taken.append(kept)
     for claim in wanted.claims:
         made = KeptObject(*_CLAIM, name=claim["metadata"]["name"], make=lambda claim=claim: claim)  # type: ignore[misc]
         await _keep(api, job, made, PVC_ERROR)
@@ -56,13 +60,11 @@ async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> None:
                 f"PersistentVolumeClaim {job.metadata.namespace}/{name} does not exist; create it, and pods are made"
             )
             raise NotReadyError(PVC_ERROR, message) from error
+    return tuple(taken)
 
 
 async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_ERROR) -> None:
     namespace = job.metadata.namespace
-    if (kept.api_version, kept.kind) == _SECRET:
-        await _make_secret(api, job, kept)
-        return
     path = object_path(kept.api_version, kept.kind, namespace, kept.name)
     for _ in range(_RACES):
         try:
@@ -88,15 +90,18 @@ async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_E
     raise NotReadyError(reason, f"{kept.kind} {namespace}/{kept.name} comes and goes; who else makes it?")
 
 
-async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> None:
-    """Secrets are made and never read: a right to read them would be one on all Secrets of the cluster.
+async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> bool:
+    """Whether it was made; not so when the name is taken. Secrets are never read: a right to read them would be one on
+    all Secrets of the cluster.
 
     Drawing keys takes long enough to be done beside the event loop.
     """
     manifest = await asyncio.to_thread(kept.make)
-    # There is one of this name already: this job's, from before a restart.
-    with contextlib.suppress(ConflictError):
+    try:
         await api.post(object_path(*_SECRET, job.metadata.namespace), _owned(job, manifest))
+    except ConflictError:
+        return False
+    return True
 
 
 def _owned(job: Job, manifest: JsonObject) -> JsonObject:

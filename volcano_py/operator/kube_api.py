@@ -7,7 +7,8 @@ from typing import Any, Final, Protocol
 
 from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.names import SCHEDULING_API
-from volcano_py.api.objects import ObjectMeta, OwnerReference
+from volcano_py.api.nulls import Reader
+from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
 from volcano_py.jobs.model import BATCH_API
 
@@ -15,9 +16,20 @@ BUS_API: Final = "bus.volcano.sh/v1alpha1"
 
 Record = Callable[[Event], None]
 """Takes an event to be posted; must not block."""
+Learn = Callable[[str, ApiObject], None]
+"""Takes an object of this kind that an answer has shown, as `Informers.learn` does: it comes to whoever follows the
+kind, the asker too, unless something newer is known."""
 IsActive = Callable[[], bool]
 """Whether this replica holds the Lease, so that it may write."""
 
+
+class _Any(ApiObject, frozen=True):
+    """Any object."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_ANY: Final = Reader(_Any)
 _PLURALS: Final = {
     "ReplicaSet": "replicasets",
     "StatefulSet": "statefulsets",
@@ -88,6 +100,41 @@ def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
     """
     options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
     return options | {"propagationPolicy": "Foreground"} if foreground else options
+
+
+async def delete_object(api: KubeApi, path: str, uid: str, *, foreground: bool = False) -> bool:
+    """Delete the object with this UID; False when it was gone already. `foreground`: see `delete_only`.
+
+    Raises:
+        RequestError: it is still there.
+    """
+    try:
+        await api.delete(path, delete_only(uid, foreground=foreground))
+    except RequestError as error:
+        if not await is_gone(api, path, uid, error):
+            raise
+        return False
+    return True
+
+
+async def is_gone(api: KubeApi, path: str, uid: str, error: RequestError) -> bool:
+    """Whether a request failed because the object with this UID is no more.
+
+    A conflict alone does not prove it: an admission webhook may refuse with any code, and the server answers so when it
+    has tried for too long to write beside others. So the object is looked at.
+
+    Raises:
+        RequestError: it cannot be read.
+    """
+    if not is_another_object(error):
+        return False
+    if not isinstance(error, ConflictError):
+        return True
+    try:
+        found = _ANY.decode(await api.get(path))
+    except NotFoundError:
+        return True
+    return found.metadata.uid != uid
 
 
 def is_another_object(error: RequestError) -> bool:

@@ -337,6 +337,33 @@ async def test_what_an_answer_has_shown_is_not_taken_back_by_older_news(
     assert known.spec.node_name == "n1"
 
 
+async def test_what_was_made_while_a_list_was_under_way_is_not_taken_for_gone(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """The list knows neither the new object nor that its namesake has gone; another one of that time is gone."""
+    listed = asyncio.Event()
+    late = Reply(body={"metadata": {"resourceVersion": "20"}, "items": [pod("a", 3)]}, hold=listed)
+    api.on("GET", PODS, page(10, pod("a", 3)), late)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    await api.watch()
+    again = background(subject.relist())
+    await eventually(lambda: api.held == 1)
+
+    for name, version in (("new", 21), ("a", 22), ("short", 19)):
+        subject.learn(msgspec.convert(pod(name, version, uid=f"uid of {version}"), Pod))
+    listed.set()
+    await again
+    watch = await api.watch()
+    await watch.send("ADDED", pod("new", 21, uid="uid of 21"))
+    await watch.send("MODIFIED", pod("new", 23, uid="uid of 21"))
+    await eventually(lambda: subject.stats().events == 2)
+
+    assert sink.versions == {"ns/new": "23", "ns/a": "22"}
+    assert not [call for call in sink.calls if call == ("delete", "ns/new")]
+    assert sink.calls[-1] == ("upsert", "ns/new")
+
+
 async def test_what_an_answer_has_shown_goes_when_the_server_says_so(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

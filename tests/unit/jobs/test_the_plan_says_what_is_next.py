@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support.job_objects import NOW, failed, group, job, moment, names, pods, task
+from tests.support.job_objects import NOW, failed, group, job, members, moment, names, pods, task
 from volcano_py.jobs.actions import (
     CreateGroup,
     CreatePods,
@@ -19,6 +19,7 @@ from volcano_py.jobs.actions import (
     UpdateGroup,
     WriteStatus,
 )
+from volcano_py.jobs.losses import losses
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
 from volcano_py.jobs.plugins import JobPlugin, KeptObject
@@ -387,19 +388,36 @@ def test_the_last_try_ends_in_failure_and_keeps_what_has_finished(action: str) -
 def test_an_evicted_pod_may_come_back_before_the_timeout() -> None:
     policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
     of = settled(job(task(replicas=2), policies=policies), RUNNING)
-    first = plan(world(of, {"worker-0": "Running"}))
-    assert first.look_again_at == NOW + 60
-    of = msgspec.structs.replace(of, status=only(first, WriteStatus).status)
+    evicted = {"worker-0": "Running"}
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, evicted))))
+    assert of.status.controlled_resources["evicted"] == f"worker/1@{moment()}"
+    assert plan(world(of, evicted)).look_again_at == NOW + 60
     again = {"worker-0": "Running", "worker-1": "Pending"}
-    step = plan(replace(world(of, again, lost=first.lost), now=NOW + 20))
-    of = msgspec.structs.replace(of, status=decided(step))
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, again))))
     assert of.status.state.phase == "Pending", "fewer than the minimum run"
-    later = plan(replace(world(of, again, lost=step.lost), now=NOW + 30))
-    assert later.look_again_at == NOW + 60
-    late = plan(replace(world(of, again, lost=later.lost), now=NOW + 61))
-    assert decided(late).state.phase == "Aborting"
-    back = plan(replace(world(of, RUNNING, lost=later.lost), now=NOW + 61))
-    assert (back.lost, decided(back).state.phase) == ((), "Running")
+    waiting = replace(world(of, again), now=NOW + 30)
+    assert plan(waiting).look_again_at == NOW + 60
+    assert decided(plan(replace(waiting, now=NOW + 61))).state.phase == "Aborting"
+    back = decided(plan(replace(world(of, RUNNING), now=NOW + 61)))
+    assert (back.state.phase, "evicted" in back.controlled_resources) == ("Running", False)
+
+
+def test_that_a_pod_was_evicted_is_written_before_it_is_made_again() -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
+    of = settled(job(task(replicas=2), policies=policies, minAvailable=1), RUNNING)
+    evicted = {"worker-0": "Running"}
+    of = msgspec.structs.replace(of, status=decided(plan(world(of, evicted))))
+    assert of.status.controlled_resources["evicted"] == f"worker/1@{moment()}"
+    assert "CreatePods" in kinds(plan(world(of, evicted)))
+
+
+@pytest.mark.parametrize("note", ["worker/1", "worker/x@2026-01-31T12:00:00+00:00", "gone/1@2026-01-31T12:00:00+00:00"])
+def test_a_note_of_evicted_pods_that_says_nothing_is_passed_over(note: str) -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob", "timeout": "1m"}]
+    of = settled(job(task(replicas=2), policies=policies), RUNNING)
+    spoilt = msgspec.structs.replace(of.status, controlled_resources={"evicted": note})
+    written = only(plan(world(msgspec.structs.replace(of, status=spoilt), RUNNING)), WriteStatus)
+    assert (written.decides, written.status) == (False, of.status)
 
 
 # -- ends ------------------------------------------------------------------------------------------------------------
@@ -494,7 +512,7 @@ def test_as_many_replicas_as_can_be_written_cost_no_more_than_the_pods_that_are_
     made = plan(world(of, {"first-0": "Running"}))
 
     assert len(only(made, CreatePods).bodies) == MOST_AT_ONCE
-    assert [lost.index for lost in made.lost] == [1, 2]
+    assert [lost.index for lost in losses(of, members(of, {"first-0": "Running"}), NOW)] == [1, 2]
     assert plan(world(of, group=group(of, "Pending"))).waiting
 
 

@@ -69,13 +69,6 @@ def test_what_is_known_already_or_older_is_no_change(known: Known) -> None:
     assert known.jobs.of("ns/x") == [job(version=5)]
 
 
-def test_an_answer_that_comes_after_the_deletion_brings_nothing_back(known: Known) -> None:
-    known.jobs.note(job())
-    known.jobs.forget(job().metadata)
-    known.jobs.note(job(version=9))
-    assert (known.names(), known.changed) == ([], ["ns/x", "ns/x"])
-
-
 def test_a_deletion_that_comes_late_does_not_take_the_namesake(known: Known) -> None:
     known.jobs.note(job(uid="first"))
     known.jobs.note(job(uid="second", version=2))

@@ -73,8 +73,10 @@ class Informers:
         await asyncio.gather(*(self.reflectors[kind].relist() for kind in kinds))
 
     def learn(self, kind: str, obj: ApiObject) -> None:
-        """The server has shown this object in an answer to somebody (see `Reflector.learn`)."""
-        self.reflectors[kind].learn(obj)
+        """The server has shown this object in an answer to somebody (see `Reflector.learn`); kinds that are not
+        followed here are left to others."""
+        if (reflector := self.reflectors.get(kind)) is not None:
+            reflector.learn(obj)
 
     def have_seen(self, version: str, *kinds: str) -> bool:
         """Whether the sink knows all that had happened to these kinds by this version of any resource. With etcd, one

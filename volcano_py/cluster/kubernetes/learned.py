@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
-from volcano_py.cluster.kubernetes.versions import is_older
+from volcano_py.cluster.kubernetes.versions import is_older, version_of
 
 
 class Learned:
@@ -22,17 +22,15 @@ class Learned:
         if known is not None and not is_older(metadata, metadata_of(known)):
             del self._objects[key]
 
-    def with_newest(self, objects: list[ApiObject]) -> list[ApiObject]:
-        """A list, which may have been begun before something was read, with the newer version of each object. What it
-        does not have is gone."""
+    def with_newest(self, objects: list[ApiObject], version: str) -> list[ApiObject]:
+        """A list of this version, which may have been begun before something was read or made, with the newer version
+        of each object. What was known before the list, and is not in it, is gone."""
+        listed = version_of(version)
+        self._objects = {
+            key: obj
+            for key, obj in self._objects.items()
+            if 0 <= listed < version_of(metadata_of(obj).resource_version)
+        }
         if not self._objects:
             return objects
-        learned, self._objects = self._objects, {}
-        newest = []
-        for obj in objects:
-            metadata = metadata_of(obj)
-            known = learned.get(metadata.key)
-            if known is not None and is_older(metadata, metadata_of(known)):
-                self._objects[metadata.key] = obj = known  # noqa: PLW2901 - this one is in the list's place
-            newest.append(obj)
-        return newest
+        return list({**{metadata_of(obj).key: obj for obj in objects}, **self._objects}.values())

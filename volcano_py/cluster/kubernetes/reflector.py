@@ -176,7 +176,7 @@ class Reflector:
         except BaseException:
             self._wanted += wanted
             raise
-        self._take_over(self._learned.with_newest(objects), bad, version)
+        self._take_over(self._learned.with_newest(objects, version), bad, version)
         self._lists += 1
         self._listed_at = self._heard = self._clock.monotonic()
         self.resource_version = version

@@ -1,0 +1,54 @@
+"""What the job controller keeps of each job besides its object; all of it can be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from volcano_py.jobs.model import Job, JobStatus
+from volcano_py.jobs.plan import Request
+from volcano_py.jobs.plugins import JobPlugin
+from volcano_py.jobs.plugins.plugin import KeptObject
+
+
+class JobMemory(msgspec.Struct):
+    """Of one job: to save requests, and what is asked of it."""
+
+    uid: str
+    request: Request | None = None
+    is_checked: bool = False
+    """Whether the job as it is known was the newest at a time since this replica leads."""
+    prepared: tuple[int, int, int] = (-1, -1, -1)
+    """The generation, version and try of the job for which plugins' objects and claims were known to exist."""
+    taken: tuple[KeptObject, ...] = ()
+    """Secrets whose names were taken, perhaps by those of a namesake."""
+    make_again_at: float = 0.0
+    counts: JobStatus | None = None
+    """The status with counts that are not written yet."""
+    written: float = float("-inf")
+    waiting: str = ""
+    plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
+
+
+class JobMemories:
+    """Of all jobs, by namespace/name; a namesake begins with nothing."""
+
+    def __init__(self) -> None:
+        self._memories: dict[str, JobMemory] = {}
+
+    def of(self, job: Job) -> JobMemory:
+        """That of this job."""
+        memory = self._memories.get(job.metadata.key)
+        if memory is None or memory.uid != job.metadata.uid:
+            memory = self._memories[job.metadata.key] = JobMemory(job.metadata.uid)
+        return memory
+
+    def forget(self, key: str) -> None:
+        """There is no job of that name any more."""
+        self._memories.pop(key, None)
+
+
+def try_of(job: Job) -> tuple[int, int, int]:
+    """What the job's objects are looked at anew for: an edit, and pods that are made anew."""
+    return job.metadata.generation, job.status.version, job.status.retry_count
