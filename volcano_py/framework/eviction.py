@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api import explain
 from volcano_py.api.reasons import Reason
@@ -164,38 +165,47 @@ class EvictionPlan:
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""
-        ssn = self._ssn
+        ssn, task_class = self._ssn, task.task_class
         victims = ssn.victims(self._scheme.point, task, candidates)
-        if not len(victims) or not self._has_room(task.task_class, node, victims):
+        lacking = self._lacking(task_class, node)
+        if not len(victims) or self._lacking(task_class, node, without=victims).any():
             return False
         mark = self._statement.checkpoint()
         evicted: list[int] = []
-        for victim in eviction_order(ssn, task, victims):
+        waiting = eviction_order(ssn, task, victims)
+        while (victim := self._next_victim(waiting, lacking)) is not None:
+            waiting.remove(victim)
             self._evict(victim, task, node)
             evicted.append(victim)
-            if self._fits(task, node):
+            lacking = self._lacking(task_class, node)
+            if not lacking.any() and self._may_take(task, node):
                 self._promise(task, node, tuple(evicted))
                 return True
         self._statement.rollback(mark)
         return False
 
-    def _has_room(self, task_class: TaskClass, node: int, victims: Rows | None = None) -> bool:
-        """Whether the node will have room for the task, once terminating pods and the victims are gone."""
+    def _lacking(self, task_class: TaskClass, node: int, without: Rows | None = None) -> NDArray[np.bool_]:
+        """[R] what the node will have too little of for the task, once terminating pods and `without` are gone."""
         ledger = self._ssn.ledger
         nodes = ledger.nodes
         free = nodes.allocatable[node] - nodes.used[node] + nodes.releasing[node] - nodes.pipelined[node]
-        if victims is not None:
-            free = free + ledger.classes.request[ledger.tasks.task_class[victims]].sum(axis=0)
-        dims = task_class.requested
-        return bool((free[dims] >= task_class.request[dims]).all())
+        if without is not None:
+            free = free + ledger.classes.request[ledger.tasks.task_class[without]].sum(axis=0)
+        lacking: NDArray[np.bool_] = (free < task_class.request) & (task_class.request > 0)
+        return lacking
 
-    def _fits(self, task: Task, node: int) -> bool:
+    def _next_victim(self, waiting: list[int], lacking: NDArray[np.bool_]) -> int | None:
+        """The first that holds some of what is lacking; when it is another rule that is in the way, just the first."""
+        if not lacking.any():
+            return waiting[0] if waiting else None
+        ledger = self._ssn.ledger
+        holds = ledger.classes.request[ledger.tasks.task_class[waiting]][:, lacking].any(axis=1)
+        return waiting[int(holds.argmax())] if holds.any() else None
+
+    def _may_take(self, task: Task, node: int) -> bool:
+        """Whether ceilings and all predicates let the task go there."""
         ssn = self._ssn
-        return (
-            self._has_room(task.task_class, node)
-            and ssn.allocatable(task.job.queue, task.task_class).count > 0
-            and ssn.placer.may_take(task.task_class, node)
-        )
+        return ssn.allocatable(task.job.queue, task.task_class).count > 0 and ssn.placer.may_take(task.task_class, node)
 
     def _promise(self, task: Task, node: int, victims: tuple[int, ...]) -> None:
         rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
