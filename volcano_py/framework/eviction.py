@@ -165,8 +165,8 @@ class EvictionPlan:
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""
-        ssn, task_class = self._ssn, task.task_class
-        victims = ssn.victims(self._scheme.point, task, candidates)
+        ssn, point, task_class = self._ssn, self._scheme.point, task.task_class
+        victims = ssn.victims(point, task, candidates)
         lacking = self._lacking(task_class, node)
         if not len(victims) or self._lacking(task_class, node, without=victims).any():
             return False
@@ -175,6 +175,9 @@ class EvictionPlan:
         waiting = eviction_order(ssn, task, victims)
         while (victim := self._next_victim(waiting, lacking)) is not None:
             waiting.remove(victim)
+            # Plugins may have judged each alone: without those that went before, its side may have no more to give.
+            if evicted and not len(ssn.victims(point, task, np.array([victim], dtype=np.intp))):
+                continue
             self._evict(victim, task, node)
             evicted.append(victim)
             lacking = self._lacking(task_class, node)

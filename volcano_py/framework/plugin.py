@@ -270,7 +270,7 @@ class Plugin:
         """[K] which candidates of the same queue may be evicted for the preemptor; None abstains.
 
         Candidates come lowest task priority first, then youngest first: who keeps running sums goes through them as
-        they come.
+        they come. Who is to go after others is asked about once more, alone, when those are evicted.
         Inside a tier the answers intersect; the first tier with a victim left decides. A plugin that names the point
         in `guards` also filters what any other tier decided.
         """

@@ -30,10 +30,10 @@ class Suppositions:
     """Answers for reclaim.
 
     A victim is a pod without which its side of the tree still has more, over its weight, than the reclaimer's side with
-    what it asks for. Each candidate is judged alone. The sides are compared where the paths of the two queues part,
-    over the resources that are not exhausted and those that the reclaimer asks for. Saturation has no say in the
-    comparison: a queue whose work is one big job, saturated as a whole, would otherwise lose it all to a queue with a
-    job that holds nothing.
+    what it asks for. Each candidate is judged alone, and once more when others have gone before it. The sides are
+    compared where the paths of the two queues part, over the resources that are not exhausted and those that the
+    reclaimer asks for. Saturation has no say in the comparison: a queue whose work is one big job, saturated as a
+    whole, would otherwise lose it all to a queue with a job that holds nothing.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask
     in vain, each for every node of the cluster.
