@@ -85,6 +85,35 @@ def test_no_other_tier_can_take_what_a_queue_deserves(tiers: list[list[type[Plug
     assert len(session.victims("reclaimable", "poor-0", session.running("rich"))) == 4
 
 
+def test_only_pods_go_that_hold_some_of_what_their_queue_has_too_much_of() -> None:
+    session = opened(
+        queue("q1", guarantee={"cpu": "2"}),
+        queue("q2"),
+        running("cores", 2, "q1"),
+        running("memory", 2, "q1", cpu="0", memory="30Gi"),
+        gang("poor", pods=9, queue="q2", cpu="1", memory="10Gi"),
+        memory="64Gi",
+    )
+    candidates = session.running("cores", "memory")
+    assert session.victims("reclaimable", "poor-0", candidates) == ["memory-1"], "60 → 30 of 32"
+    possible = session.ssn.possible_victims("reclaimable", session.task("poor-0"), candidates)
+    assert session.names(possible) == ["memory-0", "memory-1"]
+
+
+def test_nobody_goes_below_a_guarantee_and_who_stays_for_it_does_not_count_as_gone() -> None:
+    session = opened(
+        queue("q1", guarantee={"cpu": "4"}),
+        queue("q2", weight=9),
+        running("first", 1, "q1"),
+        running("large", 1, "q1", cpu="3", priority=5),
+        running("last", 3, "q1", priority=10),
+        gang("poor", pods=9, queue="q2", cpu="1"),
+    )
+    candidates = session.running("first", "large", "last")
+    victims = session.victims("reclaimable", "poor-0", candidates)
+    assert victims == ["first-0", "last-0", "last-1"], "7 → 4; without large-0 it would be 3"
+
+
 def test_pods_of_a_queue_that_is_gone_are_spared() -> None:
     session = opened(queue("q2"), running("lost", 9, "vanished"), gang("poor", pods=9, queue="q2", cpu="1"))
     rows = session.rows(*(f"lost-{index}" for index in range(9)))

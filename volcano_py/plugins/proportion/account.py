@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano_py.plugins.asked import Asked
+from volcano_py.state.axis import PODS
 from volcano_py.state.infos import QueueInfo
 
 Amounts = list[int]
@@ -52,6 +53,21 @@ class QueueAccount(msgspec.Struct, eq=False):
     def is_overused(self) -> bool:
         """It holds all that it deserves, of every resource."""
         return all(self.deserved[dim] <= self.held[dim] for dim in self._deserving)
+
+    @property
+    def is_beyond(self) -> bool:
+        """It holds more than it deserves of something. Places for pods are no excess."""
+        return any(
+            held > most for dim, (held, most) in enumerate(zip(self.held, self.ceiling, strict=True)) if dim != PODS
+        )
+
+    def gives(self, asked: Asked, taken: Amounts) -> bool:
+        """Whether it may lose a pod that holds `asked` once `taken` has gone: it holds more than it deserves of some
+        of that, and keeps all that it is guaranteed."""
+        left = [(dim, self.held[dim] - taken[dim], units) for dim, units in asked]
+        return any(held > self.ceiling[dim] for dim, held, _ in left if dim != PODS) and all(
+            held - units >= self.guarantee[dim] for dim, held, units in left if self.guarantee[dim]
+        )
 
     def book(self, asked: Asked, count: int) -> None:
         """`count` more tasks (fewer, when negative) hold what they ask for."""

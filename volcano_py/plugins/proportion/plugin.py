@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from volcano_py.api.amounts import amount
 from volcano_py.api.explain import Ceiling, over_ceiling, queue_closed
 from volcano_py.api.holders import Holders
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
@@ -21,7 +23,6 @@ from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
-from volcano_py.plugins.shares import sums_up_to
 from volcano_py.state.axis import PODS
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -121,30 +122,43 @@ class Proportion(Plugin):
         return all(account.held[dim] + wanted <= account.ceiling[dim] for dim, wanted in asked)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        """What a queue holds beyond what it deserves of any resource."""
-        ledger = self._ssn.ledger
-        slots = ledger.jobs.queue[ledger.tasks.job[candidates]]
-        requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
-        taken_before = sums_up_to(slots, requests) - requests
-        beyond = np.zeros_like(requests)
-        for slot in np.unique(slots).tolist():
-            account = self._by_slot.get(slot)
-            if account is not None:
-                beyond[slots == slot] = np.subtract(account.held, account.ceiling)
-        victims: NDArray[np.bool_] = np.any(taken_before < beyond, axis=1)
+        """What a queue holds beyond what it deserves, and is not guaranteed, one pod after the other."""
+        taken: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(self._total))
+        victims = np.zeros(len(candidates), dtype=np.bool_)
+        for place, (row, slot) in enumerate(zip(candidates.tolist(), self._slots(candidates).tolist(), strict=True)):
+            account, asked = self._by_slot.get(slot), self._asked[self._ssn.task_class(row)]
+            if account is not None and account.gives(asked, taken[slot]):
+                victims[place] = True
+                for dim, units in asked:
+                    taken[slot][dim] += units
         return victims
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
-        return self._alone(candidates) if point == "reclaimable" else None
-
-    def _alone(self, candidates: Rows) -> NDArray[np.bool_]:
-        """[K] candidates of queues that hold more of any resource than they deserve."""
-        ledger = self._ssn.ledger
+        """Those that would go if they were the first to go; pods of one class and queue come to the same."""
+        if point != "reclaimable":
+            return None
         beyond = np.zeros(len(self._ssn.snapshot.queue_names), dtype=np.bool_)
-        for slot, account in self._by_slot.items():
-            beyond[slot] = any(held > most for held, most in zip(account.held, account.ceiling, strict=True))
-        victims: NDArray[np.bool_] = beyond[ledger.jobs.queue[ledger.tasks.job[candidates]]]
+        beyond[[slot for slot, account in self._by_slot.items() if account.is_beyond]] = True
+        victims: NDArray[np.bool_] = beyond[self._slots(candidates)]
+        if victims.any():
+            victims[victims] = self._first_to_go(candidates[victims])
         return victims
+
+    def _first_to_go(self, candidates: Rows) -> NDArray[np.bool_]:
+        """[K] each as if nobody had gone before."""
+        nothing = [0] * len(self._total)
+        slots = self._slots(candidates)
+        places, firsts = alike([slots, self._ssn.ledger.tasks.task_class[candidates]])
+        giving = [
+            self._by_slot[slot].gives(self._asked[self._ssn.task_class(row)], nothing)
+            for row, slot in zip(candidates[firsts].tolist(), slots[firsts].tolist(), strict=True)
+        ]
+        return np.array(giving, dtype=np.bool_)[places]
+
+    def _slots(self, candidates: Rows) -> NDArray[np.int32]:
+        """[K] the queues of the candidates."""
+        ledger = self._ssn.ledger
+        return ledger.jobs.queue[ledger.tasks.job[candidates]]
 
     # -- enqueue ---------------------------------------------------------------------------------------------------
 
