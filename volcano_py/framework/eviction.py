@@ -68,8 +68,8 @@ class EvictionPlan:
         self._job = job
         self._statement: Statement = ssn.statement()
         self._for_backfill: Statement = ssn.statement()
-        """Places of tasks that ask for nothing, had at once. They count while the plan is made, and are given back
-        then: only backfill can turn them into bindings, and it takes what has no place."""
+        """Places of tasks that ask for nothing, had at once. They count until it is known whether the plan completes
+        the gang, and are given back then: only backfill can turn them into bindings, and it takes what has no place."""
         self._places: list[_Place] = []
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that found no place in this plan."""
@@ -86,10 +86,12 @@ class EvictionPlan:
             if not ssn.job_starving(self._job):
                 break
             self._place(row)
+        with self._job.without_best_effort():
+            is_complete = ssn.job_pipelined(self._job)
         self._for_backfill.discard()
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
-        if not worth_it or not ssn.job_pipelined(self._job) or self._would_come_back(victims):
+        if not worth_it or not is_complete or self._would_come_back(victims):
             self._statement.discard()
             self._tell_again(tasks, told)
             return False
