@@ -153,7 +153,7 @@ class Closing:
                 yield from self._pod(ssn.task_info(row), told, self._nominated(row))
 
     def _nominated(self, row: int) -> str:
-        """The node on which pods were evicted for the task in this cycle."""
+        """The node that is kept for the task, since pods were evicted for it or its gang in this cycle."""
         node = self._ssn.nominations.get(row)
         return "" if node is None else self._ssn.snapshot.nodes[node].name
 

@@ -96,7 +96,8 @@ class EvictionPlan:
             self._tell_again(tasks, told)
             return False
         self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
-        ssn.nominate({place.row: place.node for place in self._places if place.victims})
+        if victims:  # those of the gang that nobody went for keep their places, too, until these are gone
+            ssn.nominate({place.row: place.node for place in self._places})
         ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True

@@ -78,7 +78,7 @@ class Session(Combined):
         self.tentative: dict[int, int] = {}
         """Task row → node row of a place that was found and given back because the gang was incomplete."""
         self.nominations: dict[int, int] = {}
-        """Task row → node row on which pods were evicted for it in this cycle."""
+        """Task row → node row that is kept for it, since pods were evicted for it or its gang in this cycle."""
         self.claim_bindings: dict[int, tuple[tuple[ClaimBinding, ...], float]] = {}
         """Task row → the volumes that its claims get with its place, and how many seconds that may take."""
         self.reservations = Reservations(self)
@@ -270,7 +270,7 @@ class Session(Combined):
     # -- doing -----------------------------------------------------------------------------------------------------
 
     def nominate(self, places: Mapping[int, int]) -> None:
-        """Evictions make room for these tasks on these nodes: the places are theirs in later cycles, too."""
+        """Evictions complete a gang of these tasks on these nodes: the places are theirs in later cycles, too."""
         self.nominations.update(places)
 
     def forget_troubles(self, job: Job, placed: Rows) -> None:
