@@ -88,6 +88,14 @@ class Combined:
     def job_pipelined(self, job: Job) -> bool:
         return self._vote("job_pipelined", job).vote is not Vote.REJECT
 
+    def will_be_whole(self, job: Job) -> bool:
+        """Whole once what is being released is free: nobody objects, whatever another tier permits.
+
+        A tier may permit half a gang to keep the places it found, but not to have others evicted for it.
+        """
+        with job.without_best_effort():
+            return all(call(job).vote is not Vote.REJECT for call in self.dispatch.calls("job_pipelined"))
+
     def job_enqueueable(self, job: Job) -> Ballot:
         return self._vote("job_enqueueable", job)
 

@@ -86,8 +86,7 @@ class EvictionPlan:
             if not ssn.job_starving(self._job):
                 break
             self._place(row)
-        with self._job.without_best_effort():
-            is_complete = ssn.job_pipelined(self._job)
+        is_complete = ssn.will_be_whole(self._job)
         self._for_backfill.discard()
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
