@@ -88,7 +88,11 @@ class Gang(Plugin):
         return reject(Reason.GANG_INCOMPLETE, gang_incomplete(placed, job.tasks, job.min_member))
 
     def job_starving(self, job: Job) -> bool:
-        return job.waiting + job.ready < job.min_member
+        """Until its minimums have places, those of its roles, too."""
+        if job.waiting + job.ready < job.min_member:
+            return True
+        with job.without_best_effort():
+            return bool(self._missing(job, _PIPELINED))
 
     def job_order(self, job: Job) -> Key:
         """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
