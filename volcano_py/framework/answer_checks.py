@@ -144,6 +144,12 @@ def _room(answer: Any, asked: Any) -> None:
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Room")
     _whole(answer.count, asked)
     _refusal_or_none(answer.refusal, asked)
+    if answer.short is not None:
+        for each in answer.short:
+            _whole(each, asked)
+        dim, units = answer.short
+        if not (0 <= dim < len(asked.request) and units > 0):
+            raise NonsenseError(f"{units} units of resource {dim} are short, expected some of one that there is")
 
 
 def _whole(answer: Any, _asked: Any) -> None:

@@ -21,6 +21,7 @@ from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import eviction_order
+from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
@@ -141,7 +142,20 @@ class EvictionPlan:
             return False
         hopeful = self._hopeful(task)
         ranked = ssn.placer.ranked(task.task_class, hopeful.nodes)
-        return any(self._place_on(task, node, hopeful.on(node)) for node in ranked.tolist())
+        return any(
+            self._place_on(task, node, hopeful.on(node)) for node in ranked.tolist()
+        ) or self._place_below_ceiling(task)
+
+    def _place_below_ceiling(self, task: Task) -> bool:
+        """Where there is room, if only a ceiling is in the way: others of the queue go for it, wherever they are."""
+        ssn, ledger = self._ssn, self._ssn.ledger
+        if ssn.allocatable(task.job.queue, task.task_class).short is None:
+            return False
+        choice = ssn.placer.choose(task.task_class, 1)
+        candidates = self._scheme.candidates(task)
+        own = candidates[ledger.jobs.queue[ledger.tasks.job[candidates]] == task.job.queue.slot]
+        victims = ssn.possible_victims(self._scheme.point, task, own) if len(choice.nodes) and len(own) else own[:0]
+        return len(victims) > 0 and self._place_on(task, int(choice.nodes[0]), victims)
 
     def _hopeful(self, task: Task) -> ByNode:
         """Candidates on the nodes that have room for the task if all candidates there were to go.
@@ -167,45 +181,52 @@ class EvictionPlan:
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""
-        ssn, point, task_class = self._ssn, self._scheme.point, task.task_class
+        ssn, point = self._ssn, self._scheme.point
         victims = ssn.victims(point, task, candidates)
-        lacking = self._lacking(task_class, node)
-        if not len(victims) or self._lacking(task_class, node, without=victims).any():
+        missing = self._missing(task, node)
+        if not len(victims) or (self._requests_of(victims).sum(axis=0) < missing).any():
             return False
         mark = self._statement.checkpoint()
         evicted: list[int] = []
         waiting = eviction_order(ssn, task, victims)
-        while (victim := self._next_victim(waiting, lacking)) is not None:
+        while (victim := self._next_victim(waiting, missing)) is not None:
             waiting.remove(victim)
             # Plugins may have judged each alone: without those that went before, its side may have no more to give.
             if evicted and not len(ssn.victims(point, task, np.array([victim], dtype=np.intp))):
                 continue
             self._evict(victim, task, node)
             evicted.append(victim)
-            lacking = self._lacking(task_class, node)
-            if not lacking.any() and self._may_take(task, node):
+            missing = self._missing(task, node)
+            if not missing.any() and self._may_take(task, node):
                 self._promise(task, node, tuple(evicted))
                 return True
         self._statement.rollback(mark)
         return False
 
-    def _lacking(self, task_class: TaskClass, node: int, without: Rows | None = None) -> NDArray[np.bool_]:
-        """[R] what the node will have too little of for the task, once terminating pods and `without` are gone."""
-        ledger = self._ssn.ledger
-        nodes = ledger.nodes
+    def _missing(self, task: Task, node: int) -> IntVector:
+        """[R] what there is too little of for the task: on the node, once terminating pods are gone; where that has
+        enough, below the ceilings of the queue."""
+        ssn, request = self._ssn, task.task_class.request
+        nodes = ssn.ledger.nodes
         free = nodes.allocatable[node] - nodes.used[node] + nodes.releasing[node] - nodes.pipelined[node]
-        if without is not None:
-            free = free + ledger.classes.request[ledger.tasks.task_class[without]].sum(axis=0)
-        lacking: NDArray[np.bool_] = (free < task_class.request) & (task_class.request > 0)
-        return lacking
+        missing: IntVector = np.where(request > 0, np.maximum(request - free, 0), 0)
+        if not missing.any() and (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
+            dim, units = short
+            missing[dim] = units
+        return missing
 
-    def _next_victim(self, waiting: list[int], lacking: NDArray[np.bool_]) -> int | None:
-        """The first that holds some of what is lacking; when it is another rule that is in the way, just the first."""
-        if not lacking.any():
+    def _next_victim(self, waiting: list[int], missing: IntVector) -> int | None:
+        """The first that holds some of what is missing; when it is another rule that is in the way, just the first."""
+        if not missing.any():
             return waiting[0] if waiting else None
-        ledger = self._ssn.ledger
-        holds = ledger.classes.request[ledger.tasks.task_class[waiting]][:, lacking].any(axis=1)
+        holds = self._requests_of(waiting)[:, missing > 0].any(axis=1)
         return waiting[int(holds.argmax())] if holds.any() else None
+
+    def _requests_of(self, rows: Rows | list[int]) -> NDArray[np.int64]:
+        """[K, R]"""
+        ledger = self._ssn.ledger
+        requests: NDArray[np.int64] = ledger.classes.request[ledger.tasks.task_class[rows]]
+        return requests
 
     def _may_take(self, task: Task, node: int) -> bool:
         """Whether ceilings and all predicates let the task go there."""

@@ -161,8 +161,8 @@ class Plugin:
         raise NotImplementedError
 
     def job_pipelined(self, job: Job) -> Ballot:
-        """Would the job be ready once what is being released is free? Votes; but pods are only evicted for a job to which
-        nobody of any tier objects."""
+        """Would the job be ready once what is being released is free? Votes; before pods are evicted for it, a REJECT
+        of any tier counts."""
         raise NotImplementedError
 
     def job_starving(self, job: Job) -> bool:

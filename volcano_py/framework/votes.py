@@ -40,6 +40,8 @@ class Room(msgspec.Struct, frozen=True):
 
     count: int
     refusal: Refusal | None = None
+    short: tuple[int, int] | None = None
+    """(position on the resource axis, units) of what has to be given back for one more; None when that is no help."""
 
 
 PLENTY: Final = Room(2**31)

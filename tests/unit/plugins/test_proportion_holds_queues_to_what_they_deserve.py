@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.votes import PLENTY, Room
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.state.axis import CPU
 from volcano_py.state.task_class import Refusal
 
 GPU = "nvidia.com/gpu"
@@ -204,6 +205,7 @@ def test_the_refusal_names_queue_resource_and_numbers() -> None:
             "queue q1: 8 cpu allocated + 1 asked > 8 deserved; "
             "wait until jobs of the queue finish, or raise its weight",
         ),
+        short=(CPU, 1000),
     )
 
 

@@ -115,7 +115,8 @@ class Capacity(Plugin):
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
             return Room(min(count, PLENTY.count))
-        return Room(0, self._refusals.no_room(account, bound, dict(asked)[bound.dim]))
+        wanted = dict(asked)[bound.dim]
+        return Room(0, self._refusals.no_room(account, bound, wanted), (bound.dim, wanted - bound.left))
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""

@@ -109,7 +109,9 @@ class Proportion(Plugin):
                     room, tightest = left, dim
         if room > 0:
             return Room(room)
-        return Room(0, self._over_deserved(account, tightest, dict(asked)[tightest]))
+        wanted = dict(asked)[tightest]
+        short = wanted - (account.ceiling[tightest] - account.held[tightest])
+        return Room(0, self._over_deserved(account, tightest, wanted), (tightest, short))
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves may take from others."""
