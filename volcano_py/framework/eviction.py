@@ -216,11 +216,16 @@ class EvictionPlan:
         return missing
 
     def _next_victim(self, waiting: list[int], missing: IntVector) -> int | None:
-        """The first that holds some of what is missing; when it is another rule that is in the way, just the first."""
-        if not missing.any():
+        """The first that holds some of what is missing; when it is another rule that is in the way, just the first.
+
+        Of several missing resources the one that the fewest hold is sought first: who holds it has to go in any case,
+        and often holds the others, too.
+        """
+        if not missing.any() or not waiting:
             return waiting[0] if waiting else None
-        holds = self._requests_of(waiting)[:, missing > 0].any(axis=1)
-        return waiting[int(holds.argmax())] if holds.any() else None
+        holds = self._requests_of(waiting)[:, missing > 0] > 0
+        rarest = holds[:, int(holds.sum(axis=0).argmin())]
+        return waiting[int(rarest.argmax())] if rarest.any() else None
 
     def _requests_of(self, rows: Rows | list[int]) -> NDArray[np.int64]:
         """[K, R]"""
