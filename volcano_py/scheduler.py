@@ -110,8 +110,9 @@ class Scheduler:
         )
         times.open = times.so_far()
 
-        # 2. Decide: the configured actions in their order.
+        # 2. Decide: what is promised is kept, then the configured actions in their order.
         if decide:
+            ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn)
 
         # 3. Close: plugins first, then statuses.

@@ -265,6 +265,17 @@ def gang(
 # -- sessions -----------------------------------------------------------------------------------------------------
 
 
+def binding_failed(name: str, *, seconds: float) -> Callable[[ClusterState], None]:
+    """For `prepare`: the pod was to be bound to n1, which failed, and is tried again after so many seconds."""
+
+    def prepare(state: ClusterState) -> None:
+        uid = pod(name).metadata.uid
+        assert state.assume_bound(uid, "n1")
+        state.bind_failed(uid, retry_at=NOW.timestamp() + seconds)
+
+    return prepare
+
+
 @dataclass
 class Opened:
     """A session with what was sent out of it, and short ways to things by name (`namespace/` may be left out)."""

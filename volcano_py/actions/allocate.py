@@ -53,6 +53,7 @@ class Allocate(Action):
     name = "allocate"
 
     def execute(self, ssn: Session) -> None:
+        ssn.reservations.give_back()
         by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:

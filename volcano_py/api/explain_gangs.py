@@ -70,13 +70,22 @@ _NOBODY: Final = Leavers()
 def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
     """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
     they should be gone; 0 when nobody was evicted for it, so that it is found anew each time."""
-    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {few(nodes)} are"
     if not leavers.pods:
-        return f"{places} kept for it until pods in its way have left or pods that it follows have come"
-    sentence = f"{places} kept for it until pods that are terminating there are gone: {few(leavers.pods)}"
+        return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
+    sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {few(leavers.pods)}"
     if leavers.groups:
         sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
     return f"{sentence}; the promise ends {held_for:g} s after they should be gone" if held_for else sentence
+
+
+def waiting_for_another_try(nodes: Sequence[str]) -> str:
+    """Pods were evicted for it, and then its binding failed: the event says why, and when it is tried again."""
+    return f"{_places_kept(nodes)} until its binding, which failed, is tried again"
+
+
+def _places_kept(nodes: Sequence[str]) -> str:
+    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {few(nodes)} are"
+    return f"{places} kept for it"
 
 
 def _named(kind: str, names: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Places that pods were evicted for: kept from cycle to cycle, until they are taken or a deadline passes.
 
-A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. Whoever is promised a place
-goes first when places are given; nobody else gets what the victims free before it had its turn.
+A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. From the beginning of the
+cycle promised places are taken, for every action; allocate gives them back, to place those first whom they were
+promised. A pod whose binding failed has its turn after a pause, and keeps its place throughout.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job
+from volcano_py.framework.statement import Statement
+from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ class Reservations:
         self._ssn = ssn
         tasks = ssn.ledger.tasks
         self._deadlines: dict[int, float] = {}
+        self._node: dict[int, int] = {}
+        self._until_allocate: list[Statement] = []
         self._awaited: set[int] = set()
         rows = np.flatnonzero(tasks.nominated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         leavers = self._leavers() if len(rows) else {}
@@ -48,7 +54,7 @@ class Reservations:
             victims = [gone for gone, began in leavers.get(node, ()) if began <= since + _EVICTED_WITHIN]
             deadline = max(since, *victims, 0.0) + HELD_FOR
             if deadline > ssn.now:
-                self._deadlines[row] = deadline
+                self._deadlines[row], self._node[row] = deadline, node
                 if victims:
                     self._awaited.add(int(tasks.job[row]))
         self.jobs = frozenset(tasks.job[list(self._deadlines)].tolist())
@@ -57,9 +63,53 @@ class Reservations:
         """Whether a task has a promise that holds."""
         return row in self._deadlines
 
+    def promised(self, rows: Rows) -> NDArray[np.bool_]:
+        """[K] which of the tasks have a promise that holds."""
+        return np.array([row in self._deadlines for row in rows.tolist()], dtype=np.bool_)
+
     def awaits_victims(self, job: Job) -> bool:
         """Whether pods are still terminating on a node that is promised to the job: no more are evicted for it."""
         return job.row in self._awaited
+
+    # -- held through the cycle ------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Take all promised places for whom they were promised, best job first: where there is room, or will be once
+        terminating pods are gone, and as far as its queue may go."""
+        ssn = self._ssn
+        jobs = (ssn.job(row) for row in self.jobs)
+        claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.job_valid(job) is None]
+        for job in sorted(claimants, key=ssn.job_key):
+            rows = ssn.tasks_of(job)
+            for row in ssn.ordered_tasks(rows[self.promised(rows)]).tolist():
+                self._hold(job, row)
+
+    def _hold(self, job: Job, row: int) -> None:
+        ssn, task_class = self._ssn, self._ssn.task_class(row)
+        if ssn.ledger.tasks.gated[row] or task_class.problem is not None or ssn.pre_predicate(task_class) is not None:
+            return
+        if ssn.allocatable(job.queue, task_class).count <= 0:
+            return
+        choice = ssn.placer.choose_on(task_class, self._node[row])
+        if not len(choice.nodes):
+            return
+        statement = ssn.statement()
+        statement.pipeline(job, task_class, np.array([row], dtype=np.intp), choice.nodes)
+        if not self.backs_off(row):
+            self._until_allocate.append(statement)
+
+    def backs_off(self, row: int) -> bool:
+        """Whether the task is not to be placed in this cycle, because its binding failed a moment ago."""
+        return float(self._ssn.ledger.tasks.retry_at[row]) > self._ssn.now
+
+    def give_back(self) -> None:
+        """What was held until allocate is free again; only pods that are not placed in this cycle keep theirs."""
+        told = self._ssn.tentative.copy()
+        while self._until_allocate:
+            self._until_allocate.pop().discard()
+        self._ssn.tentative = told  # these places were not lost to an incomplete gang
+
+    # -- when to look again ----------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float:
         """When the first promise ends, of those made or not kept in this cycle; 0 when there is none."""

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api import explain, names
-from volcano_py.api.explain_gangs import waiting_for_release
+from volcano_py.api.explain_gangs import waiting_for_another_try, waiting_for_release
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.reservations import HELD_FOR
@@ -129,6 +129,8 @@ def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:
     """Whom these tasks wait for, all of which have a place that is not free yet."""
     nodes = sorted({int(ssn.ledger.tasks.node[row]) for row in rows})
     named = sorted(ssn.snapshot.nodes[node].name for node in nodes)
+    if all(ssn.reservations.backs_off(row) for row in rows):
+        return Refusal(Reason.WAITING_FOR_RELEASE, waiting_for_another_try(named))
     is_promised = any(row in ssn.nominations or ssn.reservations.holds(row) for row in rows)
     text = waiting_for_release(named, ssn.leaving.on(nodes), held_for=HELD_FOR if is_promised else 0.0)
     return Refusal(Reason.WAITING_FOR_RELEASE, text)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
+from tests.support.sessions import binding_failed, gang, node, pod, pod_group, queue
 from tests.unit.actions.acting import act, phase, told
 from tests.unit.state.watched import with_status
 from volcano_py.actions.allocate import Allocate
@@ -21,7 +20,6 @@ from volcano_py.framework.views import Codes, NodeView
 from volcano_py.framework.votes import PLENTY, Room
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.priority import Priority
-from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import TaskStatus
@@ -192,17 +190,6 @@ def test_a_pod_that_is_not_evaluated_yet_is_never_bound_and_holds_up_its_gang_on
     broken = pod("g-1", group="g", cpu="much")
     opened = act(node("n1"), gang("g", cpu="1", min_member=2), broken, gang("other", cpu="1"))
     assert opened.binds == {"other-0": "n1"}
-
-
-def binding_failed(name: str, *, seconds: float) -> Callable[[ClusterState], None]:
-    """The pod was handed to the binder in vain and is tried again after so many seconds."""
-
-    def prepare(state: ClusterState) -> None:
-        uid = pod(name).metadata.uid
-        assert state.assume_bound(uid, "n1")
-        state.bind_failed(uid, retry_at=NOW.timestamp() + seconds)
-
-    return prepare
 
 
 @pytest.mark.parametrize(("seconds", "bound"), [(0.0, {"g-0": "n1"}), (0.001, {})])

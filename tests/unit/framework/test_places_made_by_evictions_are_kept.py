@@ -5,7 +5,17 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.sessions import NOW, PluginChoice, gang, node, open_session, pod, pod_group, priority_class
+from tests.support.sessions import (
+    NOW,
+    PluginChoice,
+    binding_failed,
+    gang,
+    node,
+    open_session,
+    pod,
+    pod_group,
+    priority_class,
+)
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.effects import Evict, ObjectRef, PodCondition
@@ -13,6 +23,7 @@ from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.closing import Closing
 from volcano_py.framework.reservations import HELD_FOR
+from volcano_py.framework.verdicts import job_verdict
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
@@ -60,6 +71,31 @@ def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:
     closing = Closing(opened.ssn, "1")
     closing.effects()
     assert closing.look_again_at == NOW.timestamp() + HELD_FOR
+
+
+@pytest.mark.parametrize(
+    ("promised", "seconds", "binds"),
+    [("n1", 2.0, {}), ("n1", 0.0, {"first-0": "n1"}), ("", 2.0, {"later-0": "n1"})],
+    ids=["kept while it is not tried", "taken when it is", "no promise, no place"],
+)
+def test_a_place_is_kept_while_its_binding_is_not_tried_again(
+    promised: str, seconds: float, binds: dict[str, str]
+) -> None:
+    opened = open_session(
+        node("n1", cpu="2"),
+        pod_group("first"),
+        nominated("first-0", "first", promised),
+        *gang("later", cpu="2"),
+        tiers=TIERS,
+        actions=[Allocate],
+        prepare=binding_failed("first-0", seconds=seconds),
+    )
+    opened.ssn.reservations.hold()
+    Allocate(None).execute(opened.ssn)
+    assert opened.binds == binds
+    if not binds:
+        verdict = job_verdict(opened.ssn, opened.job("first"))
+        assert verdict.message == "a place on node n1 is kept for it until its binding, which failed, is tried again"
 
 
 @pytest.mark.parametrize(("promised", "winner"), [("n1", "first-0"), ("", "later-0")])
