@@ -26,7 +26,8 @@ class Work(msgspec.Struct, eq=False):
     job: Job
     tasks: Rows
     best_effort: Rows
-    """Its pending tasks that ask for nothing; only used to complete the gang, the rest is backfill's."""
+    """Its pending tasks that ask for nothing; only used to complete the gang, the rest is backfill's. Those that are
+    promised a place are tasks like any other."""
     failed_roles: set[int] = msgspec.field(default_factory=set)
 
     def run_length(self, ssn: Session) -> int:
@@ -94,7 +95,7 @@ class Allocate(Action):
             if not job.best_effort_pending:
                 works.append(Work(job, ssn.ordered_tasks(rows), rows[:0]))
                 continue
-            light = best_effort[ssn.ledger.tasks.task_class[rows]]
+            light = best_effort[ssn.ledger.tasks.task_class[rows]] & ~ssn.reservations.promised(rows)
             if not light.all():
                 works.append(Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light])))
         return works
@@ -112,8 +113,9 @@ class Allocate(Action):
             else:
                 is_unfinished = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
                 (unfinished if is_unfinished else left).append(work)
-        for first in (unfinished, promised):
-            first.sort(key=lambda work: ssn.job_key(work.job))
+        unfinished.sort(key=lambda work: ssn.job_key(work.job))
+        # Light pods go where there is a place left: whose gang needs some comes last.
+        promised.sort(key=lambda work: (len(work.best_effort) > 0, ssn.job_key(work.job)))
         left.extend(work for work in promised if _keep_promises(ssn, work) and len(work.tasks))
         left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
         return left
@@ -131,10 +133,10 @@ class Allocate(Action):
 
 def _keep_promises(ssn: Session, work: Work) -> bool:
     """Turns until no promised task waits; whether the last one was good."""
-    holds = np.array([ssn.reservations.holds(row) for row in work.tasks.tolist()], dtype=np.bool_)
+    holds = ssn.reservations.promised(work.tasks)
     work.tasks = np.concatenate((work.tasks[holds], work.tasks[~holds]))
     others = int((~holds).sum())
-    while Turn(ssn, work, alone=False).take():
+    while Turn(ssn, work, alone=False, leaves=others).take():
         if len(work.tasks) <= others:
             return True
     return False
@@ -143,12 +145,14 @@ def _keep_promises(ssn: Session, work: Work) -> bool:
 class Turn:
     """One turn of one job."""
 
-    def __init__(self, ssn: Session, work: Work, *, alone: bool) -> None:
-        """`alone`: nobody else competes, so a ready job may place all its tasks in one turn."""
+    def __init__(self, ssn: Session, work: Work, *, alone: bool, leaves: int | None = None) -> None:
+        """`alone`: nobody else competes, so a ready job may place all its tasks in one turn. `leaves`: how many tasks
+        later turns are for, even if the job is ready before all others have been tried; None for any number."""
         self._ssn = ssn
         self._work = work
         self._job = work.job
         self._alone = alone
+        self._leaves = len(work.tasks) if leaves is None else leaves
         self._statement: Statement = ssn.statement()
 
     def take(self) -> bool:
@@ -157,7 +161,7 @@ class Turn:
         while len(self._work.tasks):
             go_on = self._place_front(ready)
             ready = self._ssn.job_ready(self._job)
-            if not go_on or (ready and len(self._statement)):
+            if not go_on or (ready and len(self._statement) and len(self._work.tasks) <= self._leaves):
                 break
         if ready:
             if self._complete_with_best_effort():

@@ -65,7 +65,9 @@ class Reservations:
 
     def promised(self, rows: Rows) -> NDArray[np.bool_]:
         """[K] which of the tasks have a promise that holds."""
-        return np.array([row in self._deadlines for row in rows.tolist()], dtype=np.bool_)
+        if not self._deadlines:
+            return np.zeros(len(rows), dtype=np.bool_)
+        return np.isin(rows, list(self._deadlines))
 
     def awaits_victims(self, job: Job) -> bool:
         """Whether pods are still terminating on a node that is promised to the job: no more are evicted for it."""

@@ -214,6 +214,21 @@ def test_a_promise_on_its_way_to_the_api_server_holds_already() -> None:
     assert info.nominated_node == "n1"
 
 
+def test_a_gangs_light_pod_does_not_take_the_place_that_was_freed_for_another_pod_of_it() -> None:
+    """With the light pod, the first of the others makes the gang complete."""
+    opened = open_session(
+        node("n1", pods="2"),
+        pod_group("g", min_member=2),
+        nominated("g-0", "g", "n1"),
+        nominated("g-1", "g", "n1"),
+        pod("g-light", group="g"),
+        tiers=TIERS,
+        actions=[Allocate],
+    )
+    Allocate(None).execute(opened.ssn)
+    assert opened.binds == {"g-0": "n1", "g-1": "n1"}
+
+
 def test_a_gang_cut_for_another_does_not_take_its_place_back() -> None:
     """Both are bound in part: the one since a pod of it was evicted, the other as it waits for what that pod held."""
     opened = open_session(
