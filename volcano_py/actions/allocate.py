@@ -12,6 +12,7 @@ from volcano_py.framework.job import FitError, Job
 from volcano_py.framework.namespace_order import Waiting, waiting_in
 from volcano_py.framework.placement import Choice
 from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.infos import QueueInfo
@@ -21,7 +22,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Work(msgspec.Struct, eq=False):
-    """A job with the tasks it still wants placed in this cycle, in task order."""
+    """A job with the tasks it still wants placed in this cycle, in task order, what minimums of roles need first."""
 
     job: Job
     tasks: Rows
@@ -92,12 +93,13 @@ class Allocate(Action):
             if refusal is not None:
                 ssn.note(job, refusal)
                 continue
+            ordered = minimums_first(ssn, job, ssn.ordered_tasks(rows))
             if not job.best_effort_pending:
-                works.append(Work(job, ssn.ordered_tasks(rows), rows[:0]))
+                works.append(Work(job, ordered, ordered[:0]))
                 continue
-            light = best_effort[ssn.ledger.tasks.task_class[rows]] & ~ssn.reservations.promised(rows)
+            light = best_effort[ssn.ledger.tasks.task_class[ordered]] & ~ssn.reservations.promised(ordered)
             if not light.all():
-                works.append(Work(job, ssn.ordered_tasks(rows[~light]), ssn.ordered_tasks(rows[light])))
+                works.append(Work(job, ordered[~light], ordered[light]))
         return works
 
     @staticmethod

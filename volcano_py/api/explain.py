@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.amounts import amount, amounts, numbers, with_name
+from volcano_py.api.explain_gangs import ShortRole
 from volcano_py.api.few import few
 from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.api.reasons import Reason
@@ -130,12 +131,16 @@ def never_fits_together(asked: Mapping[str, int]) -> str:
 # --- gangs -----------------------------------------------------------------------------------------------------------
 
 
-def gang_incomplete(placed: int, total: int, min_member: int, *, cause: str = "") -> str:
-    """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not."""
-    missing = max(min_member - placed, 0)
+def gang_incomplete(
+    placed: int, total: int, min_member: int, *, short: Sequence[ShortRole] = (), cause: str = ""
+) -> str:
+    """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not. `short`:
+    roles of which too few pods have a place."""
+    missing = max(min_member - placed, sum(role.minimum - role.existing for role in short), 0)
+    roles = f", minTaskMember is not met by {few([role.told for role in short])}" if short else ""
     sentence = (
-        f"{placed} of {total} pod{_s(total)} {'has' if placed == 1 else 'have'} a place, minMember is {min_member}: "
-        f"{missing} more must fit before any is bound"
+        f"{placed} of {total} pod{_s(total)} {'has' if placed == 1 else 'have'} a place, minMember is "
+        f"{min_member}{roles}: {missing} more must fit before any is bound"
     )
     return f"{sentence}; {cause}" if cause else sentence
 

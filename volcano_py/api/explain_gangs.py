@@ -27,6 +27,10 @@ class ShortRole(msgspec.Struct, frozen=True):
     existing: int
     minimum: int
 
+    @property
+    def told(self) -> str:
+        return f"{self.existing} of {self.minimum} pods of role {self.name}"
+
 
 def not_enough_tasks(
     group: str, existing: int, min_member: int, *, ended: int = 0, maker: PodMaker | None = None
@@ -44,12 +48,11 @@ def not_enough_tasks(
 
 def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
     """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
-    short = [f"{role.existing} of {role.minimum} pods of role {role.name}" for role in roles]
     missing = sum(role.minimum - role.existing for role in roles)
     fix = f": create {missing} more with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
-    return f"PodGroup {group}: minTaskMember is not met by {few(short)}{fix}"
+    return f"PodGroup {group}: minTaskMember is not met by {few([role.told for role in roles])}{fix}"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from volcano_py.framework.job import Job
+from volcano_py.framework.roles import minimums_first
 from volcano_py.state.ledger import Rows
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Starving(msgspec.Struct, frozen=True, eq=False):
-    """A job with its pending tasks in task order."""
+    """A job with its pending tasks in task order, what minimums of roles need first."""
 
     job: Job
     tasks: Rows
@@ -28,7 +29,7 @@ def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
             continue
         if ssn.reservations.awaits_victims(job):
             continue
-        found.setdefault(job.queue.name, []).append(Starving(job, ssn.ordered_tasks(rows)))
+        found.setdefault(job.queue.name, []).append(Starving(job, minimums_first(ssn, job, ssn.ordered_tasks(rows))))
     return found
 
 

@@ -13,6 +13,7 @@ from volcano_py.api.explain_gangs import waiting_for_another_try, waiting_for_re
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.reservations import HELD_FOR
+from volcano_py.framework.roles import short_roles
 from volcano_py.state.ledger import Rows
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.task_class import Refusal
@@ -119,10 +120,12 @@ def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVer
 
 
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
-    placed = job.ready + sum(int(row) in ssn.tentative for row in waiting)
+    found = [int(row) for row in waiting if int(row) in ssn.tentative]
+    placed = job.ready + len(found)
     causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
     cause = f"beside {'it' if placed == 1 else 'them'} {causes[0]}" if causes else ""
-    return explain.gang_incomplete(placed, job.tasks, job.min_member, cause=cause)
+    short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
+    return explain.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
 
 
 def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:

@@ -13,16 +13,16 @@ from volcano_py.api.explain_gangs import PodMaker, ShortRole, not_enough_of_role
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
+from volcano_py.framework.roles import role_minimums
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.plugins.shares import place_in_group
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.ledger import Rows
-from volcano_py.state.status import READY_STATUSES, STATUS_COUNT, VALID_STATUSES, TaskStatus
+from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.state.task_class import Refusal
 
 _READY: Final = np.flatnonzero(READY_STATUSES)
-_PIPELINED: Final = READY_STATUSES | (np.arange(STATUS_COUNT) == TaskStatus.PIPELINED)
 
 # Places in the order of jobs.
 _BOUND_IN_PART: Final = -1
@@ -83,7 +83,7 @@ class Gang(Plugin):
 
     def job_pipelined(self, job: Job) -> Ballot:
         placed = job.ready + job.waiting
-        if placed + job.best_effort_pending >= job.min_member and not self._missing(job, _PIPELINED):
+        if placed + job.best_effort_pending >= job.min_member and not self._missing(job, PLACED_STATUSES):
             return PERMIT
         return reject(Reason.GANG_INCOMPLETE, gang_incomplete(placed, job.tasks, job.min_member))
 
@@ -125,7 +125,7 @@ class Gang(Plugin):
         allowed = np.ones(len(candidates), dtype=np.bool_)
         for job_row in np.unique(jobs).tolist():
             info = self._ssn.snapshot.jobs[job_row]
-            for name, minimum in _role_minimums(info):
+            for name, minimum in (role_minimums(info) if info is not None else {}).items():
                 number = self._role_numbers.get(name, -1)
                 of_role = np.flatnonzero((jobs == job_row) & (self._tasks.role[candidates] == number))
                 spare = self._in_role(self._ssn.tasks_of_row(job_row), number, READY_STATUSES) - minimum
@@ -141,7 +141,7 @@ class Gang(Plugin):
         return sum(role.missing for role in self._roles(job, statuses, with_best_effort=True))
 
     def _roles(self, job: Job, statuses: NDArray[np.bool_], *, with_best_effort: bool = False) -> Iterator[RoleCount]:
-        for name, minimum in _role_minimums(job.info):
+        for name, minimum in role_minimums(job.info).items():
             number = self._role_numbers.get(name, -1)
             rows = self._ssn.tasks_of(job)
             found = self._in_role(rows, number, statuses)
@@ -157,14 +157,6 @@ class Gang(Plugin):
         light = self._ssn.best_effort_classes[tasks.task_class[rows]] & ~tasks.gated[rows]
         pending = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.role[rows] == number)
         return int(np.count_nonzero(light & pending))
-
-
-def _role_minimums(info: JobInfo | None) -> list[tuple[str, int]]:
-    """Role and minimum, for the roles whose minimum holds."""
-    if info is None or not info.min_task_member:
-        return []
-    minimums = [(name, minimum) for name, minimum in info.min_task_member.items() if minimum > 0]
-    return minimums if sum(minimum for _, minimum in minimums) <= info.min_member else []
 
 
 def _maker_of(info: JobInfo) -> PodMaker | None:

@@ -42,6 +42,8 @@ ALLOCATED_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED
 """Counts as used by its job and queue. Releasing does not: a victim leaves the sums when it is evicted."""
 READY_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.SUCCEEDED)
 """Counts towards the gang's minimum."""
+PLACED_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.SUCCEEDED, _S.PIPELINED)
+"""Counts towards the gang's minimum, or will once what it waits for is free."""
 ON_NODE_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.RELEASING, _S.UNKNOWN)
 """Occupies its node."""
 VALID_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.SUCCEEDED, _S.PIPELINED, _S.PENDING)

@@ -95,6 +95,10 @@ def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
         "1 of 4 pods has a place, minMember is 3: 2 more must fit before any is bound; "
         "0/2 nodes are unavailable: 2 Insufficient cpu."
     )
+    assert explain.gang_incomplete(2, 3, 2, short=[ShortRole("worker", 0, 1)]) == (
+        "2 of 3 pods have a place, minMember is 2, minTaskMember is not met by 0 of 1 pods of role worker: "
+        "1 more must fit before any is bound"
+    )
     assert explain.gang_unschedulable(1, 3, "0/2 nodes are unavailable.") == (
         "1/3 tasks in gang unschedulable: 0/2 nodes are unavailable."
     )
