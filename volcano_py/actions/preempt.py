@@ -31,6 +31,7 @@ class Preempt(Action):
         while queues:
             queue = queues.pop()
             works = by_queue[queue.name]
+            held = ssn.reservations.held
             waiting = waiting_in(ssn, queue, works, job_of=lambda work: work.job)
             while waiting:
                 work = waiting.pop()
@@ -38,6 +39,8 @@ class Preempt(Action):
                     EvictionPlan(ssn, pool, others, work.job).carry_out(work.tasks, keep_without_victims=keep)
             for work in works:
                 self._within(ssn, pool, own, work)
+            # Between queues it is allocate's order that counts: none is to evict its own for what it would get there.
+            ssn.reservations.give_back(since=held)
 
     @staticmethod
     def _within(ssn: Session, pool: Candidates, scheme: Scheme, work: Starving) -> None:

@@ -19,6 +19,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.by_node import ByNode
 from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.job import Job, Task
+from volcano_py.framework.starving import allocate_follows
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import eviction_order
 from volcano_py.state.axis import IntVector
@@ -79,7 +80,7 @@ class EvictionPlan:
         """Place the tasks, in the order given, while the job starves. True when it was worth committing.
 
         `keep_without_victims`: promise places even when nobody has to go for any of them; otherwise that is left to
-        allocate.
+        allocate, and where that is yet to come, the places are held for it.
         """
         ssn = self._ssn
         told = {row: ssn.tentative[row] for row in tasks.tolist() if row in ssn.tentative}
@@ -92,7 +93,7 @@ class EvictionPlan:
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
         if not worth_it or not is_complete or self._would_come_back(victims):
-            self._statement.discard()
+            self._give_up(victims)
             self._tell_again(tasks, told)
             return False
         self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
@@ -101,6 +102,16 @@ class EvictionPlan:
         ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True
+
+    def _give_up(self, victims: list[int]) -> None:
+        """Take everything back; not yet where nobody has to go and allocate is to give the places, else lesser jobs
+        would take what is free, and have others evicted for the rest."""
+        ssn, job = self._ssn, self._job
+        left_to_allocate = not victims and allocate_follows(ssn, self._scheme.action) and not ssn.overused(job.queue)
+        if left_to_allocate and ssn.job_pipelined(job):
+            ssn.reservations.hold_for_allocate(self._statement)
+        else:
+            self._statement.discard()
 
     def _tell_again(self, rows: Rows, told: dict[int, int]) -> None:
         """Of these tasks, nothing is known but what was before the plan."""

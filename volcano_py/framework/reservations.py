@@ -2,7 +2,8 @@
 
 A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. From the beginning of the
 cycle promised places are taken, for every action; allocate gives them back, to place those first whom they were
-promised. A pod whose binding failed has its turn after a pause, and keeps its place throughout.
+promised. A pod whose binding failed has its turn after a pause, and keeps its place throughout. Where preempt or
+reclaim stand before allocate, what a job finds free is held for it as well: lesser jobs must not build on that.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Reservations:
         tasks = ssn.ledger.tasks
         self._deadlines: dict[int, float] = {}
         self._node: dict[int, int] = {}
-        self._until_allocate: list[Statement] = []
+        self._for_allocate: list[Statement] = []
         self._awaited: set[int] = set()
         rows = np.flatnonzero(tasks.nominated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         leavers = self._leavers() if len(rows) else {}
@@ -98,17 +99,27 @@ class Reservations:
         statement = ssn.statement()
         statement.pipeline(job, task_class, np.array([row], dtype=np.intp), choice.nodes)
         if not self.backs_off(row):
-            self._until_allocate.append(statement)
+            self.hold_for_allocate(statement)
 
     def backs_off(self, row: int) -> bool:
         """Whether the task is not to be placed in this cycle, because its binding failed a moment ago."""
         return float(self._ssn.ledger.tasks.retry_at[row]) > self._ssn.now
 
-    def give_back(self) -> None:
-        """What was held until allocate is free again; only pods that are not placed in this cycle keep theirs."""
+    def hold_for_allocate(self, statement: Statement) -> None:
+        """The statement's places, which were free, are nobody else's until they are given back."""
+        self._for_allocate.append(statement)
+
+    @property
+    def held(self) -> int:
+        """How many statements `give_back` would discard now."""
+        return len(self._for_allocate)
+
+    def give_back(self, since: int = 0) -> None:
+        """What was held for allocate, beyond the first `since` statements, is free again. Pods that are not placed in
+        this cycle keep what they were promised."""
         told = self._ssn.tentative.copy()
-        while self._until_allocate:
-            self._until_allocate.pop().discard()
+        while len(self._for_allocate) > since:
+            self._for_allocate.pop().discard()
         self._ssn.tentative = told  # these places were not lost to an incomplete gang
 
     # -- when to look again ----------------------------------------------------------------------------------------

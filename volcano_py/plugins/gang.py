@@ -92,7 +92,7 @@ class Gang(Plugin):
         if job.waiting + job.ready < job.min_member:
             return True
         with job.without_best_effort():
-            return bool(self._missing(job, _PIPELINED))
+            return bool(self._missing(job, PLACED_STATUSES))
 
     def job_order(self, job: Job) -> Key:
         """Jobs that are not ready first, and of those the ones that hold places without being able to use them."""
