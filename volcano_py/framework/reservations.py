@@ -9,6 +9,7 @@ reclaim stand before allocate, what a job finds free is held for it as well: les
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -78,13 +79,19 @@ class Reservations:
 
     def hold(self) -> None:
         """Take all promised places for whom they were promised, best job first: where there is room, or will be once
-        terminating pods are gone, and as far as its queue may go."""
-        ssn = self._ssn
-        jobs = (ssn.job(row) for row in self.jobs)
+        terminating pods are gone, and as far as its queue may go.
+
+        Those that allocate would give back before anybody was given a place are left out: a thousand take 0.3 s.
+        """
+        ssn, in_danger = self._ssn, _gives_places_before_allocate(self._ssn.configuration.actions)
+        claims: defaultdict[int, list[int]] = defaultdict(list)
+        for row in self._deadlines:
+            if in_danger or self.backs_off(row):
+                claims[int(ssn.ledger.tasks.job[row])].append(row)
+        jobs = (ssn.job(row) for row in claims)
         claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.job_valid(job) is None]
         for job in sorted(claimants, key=ssn.job_key):
-            rows = ssn.tasks_of(job)
-            for row in ssn.ordered_tasks(rows[self.promised(rows)]).tolist():
+            for row in ssn.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
                 self._hold(job, row)
 
     def _hold(self, job: Job, row: int) -> None:
@@ -142,3 +149,9 @@ class Reservations:
         for node, gone, began in zip(*(column.tolist() for column in columns), strict=True):
             leavers[node].append((gone, began))
         return leavers
+
+
+def _gives_places_before_allocate(actions: Sequence[str]) -> bool:
+    """Whether any action but enqueue, which gives none, stands before allocate, or there is no allocate."""
+    others = [action for action in actions if action != "enqueue"]
+    return others[:1] != ["allocate"]
