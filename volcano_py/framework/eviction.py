@@ -70,8 +70,10 @@ class EvictionPlan:
         self._job = job
         self._statement: Statement = ssn.statement()
         self._for_backfill: Statement = ssn.statement()
-        """Places of tasks that ask for nothing, had at once. They count until it is known whether the plan completes
-        the gang, and are given back then: only backfill can turn them into bindings, and it takes what has no place."""
+        """Places of tasks that ask for nothing, had at once. They count while the plan is made. If nobody goes for the
+        gang they are given back then: only backfill can turn them into bindings, and it takes what has no place."""
+        self._light: list[_Place] = []
+        """Those places."""
         self._places: list[_Place] = []
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that found no place in this plan."""
@@ -89,16 +91,20 @@ class EvictionPlan:
                 break
             self._place(row)
         is_complete = ssn.will_be_whole(self._job)
-        self._for_backfill.discard()
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
         if not worth_it or not is_complete or self._would_come_back(victims):
+            self._for_backfill.discard()
             self._give_up(victims)
             self._tell_again(tasks, told)
             return False
-        self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
         if victims:  # those of the gang that nobody went for keep their places, too, until these are gone
+            self._places.extend(self._light)
+            self._for_backfill.commit()
             ssn.nominate({place.row: place.node for place in self._places})
+        else:
+            self._for_backfill.discard()
+        self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
         ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True
@@ -143,6 +149,7 @@ class EvictionPlan:
             return False
         if task.task_class.best_effort and not choice.pipelined:
             self._for_backfill.pipeline(task.job, task.task_class, np.array([task.row], dtype=np.intp), choice.nodes)
+            self._light.append(_Place(task.row, int(choice.nodes[0]), ()))
         else:
             self._promise(task, int(choice.nodes[0]), ())
         return True
