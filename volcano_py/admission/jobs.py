@@ -38,7 +38,7 @@ class JobCustoms(msgspec.Struct, frozen=True):
 
 
 def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
-    """What is filled in on CREATE, as a merge patch. `raw_spec` is the spec as it came; lists are given whole."""
+    """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole."""
     filled = with_defaults(job, customs.rules).spec
     values = (filled.queue, filled.scheduler_name, filled.max_retry, filled.min_available)
     spec: dict[str, Any] = {
@@ -47,8 +47,8 @@ def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict
     tasks: list[Any] = copy.deepcopy(list(raw_spec.get("tasks") or ()))
     for task, full in zip(tasks, filled.tasks, strict=True):
         task |= {"name": full.name, "minAvailable": full.minimum, "maxRetry": full.max_retry}
-        pod = (task.get("template") or {}).get("spec") or {}
-        if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
+        pod = (task.get("template") or {}).get("spec")
+        if isinstance(pod, dict) and pod.get("hostNetwork") and not pod.get("dnsPolicy"):
             pod["dnsPolicy"] = "ClusterFirstWithHostNet"
     if tasks != list(raw_spec.get("tasks") or ()):
         spec["tasks"] = tasks
@@ -67,10 +67,16 @@ def judge_create(job: Job, world: QueueWorld, customs: JobCustoms) -> Violations
     return tuple(breaks_of_job(job, "spec", world, customs))
 
 
-def judge_update(before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any]) -> Violations:
-    """What of the update cannot be, from both objects and their specs as they came."""
-    changed = tuple(_changes(raw_before, raw_after))
-    return (*changed, *newly_broken(tuple(_limits(after.spec)), tuple(_limits(before.spec))))
+def judge_update(
+    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], customs: JobCustoms
+) -> Violations:
+    """What of the update cannot be, from both objects and their specs as they came.
+
+    Defaults count as filled in, in both: the update has been, and the object may be older than the webhooks.
+    """
+    changed = tuple(_changes(_filled(before, raw_before, customs), _filled(after, raw_after, customs)))
+    was, now = (tuple(_limits(with_defaults(job, customs.rules).spec)) for job in (before, after))
+    return (*changed, *newly_broken(now, was))
 
 
 def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
@@ -87,6 +93,12 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     yield from _volumes(f"{path}.volumes", spec.volumes)
     yield from breaks_of_topology(f"{path}.networkTopology", spec.network_topology)
     yield from breaks_of_queue(f"{path}.queue", spec.queue, world)
+
+
+def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
+    """The spec as it came, with its defaults."""
+    patch = defaults(job, raw_spec, customs).get("spec", {})
+    return {**raw_spec, **patch, "plugins": {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}}
 
 
 def _limits(spec: JobSpec) -> Iterator[Violation]:

@@ -217,10 +217,13 @@ class AdmissionHandlers:
     async def _job(self, review: Review) -> None:
         after = _decoded(review.new or {}, Job, "job")
         before = None if review.old is None else _decoded_old(review.old, Job)
+        customs = self._rules.jobs
         if before is not None and review.old is not None and review.new is not None:
-            found = jobs.judge_update(before, after, review.old.get("spec") or {}, review.new.get("spec") or {})
+            found = jobs.judge_update(
+                before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, customs
+            )
         else:
-            found = await self._judged(lambda world: jobs.judge_create(after, world, self._rules.jobs))
+            found = await self._judged(lambda world: jobs.judge_create(after, world, customs))
         _refuse("job", review.name, found)
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:

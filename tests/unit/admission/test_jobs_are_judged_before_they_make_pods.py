@@ -337,7 +337,7 @@ def test_what_is_complete_is_left_alone() -> None:
 
 
 def updated(before: dict[str, Any], after: dict[str, Any]) -> Sequence[str]:
-    return [str(each) for each in judge_update(job(before), job(after), before, after)]
+    return [str(each) for each in judge_update(job(before), job(after), before, after, CUSTOMS)]
 
 
 ONLY = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
@@ -371,7 +371,7 @@ def test_a_job_can_grow_and_shrink() -> None:
         ),
         (
             spec(maxRetry=7),
-            f"spec.maxRetry: 7 differs from nothing, and cannot change; delete the job and create it anew; {ONLY}",
+            f"spec.maxRetry: 7 differs from 3, and cannot change; delete the job and create it anew; {ONLY}",
         ),
     ],
 )
