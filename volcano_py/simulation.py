@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
+from volcano_py.api.queue_choice import queue_for
 from volcano_py.api.report import CycleReport
 from volcano_py.api.told import why_pod_waits
 from volcano_py.api.workloads import Workload
@@ -22,7 +23,6 @@ from volcano_py.operator.generated_group import (
     group_changes,
     inheriting_owner,
     plan_group,
-    queue_for,
     wants_group,
 )
 from volcano_py.operator.jobs_in_memory import JobsInMemory

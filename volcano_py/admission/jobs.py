@@ -15,6 +15,7 @@ from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_tasks
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
 from volcano_py.jobs.plugins import JobPlugins
@@ -31,16 +32,22 @@ _SCALARS: Final = ("queue", "schedulerName", "maxRetry", "minAvailable")
 
 
 class JobCustoms(msgspec.Struct, frozen=True):
-    """What this installation knows: what is filled in, and which job plugins there are."""
+    """What holds where a job is: what this installation fills in, which job plugins there are, and the annotations of
+    the job's namespace."""
 
     rules: JobRules
     plugins: JobPlugins
+    namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
-    """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole."""
+    """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole.
+
+    No queue becomes `default`, as in the CRD. What that means is decided when work is made for the job, and may change
+    with the annotations of its namespace.
+    """
     filled = with_defaults(job, customs.rules).spec
-    values = (filled.queue, filled.scheduler_name, filled.max_retry, filled.min_available)
+    values = (job.spec.queue or DEFAULT_QUEUE, filled.scheduler_name, filled.max_retry, filled.min_available)
     spec: dict[str, Any] = {
         name: value for name, value in zip(_SCALARS, values, strict=True) if raw_spec.get(name) != value
     }
@@ -81,7 +88,8 @@ def judge_update(
 
 def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
     """The same for a job that stands in a template; `path` is that of its spec."""
-    job = with_defaults(job, customs.rules)
+    written = job.spec.queue
+    job = with_defaults(job, customs.rules, customs.namespace)
     name, spec = job.metadata.name, job.spec
     if len(name) > _LONGEST_NAME:
         rule, fix = f"has {len(name)} characters; there may be {_LONGEST_NAME}", "shorten it"
@@ -92,7 +100,7 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     yield from _plugins(path, job, customs.plugins)
     yield from _volumes(f"{path}.volumes", spec.volumes)
     yield from breaks_of_topology(f"{path}.networkTopology", spec.network_topology)
-    yield from breaks_of_queue(f"{path}.queue", spec.queue, world)
+    yield from breaks_of_queue(f"{path}.queue", spec.queue, world, written)
 
 
 def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:

@@ -10,19 +10,15 @@ from typing import Any
 
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import Violation, Violations, newly_broken
-from volcano_py.api.names import DEFAULT_QUEUE, QUEUE_NAME, ROOT_QUEUE
+from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
+from volcano_py.api.queue_choice import queue_for
 
 
 def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_queue: str) -> dict[str, Any]:
-    """What is filled in on CREATE, as a merge patch: the queue that the namespace has for groups that name none.
-
-    The CRD fills in `default`, so that a group that names it cannot be told from one that names nothing.
-    """
-    queue = namespace_annotations.get(QUEUE_NAME, "")
-    names_none = group.spec.queue in ("", DEFAULT_QUEUE)
-    queue = queue or (default_queue if names_none else "")
-    return {"spec": {"queue": queue}} if names_none and queue != group.spec.queue else {}
+    """What is filled in on CREATE, as a merge patch: the queue of a group that names none."""
+    queue = queue_for(group.spec.queue, namespace_annotations, default_queue)
+    return {"spec": {"queue": queue}} if queue != group.spec.queue else {}
 
 
 def judge_create(group: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
@@ -48,8 +44,11 @@ def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[
         yield from breaks_of_topology(f"spec.subGroupPolicy[{index}].networkTopology", policy.get("networkTopology"))
 
 
-def breaks_of_queue(field: str, name: str, world: QueueWorld) -> Iterator[Violation]:
-    """The queue that work names: it exists, takes new work, and is one that runs work."""
+def breaks_of_queue(field: str, name: str, world: QueueWorld, written: str = "") -> Iterator[Violation]:
+    """The queue that work goes to: it exists, takes new work, and is one that runs work.
+
+    `written`: what the field says, where that is not the queue's name.
+    """
     queue = world.queues.get(name)
     if name == ROOT_QUEUE:
         rule, fix = "is the queue above all others and runs no work", "name a queue below it"
@@ -62,7 +61,8 @@ def breaks_of_queue(field: str, name: str, world: QueueWorld) -> Iterator[Violat
         rule, fix = f"has queues below it ({below}), and only queues without run work", "name one of those"
     else:
         return
-    yield Violation(field=field, value=name, rule=rule, fix=fix)
+    value = name if written in ("", name) else f"{written}, which means {name} here,"
+    yield Violation(field=field, value=value, rule=rule, fix=fix)
 
 
 def breaks_of_topology(field: str, topology: Any) -> Iterator[Violation]:

@@ -56,7 +56,9 @@ for _verb in VERBS:
     "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the scheduler's ConfigMap."
 )
 @click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
-@click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
+@click.option(
+    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
+)
 @output_option()
 def tree(
     filenames: tuple[Path, ...],

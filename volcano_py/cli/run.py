@@ -129,7 +129,9 @@ def _without_effect(command: F) -> F:
     show_default=True,
     help="List everything anew that often, against what a watch has missed; 0 is never.",
 )
-@click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
+@click.option(
+    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
+)
 @click.option(
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"
 )

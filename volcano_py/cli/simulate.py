@@ -50,7 +50,9 @@ A cycle is one second of virtual time. Between cycles bound pods run and evicted
     show_default=True,
     help="Whose pods are scheduled (repeatable).",
 )
-@click.option("--default-queue", default="default", show_default=True, help="Queue of PodGroups that name none.")
+@click.option(
+    "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
+)
 @output_option()
 def simulate(
     filenames: tuple[Path, ...],

@@ -1,12 +1,14 @@
-"""A Job as admission would have stored it, for clusters without webhooks and Jobs older than they are."""
+"""A Job with what it leaves open filled in, whether or not webhooks have done so when it was stored."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
+from volcano_py.api.queue_choice import queue_for
 from volcano_py.jobs.model import Job, Task
 
 MAX_RETRY: Final = 3
@@ -20,14 +22,17 @@ class JobRules(msgspec.Struct, frozen=True):
     default_queue: str = DEFAULT_QUEUE
 
 
-def with_defaults(job: Job, rules: JobRules) -> Job:
-    """The job with everything that was left open filled in."""
+def with_defaults(job: Job, rules: JobRules, namespace: Mapping[str, str] | None = None) -> Job:
+    """The job with everything that was left open filled in.
+
+    `namespace`: annotations of its namespace, which may name the queue of work that names none.
+    """
     spec = job.spec
     tasks = [_task(task, index) for index, task in enumerate(spec.tasks)]
     spec = msgspec.structs.replace(
         spec,
         tasks=tasks,
-        queue=spec.queue or rules.default_queue,
+        queue=queue_for(spec.queue, namespace or {}, rules.default_queue),
         scheduler_name=spec.scheduler_name or rules.scheduler_name,
         max_retry=spec.max_retry or MAX_RETRY,
         # A job's own minimum of 0 cannot be told from none.

@@ -217,7 +217,7 @@ class AdmissionHandlers:
     async def _job(self, review: Review) -> None:
         after = _decoded(review.new or {}, Job, "job")
         before = None if review.old is None else _decoded_old(review.old, Job)
-        customs = self._rules.jobs
+        customs = self._customs(review)
         if before is not None and review.old is not None and review.new is not None:
             found = jobs.judge_update(
                 before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, customs
@@ -228,18 +228,18 @@ class AdmissionHandlers:
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
         new = review.new or {}
-        return jobs.defaults(_decoded(new, Job, "job"), new.get("spec") or {}, self._rules.jobs)
+        return jobs.defaults(_decoded(new, Job, "job"), new.get("spec") or {}, self._customs(review))
 
     async def _cron_job(self, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
-        customs = self._rules.jobs
+        customs = self._customs(review)
         _refuse("cronjob", review.name, await self._judged(lambda world: _typed(
             "cronjob", lambda: templates.judge_cron_job(new, old, world, customs)
         )))  # fmt: skip
 
     async def _job_template(self, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
-        customs = self._rules.jobs
+        customs = self._customs(review)
         _refuse("jobtemplate", review.name, await self._judged(lambda world: _typed(
             "jobtemplate", lambda: templates.judge_job_template(new, old, world, customs)
         )))  # fmt: skip
@@ -247,6 +247,9 @@ class AdmissionHandlers:
     async def _job_flow(self, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
         _refuse("jobflow", review.name, _typed("jobflow", lambda: templates.judge_job_flow(new, old)))
+
+    def _customs(self, review: Review) -> JobCustoms:
+        return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
 
     async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
         """A refusal is looked at once more by what there is now: the queue may have been made a moment ago."""

@@ -33,6 +33,7 @@ from volcano_py.api.names import (
 )
 from volcano_py.api.objects import ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec, PodGroupStatus, ResourceList
 from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity
+from volcano_py.api.queue_choice import queue_for
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
 from volcano_py.api.workloads import Workload
@@ -144,13 +145,6 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     )
     group = PodGroup(metadata=metadata, spec=spec, status=PodGroupStatus(phase="Pending"))
     return GroupPlan(group, tuple(warnings))
-
-
-def queue_for(queue: str, namespace: Mapping[str, str], default_queue: str = DEFAULT_QUEUE) -> str:
-    """The queue of a new PodGroup: the namespace's own queue stands in for none and for `default`."""
-    if queue and queue != DEFAULT_QUEUE:
-        return queue
-    return namespace.get(QUEUE_NAME) or queue or default_queue
 
 
 def group_changes(existing: PodGroup, wanted: PodGroup) -> JsonObject:

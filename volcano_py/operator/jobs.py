@@ -307,7 +307,8 @@ class JobController:
                 job = msgspec.structs.replace(job, status=counts)
             else:
                 memory.counts = None
-        job = with_defaults(job, self._rules)
+        namespace = self._index.namespace_annotations(job.metadata.namespace)
+        job = with_defaults(job, self._rules, namespace)
         plugins, problem = self._plugins_of(job, memory)
         return World(
             job=job,
@@ -316,7 +317,7 @@ class JobController:
             now=self._now(),
             plugins=plugins,
             priorities=self._index.priorities,
-            namespace=self._index.namespace_annotations(job.metadata.namespace),
+            namespace=namespace,
             prepared=memory.prepared == try_of(job),
             problem=problem,
             request=memory.request,

@@ -85,12 +85,13 @@ class JobsInMemory:
             pods = [pod for pod in self._cluster.objects("Pod", Pod) if job.owns(pod.metadata)]
 
     def _world(self, job: Job, pods: list[Pod], now: float) -> World:
-        job = with_defaults(job, self._rules)
+        namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
+        annotations = namespace.metadata.annotations if namespace is not None else {}
+        job = with_defaults(job, self._rules, annotations)
         try:
             plugins, problem = self._plugins.for_job(job), ""
         except PluginArgumentError as error:
             plugins, problem = (), str(error)
-        namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
         group = names.group_name(job.metadata.name, job.metadata.uid)
         return World(
             job=job,
@@ -99,7 +100,7 @@ class JobsInMemory:
             now=now,
             plugins=plugins,
             priorities={each.metadata.name: each.value for each in self._classes()},
-            namespace=namespace.metadata.annotations if namespace is not None else {},
+            namespace=annotations,
             prepared=job.metadata.uid in self._prepared,
             problem=problem,
         )

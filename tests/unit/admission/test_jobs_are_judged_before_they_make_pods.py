@@ -11,7 +11,9 @@ import pytest
 
 from tests.support.queue_worlds import queue, world
 from volcano_py.admission.jobs import JobCustoms, defaults, judge_create, judge_update
+from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.templates import judge_cron_job, judge_job_flow, judge_job_template
+from volcano_py.api.names import QUEUE_NAME
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
@@ -407,6 +409,46 @@ def test_what_was_wrong_with_a_job_before_does_not_lock_it() -> None:
 
 def test_left_out_and_empty_are_the_same() -> None:
     assert updated(spec(), spec(policies=[], schedulerName="")) == []
+
+
+# Jobs that name no queue.
+
+
+BATCH = msgspec.structs.replace(CUSTOMS, rules=JobRules(default_queue="batch"))
+OF_TEAM = msgspec.structs.replace(CUSTOMS, namespace={QUEUE_NAME: "team"})
+
+
+@pytest.mark.parametrize("written", ["", "default"])
+@pytest.mark.parametrize(
+    ("customs", "there"),
+    [
+        pytest.param(BATCH, QueueWorld.of([QueueFacts("root"), QueueFacts("batch")]), id="another default queue"),
+        pytest.param(OF_TEAM, world(queue("default", state="Closed"), queue("team")), id="queue of the namespace"),
+    ],
+)
+def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
+    written: str, customs: JobCustoms, there: QueueWorld
+) -> None:
+    """The CRD fills in `default`, so that to name it is to name none."""
+    content = {**spec(), "queue": written}
+    assert judge_create(job(content), there, customs) == ()
+    assert judge_job_template(content, None, there, customs) == ()
+    assert judge_cron_job(cron(jobTemplate={"spec": content}), None, there, customs) == ()
+
+
+def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
+    (missing,) = judge_create(job({**spec(), "queue": "default"}), WORLD, BATCH)
+    assert str(missing) == (
+        "spec.queue: default, which means batch here, does not exist; create it first, or name another queue"
+    )
+
+
+def test_the_queue_that_default_means_is_not_written_into_the_job() -> None:
+    """Applied again after the namespace has got another one, the manifest would be refused as a change of queue."""
+    content = {**spec(), "queue": "default"}
+    for customs in (BATCH, OF_TEAM):
+        assert defaults(job({"tasks": []}), {"tasks": []}, customs)["spec"]["queue"] == "default"
+        assert "queue" not in defaults(job(content), content, customs)["spec"]
 
 
 # What makes jobs.

@@ -19,7 +19,6 @@ from volcano_py.operator.generated_group import (
     inheriting_owner,
     plan_group,
     pod_annotation,
-    queue_for,
     representative,
     wants_group,
 )
@@ -265,7 +264,6 @@ def test_the_queue_is_the_pods_or_its_namespaces(own: str | None, of_namespace: 
 
 def test_another_default_queue_is_taken_where_nothing_is_named() -> None:
     assert plan(pod(), default_queue="lab").group.spec.queue == "lab"
-    assert queue_for("default", {}, "lab") == "default"
 
 
 def test_annotations_come_from_the_owner_and_the_pods_own_win() -> None:

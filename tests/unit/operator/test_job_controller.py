@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import JobAction
 from volcano_py.operator.commands import Command, CommandController
 
@@ -253,6 +254,22 @@ async def test_pods_wait_for_the_queue(cluster: JobCluster) -> None:
     cluster.admits = True
     await cluster.live()
     assert cluster.phase() == "Running"
+
+
+@pytest.mark.parametrize(("of_namespace", "expected"), [("", "batch"), ("team", "team")])
+async def test_a_job_that_names_no_queue_goes_where_its_namespace_says_else_to_the_default_queue(
+    cluster: JobCluster, of_namespace: str, expected: str
+) -> None:
+    annotations = {"scheduling.volcano.sh/queue-name": of_namespace}
+    await cluster.stop()
+    cluster.options["rules"] = JobRules(default_queue="batch")
+    cluster.start()
+    cluster.api.put(f"/api/v1/namespaces/{NAMESPACE}", {"metadata": {"name": NAMESPACE, "annotations": annotations}})
+    cluster.submit(job(task("worker", 1)))
+    await cluster.live()
+    assert [group["spec"]["queue"] for group in cluster.of(GROUPS).values()] == [expected]
+    (pod,) = cluster.of(PODS).values()
+    assert pod["metadata"]["labels"]["volcano.sh/queue-name"] == expected
 
 
 async def test_a_lost_pod_without_a_policy_is_made_again(cluster: JobCluster) -> None:

@@ -1,0 +1,18 @@
+"""The queue of work that names none. Every part that makes work, or judges it, has to come to the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from volcano_py.api.names import DEFAULT_QUEUE, QUEUE_NAME
+
+
+def queue_for(queue: str, namespace: Mapping[str, str], default_queue: str) -> str:
+    """The queue that new work goes to: the one it names, else its namespace's own, else `default_queue`.
+
+    The CRDs fill in `default`, so that work that names it cannot be told from work that names nothing. `namespace`:
+    annotations of the work's namespace.
+    """
+    if queue not in ("", DEFAULT_QUEUE):
+        return queue
+    return namespace.get(QUEUE_NAME) or default_queue
