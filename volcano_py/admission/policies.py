@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Final
 
 from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.api.go_values import parse_duration
 from volcano_py.jobs.model import JobAction, JobEvent, Policy
 
 _ACTIONS: Final = tuple(action.value for action in JobAction if action is not JobAction.SYNC)
@@ -63,9 +65,17 @@ def _alone(field: str, policy: Policy) -> Iterator[Violation]:
         if event not in _EVENTS:
             fix = f"choose one of {', '.join(_EVENTS)}"
             yield Violation(field=f"{field}.event", value=event, rule="is no event of policies", fix=fix)
-    if JobEvent.POD_PENDING in events and not policy.timeout:
-        rule, fix = "is given without a timeout, and every pod is pending at first", "add a timeout such as 10m"
-        yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)
+    try:
+        delay = parse_duration(policy.timeout or "0")
+    except ValueError:
+        fix = "write numbers with their units, such as 90s, 10m or 1h30m"
+        yield Violation(field=f"{field}.timeout", value=policy.timeout, rule="is no duration", fix=fix)
+    else:
+        # A negative one means at once, as for Volcano.
+        if JobEvent.POD_PENDING in events and delay <= timedelta():
+            given = f"with the timeout {policy.timeout}" if policy.timeout else "without a timeout"
+            rule, fix = f"is given {given}, and every pod is pending at first", "write a timeout such as 10m"
+            yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)
     if policy.exit_code == 0:
         rule, fix = "means success, which is no failure to act on", "use the event TaskCompleted"
         yield Violation(field=f"{field}.exitCode", value="0", rule=rule, fix=fix)

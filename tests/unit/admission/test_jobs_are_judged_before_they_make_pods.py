@@ -193,8 +193,25 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         pytest.param(
             spec(policies=[{"event": "PodPending", "action": "AbortJob"}]),
             "spec.policies[0].event: PodPending is given without a timeout, and every pod is pending at first; "
-            "add a timeout such as 10m",
+            "write a timeout such as 10m",
             id="pending at once",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "PodPending", "action": "AbortJob", "timeout": "0s"}]),
+            "spec.policies[0].event: PodPending is given with the timeout 0s, and every pod is pending at first; "
+            "write a timeout such as 10m",
+            id="pending for no time",
+        ),
+        pytest.param(
+            spec(policies=[{"event": "PodEvicted", "action": "RestartJob", "timeout": "10"}]),
+            "spec.policies[0].timeout: 10 is no duration; write numbers with their units, such as 90s, 10m or 1h30m",
+            id="timeout without a unit",
+        ),
+        pytest.param(
+            spec(task(policies=[{"event": "PodPending", "action": "AbortJob", "timeout": "soon"}])),
+            "spec.tasks[0].policies[0].timeout: soon is no duration; "
+            "write numbers with their units, such as 90s, 10m or 1h30m",
+            id="timeout in words",
         ),
         pytest.param(
             spec(plugins={"gpu": ["--fast"]}),
@@ -281,6 +298,7 @@ def test_a_name_that_is_no_label_is_refused() -> None:
                 policies=[
                     {"event": "PodPending", "action": "AbortJob", "timeout": "1m"},
                     {"exitCode": 3, "action": "RestartJob"},
+                    {"event": "PodEvicted", "action": "RestartJob", "timeout": "-5m"},
                 ]
             ),
             id="policies",
