@@ -49,6 +49,10 @@ class QueueFacts(msgspec.Struct, frozen=True):
             is_being_deleted=queue.metadata.deletion_timestamp is not None,
         )
 
+    def says_the_same_as(self, other: QueueFacts) -> bool:
+        """Whether the two differ in nothing but the state, which controllers write."""
+        return msgspec.structs.replace(self, state=other.state) == other
+
     @property
     def is_open(self) -> bool:
         """Whether it takes new work; a state that nobody has written yet counts as Open."""

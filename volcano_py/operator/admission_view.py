@@ -74,10 +74,12 @@ class AdmissionView:
         """`Sink`: new or changed."""
         match obj:
             case Queue():
-                self._queues[obj.metadata.name] = QueueFacts.of(obj)
+                facts = self._queues[obj.metadata.name] = QueueFacts.of(obj)
                 self._world = None
-                # The feed brings changes in their order, and this may be the one that was promised.
-                self._promised.pop(obj.metadata.name, None)
+                _, promised = self._promised.get(facts.name, (0.0, None))
+                # Other news are older, or this edit will never come: its time runs out.
+                if promised is not None and promised.says_the_same_as(facts):
+                    self.forget_promise(facts.name)
             case PodGroup():
                 finished = obj.status.phase == _FINISHED
                 self._count(obj.metadata.key, "" if finished else obj.spec.queue or self._default_queue)
@@ -144,7 +146,7 @@ class AdmissionView:
         return {**listed, **{name: queue for name, (_, queue) in self._promised.items()}}
 
     def forget_promise(self, name: str) -> None:
-        """The queue is to be deleted."""
+        """The edit is stored, or the queue is to be deleted."""
         self._promised.pop(name, None)
 
     async def _list_shared(self) -> dict[str, QueueFacts]:

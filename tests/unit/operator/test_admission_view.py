@@ -167,6 +167,21 @@ async def test_an_edit_that_was_let_in_counts_before_it_is_stored(api: Api, view
     assert "new" not in (await view.fresh()).queues
 
 
+async def test_news_of_before_an_edit_take_no_promise_back(api: Api, view: AdmissionView) -> None:
+    """The scheduler writes statuses all the time: such an event is of the queue as it was."""
+    api.queues.append(queue("team", deserved={"cpu": 2}))
+    view.promise(queue("team", deserved={"cpu": 7}, state="Open"))
+    view.upsert("Queue", queue("team", deserved={"cpu": 2}, state="Closing"))
+    assert (await view.fresh()).queues["team"].deserved == {"cpu": 7}
+
+
+async def test_what_is_stored_keeps_a_promise_though_its_state_is_another(api: Api, view: AdmissionView) -> None:
+    api.queues.append(queue("team", deserved={"cpu": 7}, state="Closing"))
+    view.promise(queue("team", deserved={"cpu": 7}, state="Open"))
+    view.upsert("Queue", queue("team", deserved={"cpu": "7"}, state="Closing"))
+    assert (await view.fresh()).queues["team"].state == "Closing"
+
+
 async def test_what_was_promised_counts_until_the_feed_brings_it_or_it_never_comes(
     api: Api, view: AdmissionView
 ) -> None:
