@@ -51,7 +51,11 @@ class Certificates:
         except (KeyError, binascii.Error) as error:
             raise ValueError(f"its data has no usable {error}") from error
         found = cls(**parts)
-        found.check()
+        try:
+            found._check()
+        except Exception as error:
+            # What somebody has put there may be anything, and the library has a class of errors for each oddity.
+            raise ValueError(str(error) or type(error).__name__) from error
         return found
 
     def as_secret(self) -> dict[str, str]:
@@ -63,11 +67,8 @@ class Certificates:
         """When the serving certificate does."""
         return _certificate(self.certificate).not_valid_after_utc
 
-    def check(self) -> None:
-        """
-        Raises:
-            ValueError: a part cannot be read, or the parts do not belong together.
-        """
+    def _check(self) -> None:
+        """Read every part as it will be used; raises whatever keeps them from being read, or from being a whole."""
         serving, authorities = _certificate(self.certificate), x509.load_pem_x509_certificates(self.authorities)
         if serving.public_key() != _key(self.key).public_key():
             raise ValueError("tls.crt and tls.key do not belong together")
@@ -75,6 +76,7 @@ class Certificates:
             raise ValueError("ca.crt and ca.key do not belong together")
         if not any(_signed(serving, authority) for authority in authorities):
             raise ValueError("tls.crt was signed by none of the authorities in ca.crt")
+        _hosts_of(serving)
 
 
 def issue(hosts: Sequence[str], now: datetime) -> Certificates:
@@ -123,7 +125,10 @@ def _name(text: str) -> x509.Name:
 
 
 def _hosts_of(certificate: x509.Certificate) -> set[str]:
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound as error:
+        raise ValueError("tls.crt names no hosts (subjectAltName)") from error
     addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
     return {*names.get_values_for_type(x509.DNSName), *addresses}
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from volcano_py.operator.admission_certificates import (
@@ -59,6 +69,31 @@ def test_a_secret_in_which_something_is_missing_or_wrong_is_not_used(name: str) 
     del made[name]
     with pytest.raises(ValueError, match="its data has no usable"):
         Certificates.from_secret(made)
+
+
+def by_hand(hosts: x509.SubjectAlternativeName | None, password: bytes = b"") -> dict[str, str]:
+    """A Secret's data with a certificate that is its own authority, made with somebody's openssl."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(5).not_valid_before(NOW - DAY).not_valid_after(NOW + 3650 * DAY)
+    if hosts is not None:
+        builder = builder.add_extension(hosts, critical=False)
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    certificate = base64.b64encode(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)).decode()
+    secret = base64.b64encode(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)).decode()
+    return {"ca.crt": certificate, "ca.key": secret, "tls.crt": certificate, "tls.key": secret}
+
+
+NAMED = x509.SubjectAlternativeName([x509.DNSName(HOSTS[0])])
+
+
+def test_certificates_of_somebody_elses_making_are_used_if_they_can_be() -> None:
+    Certificates.from_secret(by_hand(NAMED))
+    with pytest.raises(ValueError, match=r"tls.crt names no hosts \(subjectAltName\)"):
+        Certificates.from_secret(by_hand(None))
+    with pytest.raises(ValueError, match="Password was not given but private key is encrypted"):
+        Certificates.from_secret(by_hand(NAMED, b"secret"))
 
 
 def test_nothing_is_renewed_before_it_is_due() -> None:
