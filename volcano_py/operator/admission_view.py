@@ -16,6 +16,7 @@ import structlog
 
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, Namespace, PodGroup, Queue
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ApiError
@@ -32,6 +33,7 @@ _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it
 _PROMISED_FOR: Final = 2.0
 _MOST_COUNTED: Final = 100  # PodGroups of a queue that a message counts
 _POD_GROUPS: Final = f"/apis/{SCHEDULING_API}/podgroups"
+_QUEUE: Final = Reader(Queue)
 _METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -189,6 +191,6 @@ class AdmissionView:
 def _facts(raw: bytes) -> QueueFacts | None:
     """None for a queue that cannot be read; the feed has told of it."""
     try:
-        return QueueFacts.of(msgspec.json.decode(raw, type=Queue))
+        return QueueFacts.of(_QUEUE.decode(raw))
     except msgspec.ValidationError:
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import kopf
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, gather_up, kubeconfig, page, pod, refusal, settle
@@ -110,6 +111,28 @@ async def test_objects_and_lists_come_decoded_on_demand(api: FakeApi, client: Ku
 
     assert (await client.read(POD, Pod)).spec.node_name == "n"
     assert [item.metadata.name for item in await client.list("/api/v1/pods", Pod)] == ["a", "b"]
+
+
+async def test_fields_that_are_null_count_as_left_out(api: FakeApi, client: KubernetesClient) -> None:
+    odd = {**pod("a", 3), "spec": {"nodeName": "n", "tolerations": None}}
+    api.on("GET", POD, Reply(body=odd))
+    api.on("GET", "/api/v1/pods", page(9, odd))
+
+    for found in (await client.read(POD, Pod), *await client.list("/api/v1/pods", Pod)):
+        assert (found.spec.node_name, found.spec.tolerations) == ("n", [])
+
+
+async def test_an_object_that_cannot_be_read_spoils_no_list(api: FakeApi, client: KubernetesClient) -> None:
+    odd, nameless = {**pod("odd", 3), "spec": "none"}, {"metadata": 5}
+    api.on("GET", "/api/v1/pods", page(9, odd, nameless, pod("b", 4)))
+
+    with capture_logs() as logs:
+        found = await client.list("/api/v1/pods", Pod)
+    assert [item.metadata.name for item in found] == ["b"]
+    told = "an object of a list cannot be read"
+    assert [(line["event"], line["path"], line["object"]) for line in logs] == [
+        (told, "/api/v1/pods", "odd"), (told, "/api/v1/pods", ""),
+    ]  # fmt: skip
 
 
 async def test_an_answer_that_cannot_be_read_is_an_error_of_the_request(api: FakeApi, client: KubernetesClient) -> None:

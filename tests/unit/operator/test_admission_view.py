@@ -118,6 +118,12 @@ async def test_a_queue_that_cannot_be_read_hides_no_other(api: Api, view: Admiss
     assert set((await view.fresh()).queues) == {"root", "default"}
 
 
+async def test_a_field_that_is_null_counts_as_left_out(api: Api, view: AdmissionView) -> None:
+    """The scheduler runs such a queue."""
+    api.queues.append({"metadata": {"name": "team"}, "spec": {"capability": None, "weight": 1}})
+    assert (await view.fresh()).queues["team"].capability == {}
+
+
 async def test_an_api_server_that_does_not_answer_is_told(api: Api, view: AdmissionView) -> None:
     api.fails = True
     for _ in range(2):

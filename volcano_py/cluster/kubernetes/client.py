@@ -19,9 +19,11 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 import orjson
+import structlog
 from multidict import CIMultiDict
 from yarl import URL
 
+from volcano_py.api.nulls import Reader
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.connections import open_session, timeout
 from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
@@ -34,6 +36,8 @@ from volcano_py.cluster.kubernetes.errors import (
     api_error,
 )
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 Params = Mapping[str, str | int]
@@ -71,7 +75,7 @@ class Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-_PAGES = msgspec.json.Decoder(Page)
+_PAGES: Final = Reader(Page)
 
 
 class WatchStream:
@@ -179,7 +183,7 @@ class KubernetesClient:
 
     async def read(self, path: str, kind: type[T], params: Params | None = None) -> T:
         """The object at this path, decoded."""
-        return _decoded("GET", path, await self.get(path, params), msgspec.json.Decoder(kind))
+        return _decoded("GET", path, await self.get(path, params), Reader(kind))
 
     async def pages(
         self,
@@ -212,13 +216,15 @@ class KubernetesClient:
             query.pop("resourceVersionMatch", None)
 
     async def list(self, path: str, kind: type[T], params: Params | None = None) -> list[T]:
-        """All objects at this path, decoded."""
-        decoder = msgspec.json.Decoder(kind)
-        return [
-            _decoded("LIST", path, item, decoder)
-            async for page in self.pages(path, params)
-            for item in page.items or ()
-        ]
+        """All objects at this path, decoded. One that cannot be read is left out, which is logged."""
+        reader, objects = Reader(kind), list[T]()
+        async for page in self.pages(path, params):
+            for item in page.items or ():
+                try:
+                    objects.append(reader.decode(item))
+                except msgspec.MsgspecError as error:
+                    log.warning("an object of a list cannot be read", path=path, object=_name(item), error=str(error))
+        return objects
 
     async def post(
         self, path: str, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
@@ -371,8 +377,15 @@ def _cause(error: BaseException) -> BaseException | str:
     return error
 
 
-def _decoded(verb: str, path: str, answer: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
+def _decoded(verb: str, path: str, answer: bytes, reader: Reader[T]) -> T:
     try:
-        return decoder.decode(answer)
+        return reader.decode(answer)
     except msgspec.MsgspecError as error:
         raise AnswerError(verb, path, error) from error
+
+
+def _name(item: msgspec.Raw) -> str:
+    """The object's name; "" when that cannot be read either."""
+    found = msgspec.json.decode(item)
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
