@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -43,43 +43,27 @@ class _FlowSpec(ApiObject, frozen=True):
     flows: list[_Flow] = []
 
 
-def judge_cron_job(
-    spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
+def judge(
+    kind: str, spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
 ) -> Violations:
-    """A `batch.volcano.sh` CronJob: its schedule can be read, and the jobs it makes would be let in.
+    """What is wrong with the spec of one of `KINDS`, as it came; or what it breaks of the one that an update replaces.
 
-    `before` is the spec that an update replaces.
-
-    Raises:
-        msgspec.ValidationError: the spec is not shaped as the API has it.
-    """
-    found = tuple(_cron(spec, world, customs))
-    return found if before is None else newly_broken(found, tuple(_cron(before, world, customs)))
-
-
-def judge_job_template(
-    spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
-) -> Violations:
-    """A `flow.volcano.sh` JobTemplate: the jobs that flows make of it would be let in.
+    A stored spec that cannot be read, from before there were rules, counts as none: the update may correct it.
 
     Raises:
         msgspec.ValidationError: the spec is not shaped as the API has it.
     """
-    found = tuple(_template(spec, world, customs))
-    return found if before is None else newly_broken(found, tuple(_template(before, world, customs)))
-
-
-def judge_job_flow(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> Violations:
-    """A `flow.volcano.sh` JobFlow: each job is named once, and waits for others of the flow, never for itself.
-
-    Raises:
-        msgspec.ValidationError: the spec is not shaped as the API has it.
-    """
-    found = tuple(_flow(spec))
-    return found if before is None else newly_broken(found, tuple(_flow(before)))
+    found = tuple(KINDS[kind](spec, world, customs))
+    if before is None:
+        return found
+    try:
+        return newly_broken(found, tuple(KINDS[kind](before, world, customs)))
+    except msgspec.ValidationError:
+        return found
 
 
 def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    """The schedule can be read, and the jobs that it makes would be let in."""
     spec = msgspec.convert(raw, _CronSpec)
     # Each on its own: of two mistakes both are told.
     for schedule, zone in ((_ANY_SCHEDULE, spec.time_zone), (spec.schedule, None)):
@@ -91,6 +75,7 @@ def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Ite
 
 
 def _template(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    """The jobs that flows make of it would be let in."""
     yield from _job(msgspec.convert(raw, JobSpec), "spec", world, customs)
 
 
@@ -99,7 +84,8 @@ def _job(spec: JobSpec, path: str, world: QueueWorld, customs: JobCustoms) -> It
     yield from breaks_of_job(Job(metadata=JobMeta(), spec=spec), path, world, customs)
 
 
-def _flow(raw: Mapping[str, Any]) -> Iterator[Violation]:
+def _flow(raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
+    """Each job is named once, and waits for others of the flow, never for itself."""
     flows = msgspec.convert(raw, _FlowSpec).flows
     first: dict[str, int] = {}
     for index, flow in enumerate(flows):
@@ -111,3 +97,11 @@ def _flow(raw: Mapping[str, Any]) -> Iterator[Violation]:
         {flow.name: f"spec.flows[{first[flow.name]}].dependsOn.targets" for flow in flows},
         {flow.name: flow.depends_on.targets if flow.depends_on is not None else () for flow in flows},
     )
+
+
+KINDS: Final[Mapping[str, Callable[[Mapping[str, Any], QueueWorld, JobCustoms], Iterator[Violation]]]] = {
+    "cronjob": _cron,
+    "jobtemplate": _template,
+    "jobflow": _flow,
+}
+"""What is judged here, and by which rules."""

@@ -6,7 +6,8 @@ Each handler is one webhook; its id is the last part of the webhook's URL. All r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -115,9 +116,7 @@ class AdmissionHandlers:
             "validate-queues": self._queue,
             "validate-podgroups": self._pod_group,
             "validate-jobs": self._job,
-            "validate-cronjobs": self._cron_job,
-            "validate-jobflows": self._job_flow,
-            "validate-jobtemplates": self._job_template,
+            **{f"validate-{kind}s": partial(self._template, kind) for kind in templates.KINDS},
             "mutate-queues": self._queue_defaults,
             "mutate-podgroups": self._pod_group_defaults,
             "mutate-jobs": self._job_defaults,
@@ -230,23 +229,12 @@ class AdmissionHandlers:
         new = review.new or {}
         return jobs.defaults(_decoded(new, Job, "job"), new.get("spec") or {}, self._customs(review))
 
-    async def _cron_job(self, review: Review) -> None:
+    async def _template(self, kind: str, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
         customs = self._customs(review)
-        _refuse("cronjob", review.name, await self._judged(lambda world: _typed(
-            "cronjob", lambda: templates.judge_cron_job(new, old, world, customs)
-        )))  # fmt: skip
-
-    async def _job_template(self, review: Review) -> None:
-        new, old = _spec(review.new) or {}, _spec(review.old)
-        customs = self._customs(review)
-        _refuse("jobtemplate", review.name, await self._judged(lambda world: _typed(
-            "jobtemplate", lambda: templates.judge_job_template(new, old, world, customs)
-        )))  # fmt: skip
-
-    async def _job_flow(self, review: Review) -> None:
-        new, old = _spec(review.new) or {}, _spec(review.old)
-        _refuse("jobflow", review.name, _typed("jobflow", lambda: templates.judge_job_flow(new, old)))
+        with _readable(kind):
+            found = await self._judged(lambda world: templates.judge(kind, new, old, world, customs))
+        _refuse(kind, review.name, found)
 
     def _customs(self, review: Review) -> JobCustoms:
         return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
@@ -262,11 +250,17 @@ def _refuse(kind: str, name: str, violations: Violations) -> None:
         raise kopf.AdmissionError(told(kind, name, violations), code=_REFUSED)
 
 
-def _decoded(raw: Raw, kind: type[_ApiObject], name: str) -> _ApiObject:
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
     try:
-        return msgspec.convert(raw, kind)
+        yield
     except msgspec.ValidationError as error:
         raise kopf.AdmissionError(f"the {name} cannot be read: {error}; correct this field", code=_REFUSED) from error
+
+
+def _decoded(raw: Raw, kind: type[_ApiObject], name: str) -> _ApiObject:
+    with _readable(name):
+        return msgspec.convert(raw, kind)
 
 
 def _decoded_old(raw: Raw, kind: type[_ApiObject]) -> _ApiObject | None:
@@ -275,13 +269,6 @@ def _decoded_old(raw: Raw, kind: type[_ApiObject]) -> _ApiObject | None:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError:
         return None
-
-
-def _typed(name: str, judge: Callable[[], Violations]) -> Violations:
-    try:
-        return judge()
-    except msgspec.ValidationError as error:
-        raise kopf.AdmissionError(f"the {name} cannot be read: {error}; correct this field", code=_REFUSED) from error
 
 
 def _spec(raw: Raw | None) -> Raw | None:

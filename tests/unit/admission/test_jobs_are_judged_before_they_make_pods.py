@@ -12,7 +12,7 @@ import pytest
 from tests.support.queue_worlds import queue, world
 from volcano_py.admission.jobs import JobCustoms, defaults, judge_create, judge_update
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.admission.templates import judge_cron_job, judge_job_flow, judge_job_template
+from volcano_py.admission.templates import judge
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
@@ -450,8 +450,8 @@ def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
     """The CRD fills in `default`, so that to name it is to name none."""
     content = {**spec(), "queue": written}
     assert judge_create(job(content), there, customs) == ()
-    assert judge_job_template(content, None, there, customs) == ()
-    assert judge_cron_job(cron(jobTemplate={"spec": content}), None, there, customs) == ()
+    assert judge("jobtemplate", content, None, there, customs) == ()
+    assert judge("cronjob", cron(jobTemplate={"spec": content}), None, there, customs) == ()
 
 
 def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
@@ -477,20 +477,20 @@ def cron(schedule: str = "*/5 * * * *", **fields: Any) -> dict[str, Any]:
 
 
 def test_the_job_in_a_cron_job_is_judged_as_any_job() -> None:
-    assert judge_cron_job(cron(), None, WORLD, CUSTOMS) == ()
-    (only,) = judge_cron_job(cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
+    assert judge("cronjob", cron(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge("cronjob", cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
     assert only.field == "spec.jobTemplate.spec.minAvailable"
 
 
 def test_the_job_in_a_template_is_judged_as_any_job() -> None:
-    assert judge_job_template(spec(), None, WORLD, CUSTOMS) == ()
-    (only,) = judge_job_template(spec(minAvailable=3), None, WORLD, CUSTOMS)
+    assert judge("jobtemplate", spec(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge("jobtemplate", spec(minAvailable=3), None, WORLD, CUSTOMS)
     assert only.field == "spec.minAvailable"
-    assert judge_job_template(spec(minAvailable=3, maxRetry=1), spec(minAvailable=3), WORLD, CUSTOMS) == ()
+    assert judge("jobtemplate", spec(minAvailable=3, maxRetry=1), spec(minAvailable=3), WORLD, CUSTOMS) == ()
 
 
 def test_a_schedule_must_be_understood() -> None:
-    (only,) = judge_cron_job(cron("now and then"), None, WORLD, CUSTOMS)
+    (only,) = judge("cronjob", cron("now and then"), None, WORLD, CUSTOMS)
     assert str(only) == (
         "spec.schedule: now and then has 3 fields; give five fields (minute, hour, day of month, month, day of week)"
         " such as '*/10 * * * *', or @daily"
@@ -499,29 +499,46 @@ def test_a_schedule_must_be_understood() -> None:
 
 def test_a_time_zone_is_told_apart_from_the_schedule() -> None:
     zone = "spec.timeZone: Moon/Base is no known time zone; use a name of the IANA database such as Europe/Berlin"
-    (only,) = judge_cron_job(cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    (only,) = judge("cronjob", cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert str(only) == f"{zone} or Etc/UTC"
-    first, second = judge_cron_job(cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    first, second = judge("cronjob", cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert (first.field, second.field) == ("spec.timeZone", "spec.schedule")
     assert second.rule == "cannot be read: bad minute"
 
 
 def test_a_cron_job_that_was_wrong_before_can_be_suspended() -> None:
     broken = cron("now and then")
-    assert judge_cron_job({**broken, "suspend": True}, broken, WORLD, CUSTOMS) == ()
+    assert judge("cronjob", {**broken, "suspend": True}, broken, WORLD, CUSTOMS) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("cronjob", cron(jobTemplate={"spec": spec(minAvailable="two")}), cron()),
+        ("jobtemplate", spec(minAvailable="two"), spec()),
+        ("jobflow", {"flows": [{"name": 5}]}, {"flows": [{"name": "a"}]}),
+    ],
+)
+def test_what_could_not_be_read_before_can_be_corrected(
+    kind: str, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """It was stored under a CRD that is looser than ours."""
+    assert judge(kind, after, before, WORLD, CUSTOMS) == ()
+    with pytest.raises(msgspec.ValidationError):
+        judge(kind, before, before, WORLD, CUSTOMS)
 
 
 def test_a_flow_waits_for_jobs_that_it_has_and_never_for_itself() -> None:
     def flow(**needs: list[str]) -> dict[str, Any]:
         return {"flows": [{"name": name, "dependsOn": {"targets": targets}} for name, targets in needs.items()]}
 
-    assert judge_job_flow(flow(a=[], b=["a"], c=["a", "b"]), None) == ()
-    assert [str(each) for each in judge_job_flow(flow(a=["b"], b=["a", "x"]), None)] == [
+    assert judge("jobflow", flow(a=[], b=["a"], c=["a", "b"]), None, WORLD, CUSTOMS) == ()
+    assert [str(each) for each in judge("jobflow", flow(a=["b"], b=["a", "x"]), None, WORLD, CUSTOMS)] == [
         "spec.flows[1].dependsOn.targets: x is no job of this object; name one of the jobs (a)",
         (
             "spec.flows[0].dependsOn.targets: b leads back to the job itself (a → b → a); "
             "take one of these dependencies away"
         ),
     ]
-    (twice,) = judge_job_flow({"flows": [{"name": "a"}, {"name": "a"}]}, None)
+    (twice,) = judge("jobflow", {"flows": [{"name": "a"}, {"name": "a"}]}, None, WORLD, CUSTOMS)
     assert str(twice) == "spec.flows[1].name: a is the name of spec.flows[0] too; name each job template once"

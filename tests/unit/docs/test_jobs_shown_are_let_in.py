@@ -12,7 +12,7 @@ import pytest
 from tests.support.queue_worlds import queue, world
 from tests.unit.docs.pages import PROJECT, all_blocks, yaml_documents
 from volcano_py.admission.jobs import JobCustoms, judge_create
-from volcano_py.admission.templates import judge_cron_job, judge_job_flow, judge_job_template
+from volcano_py.admission.templates import judge
 from volcano_py.admission.violation import Violation
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
@@ -40,16 +40,9 @@ def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
     """By the rules of its kind, beside queues of the names that it uses."""
     spec = body["spec"]
     queues = world(*(queue(name) for name in {str(spec.get("queue", "default")), "default"}))
-    match body["kind"]:
-        case "Job":
-            return tuple(judge_create(msgspec.convert(body, Job), queues, CUSTOMS))
-        case "CronJob":
-            return tuple(judge_cron_job(spec, None, queues, CUSTOMS))
-        case "JobTemplate":
-            return tuple(judge_job_template(spec, None, queues, CUSTOMS))
-        case kind:
-            assert kind == "JobFlow"
-            return tuple(judge_job_flow(spec, None))
+    if body["kind"] == "Job":
+        return judge_create(msgspec.convert(body, Job), queues, CUSTOMS)
+    return judge(body["kind"].lower(), spec, None, queues, CUSTOMS)
 
 
 @pytest.mark.parametrize(("where", "body"), [pytest.param(*each, id=each[0]) for each in shown()])
