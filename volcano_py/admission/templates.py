@@ -12,6 +12,7 @@ from volcano_py.admission.graphs import breaks_of_dependencies
 from volcano_py.admission.jobs import JobCustoms, breaks_of_job
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.api.nulls import converted
 from volcano_py.api.objects import ApiObject
 from volcano_py.jobs.model import Job, JobMeta, JobSpec
 from volcano_py.jobs.schedule import ScheduleError, parse_schedule
@@ -64,7 +65,7 @@ def judge(
 
 def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
     """The schedule can be read, and the jobs that it makes would be let in."""
-    spec = msgspec.convert(raw, _CronSpec)
+    spec = converted(raw, _CronSpec)
     # Each on its own: of two mistakes both are told.
     for schedule, zone in ((_ANY_SCHEDULE, spec.time_zone), (spec.schedule, None)):
         try:
@@ -76,7 +77,7 @@ def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Ite
 
 def _template(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
     """The jobs that flows make of it would be let in."""
-    yield from _job(msgspec.convert(raw, JobSpec), "spec", world, customs)
+    yield from _job(converted(raw, JobSpec), "spec", world, customs)
 
 
 def _job(spec: JobSpec, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
@@ -86,7 +87,7 @@ def _job(spec: JobSpec, path: str, world: QueueWorld, customs: JobCustoms) -> It
 
 def _flow(raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
     """Each job is named once, and waits for others of the flow, never for itself."""
-    flows = msgspec.convert(raw, _FlowSpec).flows
+    flows = converted(raw, _FlowSpec).flows
     first: dict[str, int] = {}
     for index, flow in enumerate(flows):
         if (other := first.setdefault(flow.name, index)) != index:

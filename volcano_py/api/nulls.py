@@ -37,6 +37,18 @@ def read_without_nulls(decode: Callable[[bytes | msgspec.Raw], T], document: byt
         return decode(msgspec.json.encode(without_nulls(msgspec.json.decode(document))))
 
 
+def converted(value: Any, kind: type[T]) -> T:
+    """The object of this kind that a JSON value is; as `read_without_nulls`.
+
+    Raises:
+        msgspec.ValidationError: it is no such object.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(value), kind)
+
+
 class Reader(Generic[T]):
     """Reads documents that are one object of a kind."""
 

@@ -23,6 +23,7 @@ from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules
 from volcano_py.admission.violation import Violations, told
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
+from volcano_py.api.nulls import converted
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
@@ -260,13 +261,13 @@ def _readable(name: str) -> Iterator[None]:
 
 def _decoded(raw: Raw, kind: type[_ApiObject], name: str) -> _ApiObject:
     with _readable(name):
-        return msgspec.convert(raw, kind)
+        return converted(raw, kind)
 
 
 def _decoded_old(raw: Raw, kind: type[_ApiObject]) -> _ApiObject | None:
     """An object that is stored already, maybe from before there were rules; None when it cannot be read."""
     try:
-        return msgspec.convert(raw, kind)
+        return converted(raw, kind)
     except msgspec.ValidationError:
         return None
 

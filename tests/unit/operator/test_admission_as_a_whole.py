@@ -52,7 +52,7 @@ class ClusterApi(Server):
         if path == f"{GROUP_API}/podgroups":
             return web.json_response({"metadata": {}, "items": []})
         if path == JOB_API and self.serves_jobs:
-            return web.json_response({"resources": [_kind("jobs", "Job")]})
+            return web.json_response({"resources": [_kind("jobs", "Job"), _kind("cronjobs", "CronJob")]})
         answer = await super()._answer(request)
         if path == "/apis" and self.serves_jobs and isinstance(answer, web.Response) and answer.text:
             groups = json.loads(answer.text)["groups"]
@@ -129,6 +129,7 @@ class Door:
 QUEUE_KIND = ("scheduling.volcano.sh", "v1beta1", "queues")
 GROUP_KIND = ("scheduling.volcano.sh", "v1beta1", "podgroups")
 JOB_KIND = ("batch.volcano.sh", "v1alpha1", "jobs")
+CRON_KIND = ("batch.volcano.sh", "v1alpha1", "cronjobs")
 
 
 def raw(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -289,6 +290,40 @@ async def test_a_job_that_is_applied_again_is_filled_in_again(door: Door) -> Non
         {"op": "add", "path": "/spec/tasks/0/maxRetry", "value": 3},
         {"op": "add", "path": "/spec/tasks/0/minAvailable", "value": 2},
     ]
+
+
+async def test_a_job_older_than_the_webhooks_can_be_scaled(door: Door) -> None:
+    """The API server asks the one that fills in first; what it answers is applied before the other is asked."""
+    door.api.serves_jobs = True
+    task = {"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}
+    old = raw("train", {"queue": "default", "tasks": [task]}, namespace="ns")
+    new = raw("train", {"queue": "default", "tasks": [{**task, "replicas": 3}]}, namespace="ns")
+    patch = json.loads(base64.b64decode((await door.ask("mutate-jobs", JOB_KIND, new, old))["patch"]))
+    assert {"op": "add", "path": "/spec/schedulerName", "value": "volcano"} in patch
+    new["spec"] |= {"schedulerName": "volcano", "maxRetry": 3, "minAvailable": 3}
+    new["spec"]["tasks"][0] |= {"minAvailable": 3, "maxRetry": 3}
+    assert await door.ask("validate-jobs", JOB_KIND, new, old) == {"allowed": True}
+
+
+async def test_what_was_stored_and_cannot_be_read_can_be_corrected(door: Door) -> None:
+    door.api.serves_jobs = True
+    job = {"queue": "default", "tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "main"}]}}}]}
+    cron = raw("nightly", {"schedule": "@daily", "jobTemplate": {"spec": job}}, namespace="ns")
+    odd = raw("nightly", {"schedule": "@daily", "jobTemplate": {"spec": {**job, "maxRetry": "two"}}}, namespace="ns")
+    refused = await door.ask("validate-cronjobs", CRON_KIND, odd)
+    assert refused["status"]["message"] == (
+        "the cronjob cannot be read: Expected `int`, got `str` - at `$.jobTemplate.spec.maxRetry`; correct this field"
+    )
+    assert await door.ask("validate-cronjobs", CRON_KIND, cron, odd) == {"allowed": True}
+
+
+async def test_a_field_that_is_null_counts_as_left_out(door: Door) -> None:
+    """CRDs that are looser than ours store it."""
+    team = raw("team", {"capability": None, "weight": 1})
+    assert await door.ask("validate-queues", QUEUE_KIND, team) == {"allowed": True}
+    assert await door.ask("validate-queues", QUEUE_KIND, {**team, "spec": {**team["spec"], "weight": 2}}, team) == {
+        "allowed": True
+    }
 
 
 async def test_refusals_are_no_errors_in_the_log(door: Door, caplog: pytest.LogCaptureFixture) -> None:
