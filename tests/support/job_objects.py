@@ -76,7 +76,7 @@ def members(of: Job, states: dict[str, str]) -> Members:
 
 def group(of: Job, phase: str = "Running", **metadata: Any) -> PodGroup:
     """The PodGroup that the job has made."""
-    body = group_of(of, {}, {})
+    body = group_of(of, {})
     full = {**body["metadata"], "uid": "group-uid", **metadata}
     return msgspec.convert({**body, "metadata": full, "status": {"phase": phase}}, PodGroup, strict=False)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import DEFAULT_QUEUE, QUEUE_NAME, SCHEDULING_API, TASK_SPEC
+from volcano_py.api.names import SCHEDULING_API, TASK_SPEC
 from volcano_py.api.objects import PodGroup, PodSpec, ResourceList
 from volcano_py.api.quantity import LARGEST
 from volcano_py.api.quota_usage import pod_limits, quota_usage
@@ -21,17 +21,14 @@ from volcano_py.jobs.names import JOB_VERSION, PARTITION_ID, group_name
 _NOT_INHERITED: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 
-def group_of(job: Job, priorities: Mapping[str, int], namespace: Mapping[str, str]) -> JsonObject:
-    """The PodGroup as it is to be.
-
-    `priorities`: value of each PriorityClass; `namespace`: annotations of the job's namespace, which may name a queue.
-    """
+def group_of(job: Job, priorities: Mapping[str, int]) -> JsonObject:
+    """The PodGroup as it is to be. `priorities`: value of each PriorityClass."""
     meta, spec = job.metadata, job.spec
     annotations = {key: value for key, value in meta.annotations.items() if key not in _NOT_INHERITED}
     wanted: JsonObject = {
         "minMember": spec.min_available,
         "minTaskMember": {task.name: task.minimum for task in spec.tasks},
-        "queue": queue_of(job, namespace),
+        "queue": spec.queue,
     }
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
@@ -54,12 +51,6 @@ def group_of(job: Job, priorities: Mapping[str, int], namespace: Mapping[str, st
         "spec": wanted,
         "status": {"phase": "Pending"},
     }
-
-
-def queue_of(job: Job, namespace: Mapping[str, str]) -> str:
-    """The queue that the job is charged to: its namespace's own stands in for `default`."""
-    queue = job.spec.queue
-    return namespace.get(QUEUE_NAME) or queue if queue == DEFAULT_QUEUE else queue
 
 
 def is_outdated(job: Job, group: PodGroup) -> bool:

@@ -59,8 +59,8 @@ class World(msgspec.Struct, frozen=True):
     """A Job, with its defaults filled in, and what there is of it.
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
-    `namespace`: annotations of the job's namespace. `prepared`: plugins' objects and claims are known to exist.
-    `problem`: why nothing can be made for the job as it is written, or "". `request`: what a Command asks for.
+    `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be made for the job as it is
+    written, or "". `request`: what a Command asks for.
     """
 
     job: Job
@@ -69,7 +69,6 @@ class World(msgspec.Struct, frozen=True):
     now: float = 0.0
     plugins: Sequence[JobPlugin] = ()
     priorities: Mapping[str, int] = msgspec.field(default_factory=dict)
-    namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
     prepared: bool = True
     problem: str = ""
     request: Request | None = None
@@ -250,7 +249,7 @@ def _making(world: World, members: Members) -> tuple[list[Action], Tell | None]:
         return [], Tell("Warning", names.JOB_STATUS_ERROR, world.problem)
     if not world.prepared:
         return [_preparation(world)], None
-    wanted = group_of(job, world.priorities, world.namespace)
+    wanted = group_of(job, world.priorities)
     if group is None:
         return [CreateGroup(wanted)], None
     if group.metadata.deletion_timestamp is not None or is_outdated(job, group):
@@ -291,7 +290,7 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
                 return bodies, broken
             tried += 1
             try:
-                bodies.append(pod_of(job, task, index, world.plugins, world.namespace))
+                bodies.append(pod_of(job, task, index, world.plugins))
             except Exception as error:
                 # A plugin, or a template that is none: it concerns this pod alone.
                 broken = broken or f"pod {name} cannot be made: {type(error).__name__}: {error}"

@@ -18,7 +18,6 @@ from volcano_py.api.names import (
     REVOCABLE_ZONE,
     TASK_SPEC,
 )
-from volcano_py.jobs.group import queue_of
 from volcano_py.jobs.model import Job, Task, VolumeSpec
 from volcano_py.jobs.names import (
     JOB_NAME,
@@ -39,9 +38,7 @@ _INHERITED_ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE, JDB
 _INHERITED_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
 
-def pod_of(
-    job: Job, task: Task, index: int, plugins: Sequence[JobPlugin] = (), namespace: Mapping[str, str] | None = None
-) -> JsonObject:
+def pod_of(job: Job, task: Task, index: int, plugins: Sequence[JobPlugin] = ()) -> JsonObject:
     """The pod of this number of the task. The same call makes the same pod.
 
     A plugin may raise anything: it may be somebody else's code.
@@ -49,7 +46,6 @@ def pod_of(
     template = copy.deepcopy(task.template)
     metadata: dict[str, Any] = template.get("metadata") or {}
     spec: dict[str, Any] = template.get("spec") or {}
-    queue = queue_of(job, namespace or {})
     spec["schedulerName"] = spec.get("schedulerName") or job.spec.scheduler_name
     if job.spec.priority_class_name and not spec.get("priorityClassName"):
         spec["priorityClassName"] = job.spec.priority_class_name
@@ -62,8 +58,8 @@ def pod_of(
         "metadata": {
             "name": pod_name(job.metadata.name, task.name, index),
             "namespace": job.metadata.namespace,
-            "labels": _labels(job, task, index, metadata.get("labels") or {}, queue),
-            "annotations": _annotations(job, task, index, metadata.get("annotations") or {}, queue),
+            "labels": _labels(job, task, index, metadata.get("labels") or {}),
+            "annotations": _annotations(job, task, index, metadata.get("annotations") or {}),
             "ownerReferences": [job.owner_reference],
         },
         "spec": spec,
@@ -102,7 +98,7 @@ def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
     }
 
 
-def _labels(job: Job, task: Task, index: int, given: Mapping[str, str], queue: str) -> dict[str, str]:
+def _labels(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
     inherited: dict[str, str] = {
         key: job.metadata.labels[key] for key in _INHERITED_LABELS if key in job.metadata.labels
     }
@@ -113,14 +109,14 @@ def _labels(job: Job, task: Task, index: int, given: Mapping[str, str], queue: s
         JOB_NAME: job.metadata.name,
         TASK_SPEC: task.name,
         JOB_NAMESPACE: job.metadata.namespace,
-        JOB_QUEUE: queue,
+        JOB_QUEUE: job.spec.queue,
     }
     if (partition := partition_of(task, index)) is not None:
         labels[PARTITION_ID] = str(partition)
     return labels
 
 
-def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str], queue: str) -> dict[str, str]:
+def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
     seen = job.metadata.annotations
     annotations: dict[str, str] = {
         **{key: seen[key] for key in _INHERITED_ANNOTATIONS if key in seen},
@@ -128,7 +124,7 @@ def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str], que
         TASK_INDEX: str(index),
         TASK_SPEC: task.name,
         JOB_NAME: job.metadata.name,
-        JOB_QUEUE: queue,
+        JOB_QUEUE: job.spec.queue,
         JOB_VERSION: str(job.status.version),
         JOB_RETRY_COUNT: str(job.status.retry_count),
         TEMPLATE_UID: f"{job.metadata.name}-{task.name}",

@@ -307,8 +307,7 @@ class JobController:
                 job = msgspec.structs.replace(job, status=counts)
             else:
                 memory.counts = None
-        namespace = self._index.namespace_annotations(job.metadata.namespace)
-        job = with_defaults(job, self._rules, namespace)
+        job = with_defaults(job, self._rules, self._index.namespace_annotations(job.metadata.namespace))
         plugins, problem = self._plugins_of(job, memory)
         return World(
             job=job,
@@ -317,7 +316,6 @@ class JobController:
             now=self._now(),
             plugins=plugins,
             priorities=self._index.priorities,
-            namespace=namespace,
             prepared=memory.prepared == try_of(job),
             problem=problem,
             request=memory.request,

@@ -100,7 +100,6 @@ class JobsInMemory:
             now=now,
             plugins=plugins,
             priorities={each.metadata.name: each.value for each in self._classes()},
-            namespace=annotations,
             prepared=job.metadata.uid in self._prepared,
             problem=problem,
         )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.job_objects import group, job, pods, task
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.group import group_changes, group_of, is_outdated, min_resources, queue_of
+from volcano_py.jobs.group import group_changes, group_of, is_outdated, min_resources
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import JobPlugin
@@ -160,7 +160,7 @@ def test_the_group_of_a_job() -> None:
         networkTopology={"mode": "soft"},
         status={"version": 3},
     )
-    body = group_of(of, {}, {})
+    body = group_of(of, {})
     assert body["metadata"]["name"] == "train-job-uid"
     assert body["metadata"]["annotations"] == {"volcano.sh/job-version": "3"}
     spec = {key: value for key, value in body["spec"].items() if key != "minResources"}
@@ -175,7 +175,7 @@ def test_the_group_of_a_job() -> None:
 
 def test_partitions_become_sub_groups() -> None:
     policy = {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1, "networkTopology": {"mode": "hard"}}
-    body = group_of(job(task(replicas=4, partitionPolicy=policy)), {}, {})
+    body = group_of(job(task(replicas=4, partitionPolicy=policy)), {})
     assert body["spec"]["minMember"] == 2
     assert body["spec"]["subGroupPolicy"] == [
         {
@@ -187,19 +187,6 @@ def test_partitions_become_sub_groups() -> None:
             "networkTopology": {"mode": "hard"},
         }
     ]
-
-
-@pytest.mark.parametrize(
-    ("queue", "namespace", "expected"),
-    [
-        ("", {}, "default"),
-        ("", {"scheduling.volcano.sh/queue-name": "team"}, "team"),
-        ("default", {"scheduling.volcano.sh/queue-name": "team"}, "team"),
-        ("mine", {"scheduling.volcano.sh/queue-name": "team"}, "mine"),
-    ],
-)
-def test_the_namespace_may_have_a_queue_of_its_own(queue: str, namespace: dict[str, str], expected: str) -> None:
-    assert queue_of(job(queue=queue), namespace) == expected
 
 
 def high(name: str, replicas: int, cpu: str, minimum: int, priority: str) -> dict[str, Any]:
@@ -232,14 +219,14 @@ def test_what_the_minimum_takes(minimum: int, cpu: str, count: str) -> None:
 def test_amounts_that_cannot_be_are_left_to_the_scheduler(cpu: str) -> None:
     of = job(task(cpu=cpu))
     assert min_resources(of, {}) is None
-    assert "minResources" not in group_of(of, {}, {})["spec"]
+    assert "minResources" not in group_of(of, {})["spec"]
 
 
 def test_a_group_follows_an_edited_job() -> None:
     before = job(task("a", 2), task("b", 2), priorityClassName="low")
-    assert group_changes(group(before), group_of(before, {}, {})) == {}
+    assert group_changes(group(before), group_of(before, {})) == {}
     after = job(task("a", 3))
-    changes = group_changes(group(before), group_of(after, {}, {}))["spec"]
+    changes = group_changes(group(before), group_of(after, {}))["spec"]
     assert changes["minMember"] == 3
     assert changes["minTaskMember"] == {"a": 3, "b": None}
     assert changes["priorityClassName"] is None
