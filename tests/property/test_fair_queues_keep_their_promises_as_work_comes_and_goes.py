@@ -175,11 +175,14 @@ class FairQueues(RuleBasedStateMachine):
         self.check_rest()
 
     def check_victims(self, before: Counter[str]) -> None:
+        """Guarantees that the nodes cannot keep count as absent: which of them those are is not looked at here."""
+        cpus = sum(int(node.status.allocatable["cpu"]) for node in self.cluster.objects("Node", Node))
+        can_be_kept = sum(map(guarantee_of, self.queues.values())) <= cpus
         left = self.held()
         losing = {self.jobs[key.split("/")[1].partition("-")[0]].queue for key in self.cluster.evictions[self.seen :]}
         for name in losing if "reclaim" in self.configuration else ():
             spec = self.queues[name].spec
-            guaranteed = int(spec.guarantee.resource.get("cpu", 0))
+            guaranteed = guarantee_of(self.queues[name]) if can_be_kept else 0
             assert spec.reclaimable, f"{name} is not reclaimable"
             assert left[name] >= min(before[name], guaranteed), f"{name} held {before[name]} and keeps {left[name]}"
 
@@ -217,6 +220,10 @@ class FairQueues(RuleBasedStateMachine):
             if pod.spec.node_name:
                 free[pod.spec.node_name] -= cpu_of(pod)
         return free
+
+
+def guarantee_of(queue: Queue) -> int:
+    return int(queue.spec.guarantee.resource.get("cpu", 0))
 
 
 def a_queue(
