@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
-from volcano_py.api.queue_choice import queue_for
 from volcano_py.api.report import CycleReport
 from volcano_py.api.told import why_pod_waits
 from volcano_py.api.workloads import Workload
@@ -95,8 +94,6 @@ class Simulation:
         for body in initial_queues(self._rules.default_queue):
             if self.cluster.get("Queue", body["metadata"]["name"], Queue) is None:
                 self.cluster.put("Queue", msgspec.convert(body, type=Queue))
-        for group in self.cluster.objects("PodGroup", PodGroup):
-            self._default_queue(group)
 
     def step(self) -> bool:
         """Controllers, then one cycle, then the kubelets. False when nothing at all changed."""
@@ -157,14 +154,6 @@ class Simulation:
             )
             self.cluster.put("PodGroup", msgspec.structs.replace(existing, spec=spec))
         self.cluster.put("Pod", as_named(pod, plan.group.metadata.name))
-
-    def _default_queue(self, group: PodGroup) -> None:
-        """What the PodGroup webhook does on creation."""
-        queue = queue_for(
-            group.spec.queue, self._namespace_annotations(group.metadata.namespace), self._rules.default_queue
-        )
-        spec = msgspec.structs.replace(group.spec, queue=queue)
-        self.cluster.put("PodGroup", msgspec.structs.replace(group, spec=spec))
 
     def _namespace_annotations(self, name: str) -> Mapping[str, str]:
         found = self.cluster.get("Namespace", name, Namespace)

@@ -199,7 +199,7 @@ def test_pods_of_one_owner_share_a_group_with_its_minimum() -> None:
     assert group_of(simulation, "web-0").spec.min_member == 2
 
 
-def test_a_namespace_has_a_queue_for_those_who_name_none() -> None:
+def test_a_namespace_has_a_queue_for_the_groups_that_are_made_for_its_pods_and_no_others() -> None:
     namespace = Namespace(metadata=ObjectMeta(name=NAMESPACE, uid="ns", annotations={QUEUE_NAME: "team-q"}))
     simulation = simulated(
         namespace,
@@ -211,7 +211,7 @@ def test_a_namespace_has_a_queue_for_those_who_name_none() -> None:
     )
     simulation.step()
     groups = {group.metadata.name: group.spec.queue for group in simulation.cluster.objects("PodGroup", PodGroup)}
-    assert groups == {"g": "team-q", "h": "other", "podgroup-pod-team-a": "team-q"}
+    assert groups == {"g": "", "h": "other", "podgroup-pod-team-a": "team-q"}
 
 
 def test_finished_and_foreign_pods_get_no_group() -> None:
