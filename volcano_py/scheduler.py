@@ -124,11 +124,13 @@ class Scheduler:
             self._strikes_at = ssn.moments.strikes_at
 
         # 4. Report.
-        report = self._report(ssn, cycle, seed, tally, times)
+        report = self._report(ssn, cycle, seed, tally, times, decided=decide)
         ssn.dissolve()
         return report
 
-    def _report(self, ssn: Session, cycle: str, seed: int, tally: _Tally, times: _Times) -> CycleReport:
+    def _report(
+        self, ssn: Session, cycle: str, seed: int, tally: _Tally, times: _Times, *, decided: bool
+    ) -> CycleReport:
         tasks = ssn.ledger.tasks
         return CycleReport(
             cycle=cycle,
@@ -151,7 +153,7 @@ class Scheduler:
             namespaces=_told_by_all(ssn, "describe_namespaces", NamespaceShare),
             job_shares=_told_by_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},
             pending=self._pending,
-            unschedulable_tasks=sum(job.pending for job in self._pending),
+            unschedulable_tasks=sum(job.pending for job in self._pending) if decided else 0,
             plugin_errors=dict(ssn.dispatch.failures.counts),
             action_errors=times.action_errors,
             seed=seed,

@@ -87,6 +87,7 @@ class CycleReport(msgspec.Struct, frozen=True):
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
+    """Pods that were tried in vain in this cycle: none in one that only brings statuses up to date."""
     plugin_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Plugin name → calls that raised, or answered nonsense, in this cycle."""
     action_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
