@@ -157,6 +157,16 @@ def test_people_get_tables(file: Path) -> None:
         assert word in printed
 
 
+@pytest.mark.parametrize("name", ["[gpu]-team", "[/x]", "[red]a", ":smile:"])
+def test_what_stands_in_manifests_is_printed_as_it_stands_there(name: str) -> None:
+    astray = POD.format(
+        name=f'p, annotations: {{scheduling.volcano.sh/queue-name: "{name}"}}', scheduler="volcano", cpu=1
+    )
+    printed = simulate("-f", "-", stdin=f"{NODE}---{astray}")
+    assert printed.exit_code == 0, repr(printed.exception)
+    assert f"queue {name} does not exist" in printed.stdout
+
+
 def test_the_same_manifests_come_to_the_same_end(file: Path) -> None:
     assert simulate("-f", str(file), "-o", "json").stdout == simulate("-f", str(file), "-o", "json").stdout
 

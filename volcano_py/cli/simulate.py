@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from volcano_py.cli.configuration import load_configuration
+from volcano_py.cli.live.tables import plain
 from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, stored
@@ -89,30 +91,37 @@ def simulate(
 
 
 def _print_tables(result: SimulationResult) -> None:
-    out = console()
-    queues = Table(title="Queues", title_justify="left")
-    for heading in ("Queue", "Allocated", "Deserved", "Share"):
-        queues.add_column(heading, overflow="fold")
+    queues = _table("Queues", "Queue", "Allocated", "Deserved", "Share")
     for name, queue in result.queues.items():
-        queues.add_row(name, _amounts(queue["allocated"]), _amounts(queue["deserved"]), f"{queue['share']:.2f}")
-    groups = Table(title="PodGroups", title_justify="left")
-    for heading in ("PodGroup", "Phase", "Why"):
-        groups.add_column(heading, overflow="fold")
+        _add(queues, name, _amounts(queue["allocated"]), _amounts(queue["deserved"]), f"{queue['share']:.2f}")
+    groups = _table("PodGroups", "PodGroup", "Phase", "Why")
     for name, group in result.pod_groups.items():
         why = "" if group["phase"] in ("Running", "Completed") else _why(group["conditions"])
-        groups.add_row(name, group["phase"], why)
-    pods = Table(title="Pods", title_justify="left")
-    for heading in ("Pod", "Node", "Why it waits"):
-        pods.add_column(heading, overflow="fold")
+        _add(groups, name, group["phase"], why)
+    pods = _table("Pods", "Pod", "Node", "Why it waits")
     for name, node in result.binds.items():
-        pods.add_row(name, node, "")
+        _add(pods, name, node, "")
     for name, message in result.unschedulable.items():
-        pods.add_row(name, result.pipelined.get(name, ""), message)
+        _add(pods, name, result.pipelined.get(name, ""), message)
+    out = console()
     for table in (queues, groups, pods):
         if table.row_count:
             out.print(table)
     evicted = f", {len(result.evictions)} evictions: {', '.join(result.evictions)}" if result.evictions else ""
-    out.print(f"{result.cycles} cycles, {len(result.binds)} bindings, {len(result.unschedulable)} waiting{evicted}")
+    counts = f"{result.cycles} cycles, {len(result.binds)} bindings, {len(result.unschedulable)} waiting"
+    out.print(Text(plain(counts + evicted)))
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    """A row. What stands in manifests is text, whatever rich would make of its brackets and colons."""
+    table.add_row(*(Text(plain(cell)) for cell in cells))
 
 
 def _amounts(amounts: dict[str, str]) -> str:

@@ -136,7 +136,7 @@ def _nodes(nodes: Sequence[NodeRow], most: int, *, with_pods: bool) -> Table:
     table.add_column("Pods", justify="right")
     resources = _resources(nodes)
     for resource in resources:
-        table.add_column(resource, no_wrap=True)
+        table.add_column(Text(resource), no_wrap=True)
     if with_pods:
         table.add_column("Which", ratio=1, no_wrap=True)
         table.expand = True
