@@ -68,13 +68,17 @@ def list_(
 
 
 def pod_group_row(obj: JsonObject, now: float) -> Cells:
-    """A PodGroup's cells under `HEADER`; `now` is in seconds since the epoch."""
+    """A PodGroup's cells under `HEADER`; `now` is in seconds since the epoch.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
     group = msgspec.convert(obj, PodGroup)
     status = group.status
     return (
         group.metadata.namespace,
         group.metadata.name,
-        plain(queue_of_group(group)),
+        plain(queue_of_group(obj)),
         phase_text(status.phase or "Pending"),
         str(group.spec.min_member),
         str(status.running),
@@ -93,9 +97,9 @@ SPARE: Final = ("FAILED", "SUCCEEDED", "MIN MEMBER", "NAMESPACE", "RUNNING", "QU
 _PHASE_COLUMN: Final = 3
 
 
-def queue_of_group(group: PodGroup) -> str:
-    """Where the PodGroup is charged."""
-    return group.spec.queue or DEFAULT_QUEUE
+def queue_of_group(obj: JsonObject) -> str:
+    """Where the PodGroup is charged, also one that cannot be read as a whole."""
+    return (obj.get("spec") or {}).get("queue") or DEFAULT_QUEUE
 
 
 def why_it_waits(group: PodGroup) -> str:
@@ -126,5 +130,5 @@ def _shown(namespace: str, queue: str) -> Shown:
         numbers=("MIN MEMBER", "RUNNING", "SUCCEEDED", "FAILED"),
         spare=SPARE,
         flows=True,
-        keep=lambda obj: not queue or queue_of_group(msgspec.convert(obj, PodGroup)) == queue,
+        keep=lambda obj: not queue or queue_of_group(obj) == queue,
     )

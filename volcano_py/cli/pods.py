@@ -88,16 +88,16 @@ def list_(
         queues = QueuesOfPods(client, where)
 
         def keep(obj: JsonObject) -> bool:
-            each = msgspec.convert(obj, Pod)
-            is_ours = GROUP_NAME in each.metadata.annotations or each.spec.scheduler_name == scheduler_name
-            return is_ours and (not queue or queues.of(each) == queue)
+            annotations, spec = obj["metadata"].get("annotations") or {}, obj.get("spec") or {}
+            is_ours = GROUP_NAME in annotations or spec.get("schedulerName") == scheduler_name
+            return is_ours and (not queue or queues.of(obj) == queue)
 
         shown = Shown(
             api_version="v1",
             kind="Pod",
             path=pod_path(where) if where else POD.path,
             header=HEADER,
-            row=lambda obj, now: pod_row(obj, queues.of(msgspec.convert(obj, Pod)), now),
+            row=lambda obj, now: pod_row(obj, queues.of(obj), now),
             state_column=_STATUS_COLUMN,
             numbers=("READY", "RESTARTS"),
             spare=SPARE,
@@ -112,7 +112,11 @@ def list_(
 
 
 def pod_row(obj: JsonObject, queue: str, now: float) -> Cells:
-    """The cells of a pod in this queue under `HEADER`; `now` is in seconds since the epoch."""
+    """The cells of a pod in this queue under `HEADER`; `now` is in seconds since the epoch.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
     each = msgspec.convert(obj, Pod)
     metadata, containers = each.metadata, obj.get("status", {}).get("containerStatuses") or []
     ready = sum(bool(container.get("ready")) for container in containers)

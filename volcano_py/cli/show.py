@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import click
+import msgspec
 import orjson
 import yaml
+from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.nulls import without_nulls
 from volcano_py.cli.listing import Cells, Listing, phase_text
+from volcano_py.cli.live.tables import plain
 from volcano_py.cli.output import console, print_data
 
 if TYPE_CHECKING:
@@ -37,8 +41,9 @@ class Shown:
 
     Attributes:
         path: of the list.
-        row: the cells of an object at a moment (seconds since the epoch).
-        state_column: the cell that becomes `Deleted` in the last row of an object.
+        row: the cells of an object at a moment (seconds since the epoch). It may raise msgspec.ValidationError: what
+            cannot be read is a row of its name.
+        state_column: the cell that becomes `Deleted` in the last row of an object, and `Unreadable` in such a row.
         numbers: the columns that are aligned to the right.
         spare: those that are left out on a narrow terminal, the first one first.
         flows: whether the last one is a sentence, which goes on below itself.
@@ -109,14 +114,25 @@ class _Rows:
         if change.deleted or not self._shown.keep(obj):
             if self._said.pop(name, None) is None:
                 return []
-            last = list(self._shown.row(obj, now))
+            last = list(self._row(obj, now))
             last[self._shown.state_column] = phase_text("Deleted")
             return [last]
-        said = self._shown.row(obj, 0.0)
+        said = self._row(obj, 0.0)
         if self._said.get(name) == said:
             return []
         self._said[name] = said
-        return [self._shown.row(obj, now)]
+        return [self._row(obj, now)]
+
+    def _row(self, obj: JsonObject, now: float) -> Cells:
+        """One odd object must not spoil the list of all others."""
+        try:
+            return self._shown.row(without_nulls(obj), now)
+        except msgspec.ValidationError:
+            metadata = obj["metadata"]
+            named = {"NAMESPACE": plain(metadata.get("namespace", "")), "NAME": plain(metadata["name"])}
+            cells: list[str | Text] = [named.get(heading, "-") for heading in self._shown.header]
+            cells[self._shown.state_column] = phase_text("Unreadable")
+            return cells
 
 
 class _Documents:

@@ -149,10 +149,10 @@ async def test_templates_are_listed_in_columns(user: UserOfCluster, api: FakeApi
     broken["spec"]["tasks"] = 3
     api.on("GET", TEMPLATES, page(7, template(), template("fetch", queue="", minAvailable=2), broken))
     assert lines(await user.prints("jobtemplate", "list")) == [
-        "NAMESPACE  NAME    QUEUE       TASKS  REPLICAS  MIN  JOBS  AGE",
-        "default    fetch   -               2         5    2     1  -",
-        "default    train   research        2         5    3     1  -",
-        "default    zombie  Unreadable      -         -    -     -  -",
+        "NAMESPACE  NAME    QUEUE     TASKS  REPLICAS  MIN  JOBS  AGE",
+        "default    fetch   -             2         5    2     1  -",
+        "default    train   research      2         5    3     1  -",
+        "default    zombie  -             -         -    -     -  Unreadable",
     ]
 
 

@@ -160,6 +160,27 @@ async def test_podgroups_are_told_with_what_they_wait_for(user: UserOfCluster) -
     assert [each["metadata"]["name"] for each in orjson.loads(queued)["items"]] == ["c"]
 
 
+async def test_one_that_cannot_be_read_is_a_row_and_spoils_no_other(user: UserOfCluster) -> None:
+    user.api.on("GET", GROUPS, page(7, pod_group("odd", queue="team-a", minMember="three"), pod_group("train")))
+    assert (await user.prints("podgroup", "list", "-A")).splitlines() == [
+        "NAMESPACE  NAME   QUEUE    PHASE       MIN MEMBER  RUNNING  SUCCEEDED  FAILED  AGE  WHY IT WAITS",
+        "ns         odd    -        Unreadable           -        -          -       -  -    -",
+        "ns         train  default  Pending              1        0          0       0  -    -",
+    ]
+    assert "Unreadable" in await user.prints("podgroup", "list", "-A", "--queue", "team-a")
+    user.api.on("GET", PODS, page(7, pod("a", "odd"), {**pod("b", "train"), "spec": {"containers": "none"}}))
+    assert (await user.prints("pod", "list", "-A")).splitlines() == [
+        "NAMESPACE  NAME  JOB  QUEUE   READY  STATUS      RESTARTS  AGE  NODE  WHY IT WAITS",
+        "ns         a     -    team-a    0/2  Pending            0  -    -     -",
+        "ns         b     -    -           -  Unreadable         -  -    -     -",
+    ]
+
+
+async def test_a_null_is_nothing(user: UserOfCluster) -> None:
+    user.api.on("GET", GROUPS, page(7, pod_group("train", queue=None, priorityClassName=None)))
+    assert "train  default  Pending" in await user.prints("podgroup", "list", "-A", "-q", "default")
+
+
 async def test_a_message_of_several_lines_is_one_line(user: UserOfCluster) -> None:
     user.api.on("GET", GROUPS, page(7, pod_group("a", why="one\ntwo \x1b[31m")))
     (_, line) = (await user.prints("podgroup", "list", "-A")).splitlines()

@@ -14,6 +14,8 @@ import yaml
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, pod_group, queue
+from tests.unit.cluster.fakes import page
 from volcano_py.api.report import QueueReport
 from volcano_py.cli.main import main
 from volcano_py.cli.queues import sources
@@ -251,6 +253,21 @@ async def test_else_the_built_in_one_with_a_word(
 
 
 # -- odd trees ----------------------------------------------------------------------------------------------------
+
+
+async def test_what_cannot_be_read_is_left_out_and_told(user: UserOfCluster) -> None:
+    """Old API servers send `names: null` for images that have none; that can be read."""
+    images = [{"names": None, "sizeBytes": 5}]
+    user.api.on("GET", "/api/v1/nodes", page(7, {"metadata": {"name": "n1"}, "status": {"images": images}}))
+    user.api.on("GET", f"{SCHEDULING}/queues", page(7, queue("root"), queue("a"), queue("odd", weight="heavy")))
+    user.api.on("GET", f"{SCHEDULING}/podgroups", page(7, pod_group("train", queue="a", minMember="three")))
+    user.api.on("GET", "/api/v1/pods", page(7))
+    drawn = await user.run("queue", "tree", "-o", "json")
+    assert [each["name"] for each in orjson.loads(drawn.stdout)["queues"]] == ["root", "a"]
+    assert [line for line in drawn.stderr.splitlines() if "left out" in line] == [
+        "Queue odd cannot be read and is left out: Expected `int`, got `str` - at `$.spec.weight`",
+        "PodGroup ns/train cannot be read and is left out: Expected `int`, got `str` - at `$.spec.minMember`",
+    ]
 
 
 def test_a_chain_of_queues_may_be_long() -> None:

@@ -387,6 +387,20 @@ async def test_a_queue_with_work_or_queues_below_it_stays(user: UserOfCluster) -
     assert not user.api.sent("DELETE")
 
 
+async def test_what_cannot_be_read_elsewhere_is_no_reason_to_keep_a_queue(user: UserOfCluster) -> None:
+    odd = queue("odd", capability={"cpu": None}, parent="b", weight="heavy")
+    on_delete(user, [queue("a"), odd], pod_group("train", queue="b", minMember="three"))
+    assert await user.prints("queue", "delete", "-n", "a") == "queue a deleted\n"
+
+
+async def test_it_still_belongs_to_a_queue(user: UserOfCluster) -> None:
+    odd = queue("odd", parent="a", weight="heavy")
+    on_delete(user, [queue("a"), odd], pod_group("train", queue="a", minMember="three"))
+    told = await user.is_refused("queue", "delete", "-n", "a")
+    assert "has queues below it (odd)" in told
+    assert "has a PodGroup that is not finished" in told
+
+
 async def test_the_queues_that_must_be_there_stay(user: UserOfCluster) -> None:
     on_delete(user, [queue("root"), queue("default")])
     assert "is the queue above all others" in await user.is_refused("queue", "delete", "-n", "root")

@@ -27,15 +27,14 @@ TEMPLATE_HEADER: Final = ("NAMESPACE", "NAME", "QUEUE", *TEMPLATE_NUMBERS, "AGE"
 TEMPLATE_STATE_COLUMN: Final = TEMPLATE_HEADER.index("AGE")  # it has no state of its own
 TASK_HEADER: Final = ("TASK", "REPLICAS", "MIN")
 
-_UNREADABLE: Final = "Unreadable"
-
 
 def flow_row(found: JsonObject, now: float) -> Cells:
-    """The cells below `FLOW_HEADER`. One that cannot be read is a row, too: its name, and `Unreadable`."""
-    try:
-        flow = msgspec.convert(found, JobFlow)
-    except msgspec.ValidationError:
-        return _unreadable(found, FLOW_HEADER)
+    """The cells below `FLOW_HEADER`.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
+    flow = msgspec.convert(found, JobFlow)
     status = flow.status
     jobs = (
         status.pending_jobs,
@@ -90,12 +89,13 @@ def _step_row(flow: JobFlow, step: Step, now: float) -> Cells:
 
 
 def template_row(found: JsonObject, now: float) -> Cells:
-    """The cells below `TEMPLATE_HEADER`; as `flow_row` when it cannot be read."""
-    try:
-        template = msgspec.convert(found, JobTemplate)
-        spec = msgspec.convert(template.spec, JobSpec)
-    except msgspec.ValidationError:
-        return _unreadable(found, TEMPLATE_HEADER)
+    """The cells below `TEMPLATE_HEADER`.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
+    template = msgspec.convert(found, JobTemplate)
+    spec = msgspec.convert(template.spec, JobSpec)
     return (
         cell(template.metadata.namespace),
         cell(template.metadata.name),
@@ -137,9 +137,3 @@ def template_task_rows(template: JobTemplate) -> list[Cells]:
 def _minimum(spec: JobSpec) -> int:
     """Pods that start together: as admission fills it in when the template does not say."""
     return spec.min_available or sum(task.minimum for task in spec.tasks)
-
-
-def _unreadable(found: JsonObject, header: Sequence[str]) -> Cells:
-    metadata = found["metadata"]
-    named = cell(metadata.get("namespace", "")), cell(metadata["name"])
-    return (*named, phase_text(_UNREADABLE), *("-" for _ in header[3:]))

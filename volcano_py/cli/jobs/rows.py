@@ -42,17 +42,17 @@ class Chosen:
 
 
 def job_row(found: JsonObject, now: float) -> Cells:
-    """The cells below `HEADER`. One that cannot be read is a row, too: its name, and `Unreadable`."""
-    metadata = found["metadata"]
-    named = cell(metadata.get("namespace", "")), cell(metadata["name"])
-    try:
-        job = msgspec.convert(found, Job)
-    except msgspec.ValidationError:
-        return (*named, phase_text("Unreadable"), *("-" for _ in HEADER[3:]))
+    """The cells below `HEADER`.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
+    job = msgspec.convert(found, Job)
     status = job.status
     counts = (status.pending, status.running, status.succeeded, status.failed, status.unknown, status.retry_count)
     return (
-        *named,
+        cell(job.metadata.namespace),
+        cell(job.metadata.name),
         phase_text(status.state.phase),
         cell(job.spec.queue),
         cell(job.replicas),

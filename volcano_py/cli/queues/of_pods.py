@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.cli.changes import listed
 from volcano_py.cli.pod_groups import queue_of_group
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import NotFoundError
@@ -23,29 +25,34 @@ class QueuesOfPods:
         self._queues: dict[tuple[str, str], str] = {}
         self._listed = False
 
-    def of(self, each: Pod) -> str:
+    def of(self, pod: JsonObject) -> str:
         """ "" when nobody knows."""
-        metadata = each.metadata
-        told = metadata.annotations.get(QUEUE_NAME, "")
-        return self._queues.get((metadata.namespace, metadata.annotations.get(GROUP_NAME, ""))) or told
+        told: str = (pod["metadata"].get("annotations") or {}).get(QUEUE_NAME, "")
+        return self._queues.get(_group_of(pod)) or told
 
     async def learn(self, pods: Sequence[JsonObject]) -> None:
         """Look up the PodGroups of these pods that are not known yet: all together at first, then one by one."""
         if not self._listed:
             self._listed = True
             path = pod_group_path(self._namespace) if self._namespace else POD_GROUP.path
-            for group in await self._client.list(path, PodGroup):
-                self._queues[group.metadata.namespace, group.metadata.name] = queue_of_group(group)
+            for group in await listed(self._client, path):
+                metadata = group["metadata"]
+                self._queues[metadata.get("namespace", ""), metadata["name"]] = queue_of_group(group)
             return
-        for obj in pods:
-            metadata = obj["metadata"]
-            name = metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(GROUP_NAME, "")
-            if name[1] and name not in self._queues:
-                await self._learn_one(*name)
+        for pod in pods:
+            namespace, name = _group_of(pod)
+            if name and (namespace, name) not in self._queues:
+                await self._learn_one(namespace, name)
 
     async def _learn_one(self, namespace: str, name: str) -> None:
         try:
-            group = await self._client.read(pod_group_path(namespace, name), PodGroup)
+            group = orjson.loads(await self._client.get(pod_group_path(namespace, name)))
         except NotFoundError:
             return  # it may come yet
         self._queues[namespace, name] = queue_of_group(group)
+
+
+def _group_of(pod: JsonObject) -> tuple[str, str]:
+    """Namespace and name of its PodGroup; no name for one that names none."""
+    metadata = pod["metadata"]
+    return metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(GROUP_NAME, "")

@@ -18,9 +18,11 @@ from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.queues import QueueRules, judge_delete
 from volcano_py.admission.violation import told
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import DEFAULT_QUEUE, ROOT_QUEUE, SCHEDULING_API
-from volcano_py.api.objects import PodGroup, Queue
+from volcano_py.api.names import ROOT_QUEUE, SCHEDULING_API
+from volcano_py.api.objects import Queue
+from volcano_py.cli.changes import listed
 from volcano_py.cli.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
+from volcano_py.cli.pod_groups import queue_of_group
 from volcano_py.cli.queues.rows import state_of
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError
@@ -156,11 +158,12 @@ async def delete(client: KubernetesClient, name: str) -> str:
         click.ClickException: it is one that must stay, has queues below it, or PodGroups that are not finished.
     """
     queue = decoded(await read(client, name))
-    queues = [QueueFacts.of(each) for each in await client.list(QUEUE.path, Queue)]
+    # As they are written: one that cannot be read as a whole is in the way as well.
+    queues = [_place(each) for each in await listed(client, QUEUE.path)]
     groups = Counter(
-        group.spec.queue or DEFAULT_QUEUE
-        for group in await client.list(POD_GROUP.path, PodGroup)
-        if group.status.phase != "Completed"
+        queue_of_group(group)
+        for group in await listed(client, POD_GROUP.path)
+        if (group.get("status") or {}).get("phase") != "Completed"
     )
     violations = judge_delete(name, QueueWorld.of(queues, groups), QueueRules())
     if violations:
@@ -168,6 +171,13 @@ async def delete(client: KubernetesClient, name: str) -> str:
     # The UID: never a namesake that somebody else has made meanwhile.
     await client.delete(queue_path(name), delete_only(queue.metadata.uid))
     return f"queue {name} deleted"
+
+
+def _place(obj: JsonObject) -> QueueFacts:
+    """The queue's name and the one above it."""
+    name = obj["metadata"]["name"]
+    above = (obj.get("spec") or {}).get("parent") or ROOT_QUEUE
+    return QueueFacts(name, "" if name == ROOT_QUEUE else above)
 
 
 async def _refusal(client: KubernetesClient, queue: Queue, action: QueueAction) -> str:

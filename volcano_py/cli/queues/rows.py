@@ -27,12 +27,12 @@ _FIRST: Final = ("cpu", "memory")
 
 
 def queue_row(obj: JsonObject, now: float) -> Cells:
-    """A queue's cells under `HEADER`; `now` is in seconds since the epoch. One that cannot be read is a row, too: its
-    name, and `Unreadable`."""
-    try:
-        queue = msgspec.convert(obj, Queue)
-    except msgspec.ValidationError:
-        return (plain(obj["metadata"]["name"]), "-", phase_text("Unreadable"), *("-" for _ in HEADER[3:]))
+    """A queue's cells under `HEADER`; `now` is in seconds since the epoch.
+
+    Raises:
+        msgspec.ValidationError: it cannot be read.
+    """
+    queue = msgspec.convert(obj, Queue)
     status = queue.status
     counts = (status.pending, status.inqueue, status.running, status.unknown, status.completed)
     return (

@@ -9,15 +9,18 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
+import msgspec
 
 from volcano_py.api.effects import Effect
 from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
+from volcano_py.api.nulls import Reader
+from volcano_py.api.objects import ApiObject
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ApiError
-from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap
+from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
 from volcano_py.config import (
     SchedulerConfiguration,
@@ -58,7 +61,7 @@ async def of_cluster(
             configuration = await _configuration_of(client, namespace, registry)
         items: list[Stored] = []
         for kind in (NODE, QUEUE, POD_GROUP, POD):
-            items.extend((kind.name, obj) for obj in await client.list(kind.path, kind.type))
+            items.extend((kind.name, obj) for obj in await _readable(client, kind))
     state = ClusterState(scheduler_names=rules.scheduler_names, default_queue=rules.default_queue)
     with redirect_stdout(sys.stderr):
         for name, obj in items:
@@ -67,6 +70,20 @@ async def of_cluster(
             state.snapshot(time.time()), configuration, decide=False
         )
     return standings(report.queues, configuration)
+
+
+async def _readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
+    """All objects of the kind, but for those that cannot be read: the scheduler leaves them out, too. They are told."""
+    reader, found = Reader(kind.type), []
+    async for page in client.pages(kind.path):
+        for item in page.items or ():
+            try:
+                found.append(reader.decode(item))
+            except msgspec.ValidationError as error:
+                metadata = msgspec.json.decode(item)["metadata"]
+                name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+                click.echo(f"{kind.name} {name} cannot be read and is left out: {error}", err=True)
+    return found
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
