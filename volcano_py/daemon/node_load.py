@@ -6,6 +6,7 @@ goes by requests alone; that is said in the log, in the metrics and in /status.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from volcano_py.plugins.usage.plugin import FRESH_FOR
 
 log = structlog.get_logger(__name__)
 
-# Seconds after which a changed configuration is noticed while no load is to be read.
+# Seconds after which a changed configuration is noticed, however long the interval is.
 _LOOK_EVERY: Final = 5.0
 
 
@@ -60,9 +61,16 @@ class NodeLoad:
                     self._read_at, self._problem, self._told_stale = None, "", False
                 if settings is not None:
                     await self._read(settings)
-                await self._clock.sleep(settings.interval if settings is not None else _LOOK_EVERY)
+                await self._pause(settings)
         finally:
             await self._close()
+
+    async def _pause(self, settings: LoadSettings | None) -> None:
+        """Until the source is to be asked again, or another one is wanted."""
+        left = settings.interval if settings is not None else math.inf
+        while left > 0 and self._wanted() == settings:
+            await self._clock.sleep(min(left, _LOOK_EVERY))
+            left -= _LOOK_EVERY
 
     def status(self) -> dict[str, Any] | None:
         """What /status shows; None when no load is to be read."""

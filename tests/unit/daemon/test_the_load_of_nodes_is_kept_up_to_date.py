@@ -139,6 +139,19 @@ async def test_without_a_source_nobody_is_asked_until_there_is_one(bench: Bench)
     assert bench.state.snapshot(0).loads["n1"].cpu == 0.5
 
 
+async def test_another_source_is_asked_at_once_and_not_when_the_old_one_is_due(bench: Bench) -> None:
+    bench.configuration = configured("{type: metrics-server, interval: 30m}")
+    bench.answers(measured("1"), measured("2"), measured("3"))
+    await bench.after(0)
+    await bench.after(29 * 60)
+    assert bench.count("read") == 1, "nothing has changed"
+    bench.configuration = configured("{type: metrics-server, interval: 20s}")
+    await bench.after(5)
+    assert bench.state.snapshot(0).loads["n1"].cpu == 0.5
+    await bench.after(20)
+    assert bench.count("read") == 3
+
+
 async def test_a_source_that_cannot_be_used_is_told_and_tried_again(bench: Bench) -> None:
     bench.configuration = configured("{type: prometheus, address: 'prometheus:9090'}")
     with capture_logs() as logs:
