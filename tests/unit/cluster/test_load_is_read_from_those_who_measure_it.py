@@ -133,7 +133,10 @@ async def test_a_server_that_is_not_there_is_told() -> None:
     await source.aclose()
 
 
-@pytest.mark.parametrize("address", ["prometheus:9090", "ftp://prometheus", "http://", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "address",
+    ["prometheus:9090", "ftp://prometheus", "http://", "/etc/passwd", "http://[p:9090", "http://p:90900", "http://p:a"],
+)
 async def test_an_address_that_is_no_url_is_told(address: str) -> None:
     with pytest.raises(LoadError, match="write one such as http://prometheus:9090"):
         Prometheus(LoadSettings("prometheus", address))

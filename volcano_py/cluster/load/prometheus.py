@@ -58,8 +58,7 @@ class Prometheus:
     """
 
     def __init__(self, settings: LoadSettings) -> None:
-        parts = urlsplit(settings.address)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if not _is_url(settings.address):
             raise LoadError(f"address {settings.address!r} is no URL; write one such as http://prometheus:9090")
         self._url = settings.address.rstrip("/") + "/api/v1/query"
         self._session = aiohttp.ClientSession(
@@ -93,6 +92,14 @@ class Prometheus:
         if answer.status != "success":
             raise LoadError(f"{self._url} answered {status}: {answer.error[:_LONGEST_TOLD]}")
         return _by_node(answer.data)
+
+
+def _is_url(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half an IPv6 address, or a port that is none
+        return False
 
 
 async def _limited(response: aiohttp.ClientResponse) -> bytes:
