@@ -137,9 +137,16 @@ class LiveConfiguration:
                 self._offer(text, origin, self._map)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        """`Sink`. A deleted ConfigMap leaves the last good configuration in force."""
-        if isinstance(obj, ConfigMap) and self._heeds(obj):
-            log.warning("the ConfigMap was deleted; its last configuration stays in force", kind=kind)
+        """`Sink`. A deleted ConfigMap leaves the last good configuration in force. If there was none, the default holds
+        from now on, as it would after a restart."""
+        if not isinstance(obj, ConfigMap) or not self._heeds(obj):
+            return
+        if self.current is not None:
+            log.warning("the ConfigMap was deleted; the last good configuration stays in force", kind=kind)
+        elif self._file is None:
+            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
+        else:
+            log.warning("the ConfigMap was deleted; nothing is scheduled until the file is valid", file=str(self._file))
 
     def _heeds(self, obj: ConfigMap) -> bool:
         if self._file is None or (self._file.parent / _KUBELETS_LINK).is_symlink():

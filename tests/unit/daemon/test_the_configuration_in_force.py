@@ -199,6 +199,30 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
     assert bench.actions == ["allocate"]
 
 
+def test_a_deleted_config_map_that_never_was_valid_leaves_the_default() -> None:
+    """Nobody wishes for anything else any more; a restart would come to the same."""
+    bench = Bench()
+    with capture_logs() as logs:
+        bench.live.replace("ConfigMap", [config_map(BAD)])
+        bench.live.delete("ConfigMap", config_map(BAD))
+    assert bench.actions == ["enqueue", "allocate", "backfill"]
+    assert [(entry["event"], entry["origin"]) for entry in logs[1:]] == [("configuration in force", "built-in default")]
+
+
+def test_beside_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_either_way(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "conf").write_text(BAD)
+    (tmp_path / "..data").symlink_to(data)
+    (tmp_path / "conf").symlink_to(tmp_path / "..data" / "conf")
+    bench = Bench(tmp_path / "conf")
+    with capture_logs() as logs:
+        bench.live.start(strict=False)
+        bench.live.delete("ConfigMap", config_map(BAD))
+    assert bench.actions == []
+    assert logs[-1]["event"] == "the ConfigMap was deleted; nothing is scheduled until the file is valid"
+
+
 # -- the file ----------------------------------------------------------------------------------------------------
 
 
