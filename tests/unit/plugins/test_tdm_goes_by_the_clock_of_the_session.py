@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
+from time import tzset
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -24,6 +26,9 @@ from volcano_py.scheduler import builtin_registry
 
 assert NOW.time() == time(12, 0)
 OPEN, CLOSED = "11:00-13:00", "13:00-14:00"
+BERLIN = "Europe/Berlin"
+BEFORE_SPRING = datetime(2026, 3, 28, 23, tzinfo=ZoneInfo(BERLIN)).timestamp()
+BEFORE_AUTUMN = datetime(2026, 10, 24, 23, tzinfo=ZoneInfo(BERLIN)).timestamp()
 BATCH = {"volcano.sh/preemptable": "true"}
 
 
@@ -102,20 +107,54 @@ def test_the_next_change_of_hours_is_worth_a_cycle() -> None:
 # -- hours ---------------------------------------------------------------------------------------------------------
 
 minutes = st.integers(0, 24 * 60 - 1).map(lambda minute: time(minute // 60, minute % 60))
-moments = st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+YEAR = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+DAY = 86_400.0
+moments = st.floats(YEAR, YEAR + 365 * DAY) | st.floats(BEFORE_SPRING, BEFORE_SPRING + 2 * DAY)
 
 
-@given(minutes, minutes, moments)
-def test_nothing_changes_before_the_next_change_and_something_does_then(start: time, end: time, now: datetime) -> None:
+@given(minutes, minutes, moments | st.floats(BEFORE_AUTUMN, BEFORE_AUTUMN + 2 * DAY), st.sampled_from(["UTC", BERLIN]))
+def test_nothing_changes_before_the_next_change_and_something_does_then(
+    start: time, end: time, now: float, zone: str
+) -> None:
     hours = Hours(start, end)
-    change = hours.next_change(now)
+
+    def include(moment: float) -> bool:
+        return hours.include(local_time(moment, zone).time())
+
+    change = hours.next_change(now, zone)
     if change is None:
         assert start == end
-        assert hours.include(now.time())
+        assert include(now)
         return
-    assert now < change <= now + timedelta(days=1)
-    assert hours.include(now.time()) is hours.include((change - timedelta(microseconds=1)).time())
-    assert hours.include(now.time()) is not hours.include(change.time())
+    assert now < change <= now + 2 * DAY
+    quarters = (now + (change - now) * part / 4 for part in range(4))
+    assert {include(moment) for moment in (*quarters, change - 0.001 if change - 0.001 > now else now)} == {
+        include(now)
+    }
+    assert include(change) is not include(now)
+
+
+@pytest.mark.parametrize("zone", [BERLIN, ""], ids=["configured", "of the process"])
+@pytest.mark.parametrize(
+    ("now", "hours", "wait"),
+    [
+        pytest.param(BEFORE_SPRING, "22:00-06:00", 6, id="a night that lacks an hour"),
+        pytest.param(BEFORE_AUTUMN, "22:00-06:00", 8, id="a night that has one twice"),
+        pytest.param(BEFORE_SPRING, "22:00-02:30", 3, id="an end that is left out"),
+        pytest.param(BEFORE_AUTUMN + 4.5 * 3600, "22:00-02:45", 0.25, id="an end that comes a second time"),
+        pytest.param(BEFORE_AUTUMN + 3.75 * 3600, "22:00-02:45", 0.25, id="a beginning with the clocks"),
+    ],
+)
+def test_hours_go_by_the_clock_on_the_wall_when_it_is_changed(
+    zone: str, now: float, hours: str, wait: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", BERLIN)
+    tzset()
+    try:
+        assert read_hours(hours).next_change(now, zone) == now + wait * 3600
+    finally:
+        monkeypatch.undo()
+        tzset()
 
 
 @given(minutes, minutes)

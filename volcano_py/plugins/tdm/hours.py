@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 from volcano_py.config.values import TypeName
 
 _HOURS: Final = re.compile(r"\s*(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
+_DAY: Final = 86_400  # seconds
 _FIX: Final = "write the hours of a day as 08:30-21:00, or 22:00-06:00 for a night"
 
 
@@ -30,13 +31,23 @@ class Hours(msgspec.Struct, frozen=True):
             return self.start <= moment < self.end
         return moment >= self.start or moment < self.end
 
-    def next_change(self, now: datetime) -> datetime | None:
-        """When they next begin or end; None when they are all of the day."""
+    def next_change(self, now: float, zone: str) -> float | None:
+        """When they next begin or end in the time zone, "" for that of the process; None when they are all of the day.
+        Moments are in seconds since the epoch.
+
+        A change of the clocks may leave out a time of day, or bring it twice, so that hours begin or end with it.
+        """
         if self.start == self.end:
             return None
-        turns = [datetime.combine(now.date() + timedelta(days=days), turn, now.tzinfo) for days in (0, 1)
-                 for turn in (self.start, self.end)]  # fmt: skip
-        return min(turn for turn in turns if turn > now)
+        today = local_time(now, zone).date()
+        days = [today + timedelta(days=days) for days in range(3)]  # (one of them may lack the hours)
+        turns = [moment for day in days for turn in (self.start, self.end) for moment in _moments(day, turn, zone)]
+        is_within = self.include(local_time(now, zone).time())
+        return next(
+            moment
+            for moment in sorted({*turns, *_change_of_clocks(now, zone)})
+            if moment > now and self.include(local_time(moment, zone).time()) is not is_within
+        )
 
 
 def read_hours(value: object) -> Hours:
@@ -60,12 +71,26 @@ def read_hours(value: object) -> Hours:
 def local_time(now: float, zone: str) -> datetime:
     """A moment (seconds since the epoch) in a time zone, "" for that of the process."""
     if zone:
-        return datetime.fromtimestamp(now, tz=_zone(zone))
+        return datetime.fromtimestamp(now, tz=ZoneInfo(zone))
     return datetime.fromtimestamp(now, tz=UTC).astimezone()
 
 
-def _zone(name: str) -> tzinfo:
-    return ZoneInfo(name)
+def _moments(day: date, turn: time, zone: str) -> set[float]:
+    """When it is that time of that day: twice when clocks were put back."""
+    told = datetime.combine(day, turn, ZoneInfo(zone) if zone else None)
+    return {told.replace(fold=fold).timestamp() for fold in (0, 1)}
+
+
+def _change_of_clocks(now: float, zone: str) -> list[float]:
+    """When clocks are changed within the next day, to the second; empty on most days."""
+    before, after = int(now), int(now) + _DAY
+    offset = local_time(before, zone).utcoffset()
+    if local_time(after, zone).utcoffset() == offset:
+        return []
+    while after - before > 1:
+        middle = (before + after) // 2
+        before, after = (middle, after) if local_time(middle, zone).utcoffset() == offset else (before, middle)
+    return [after]
 
 
 def _known_zone(value: Any) -> Any:

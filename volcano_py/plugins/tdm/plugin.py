@@ -50,13 +50,13 @@ class Tdm(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._zones = zones = ssn.nodes.label(REVOCABLE_ZONE)
-        now = local_time(ssn.now, self.arguments.timezone)
-        hours = self.arguments.zones
-        self._open = {zone for zone, when in hours.items() if when.include(now.time())}
+        hours, timezone = self.arguments.zones, self.arguments.timezone
+        now = local_time(ssn.now, timezone).time()
+        self._open = {zone for zone, when in hours.items() if when.include(now)}
         used = [hours[zone] for zone in zones.values if zone in hours]
-        for change in (when.next_change(now) for when in used):
+        for change in (when.next_change(ssn.now, timezone) for when in used):
             if change is not None:
-                ssn.moments.strike(change.timestamp())
+                ssn.moments.strike(change)
         self._codes = {allowed: self._answers(allowed) for allowed in (False, True)}
         per_zone = [_HIGHEST if zone in self._open else 0.0 for zone in zones.values]
         self._scores: Scores = zones.per_node(np.array([*per_zone, 0.0]))
