@@ -38,6 +38,7 @@ _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, Tas
 # Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
 # PodGroup or a queue is not worth a word; nor is that of pods and claims, which are just being created.
 _GRACE = 2.0
+_EMPTY = "empty since"
 _MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
 
 
@@ -52,6 +53,10 @@ class Closing:
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
         self.look_again_at = 0.0
+        # PodGroups that were let in and have no pods, by key, since when: who creates pods begins only then.
+        self._memory = ssn.memory(__name__)
+        self._empty_before: dict[str, float] = self._memory.get(_EMPTY, {})
+        self._empty: dict[str, float] = {}
 
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
@@ -62,6 +67,7 @@ class Closing:
             told.extend(self._jobs_without_queue())
             told.extend(self._pods_without_group())
             self._look_again_at_deadlines()
+            self._memory[_EMPTY] = self._empty
         told.extend(self._queues())
         told.extend(self._queues_to_mend())
         return told
@@ -159,14 +165,16 @@ class Closing:
 
     def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
         """Why the job waits, counted; None when it is too early to say it on the objects."""
+        verdict, since = job_verdict(self._ssn, job), job.created
         if not job.tasks and phase is Phase.INQUEUE:
-            return None  # let in; whoever creates its pods has not done so yet
-        verdict = job_verdict(self._ssn, job)
+            if verdict.reason is Reason.NOT_YET_EVALUATED:
+                return None  # let in, and nothing asks for pods
+            since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
         message = explain.tell(verdict.reason, verdict.message)
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
         if verdict.reason is Reason.NOT_YET_EVALUATED:
             return None
-        if verdict.reason in _MAY_COME and self._is_young(job.created):
+        if verdict.reason in _MAY_COME and self._is_young(since):
             return None
         return verdict
 

@@ -214,6 +214,27 @@ def test_a_namespace_has_a_queue_for_the_groups_that_are_made_for_its_pods_and_n
     assert groups == {"g": "", "h": "other", "podgroup-pod-team-a": "team-q"}
 
 
+def test_a_group_that_is_let_in_and_gets_no_pods_is_told_once_they_had_time_to_come() -> None:
+    simulation = simulated(node("n1"), pod_group("g", min_member=2, phase="Pending", age=3600.0))
+
+    def told() -> list[str]:
+        (group,) = simulation.cluster.objects("PodGroup", PodGroup)
+        return [group.status.phase, *(condition.message for condition in group.status.conditions)]
+
+    simulation.step()
+    assert told() == ["Inqueue"]
+    assert [job.reason for job in simulation.reports[-1].pending] == [Reason.NOT_ENOUGH_TASKS], "but it is counted"
+    simulation.run()
+    missing = "PodGroup team/g: 0 pods exist, minMember is 2: create 2 more or lower minMember"
+    assert told() == ["Inqueue", f"NotEnoughTasks: 2/2 tasks in gang unschedulable: {missing}"]
+
+
+def test_one_that_asks_for_no_pods_waits_for_nothing() -> None:
+    simulation = simulated(node("n1"), pod_group("g", min_member=0, phase="Pending", age=3600.0))
+    assert simulation.run().pod_groups["team/g"] == {"phase": "Inqueue", "conditions": []}
+    assert simulation.reports[-1].pending == ()
+
+
 def test_finished_and_foreign_pods_get_no_group() -> None:
     simulation = simulated(pod("done", phase="Succeeded"), pod("foreign", scheduler="default-scheduler"))
     simulation.step()
