@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from volcano_py.api.effects import Bind
+from volcano_py.api.names import GENERATED_GROUP_PREFIX
 from volcano_py.api.objects import ApiObject, PodGroup
 from volcano_py.api.report import CycleReport
 from volcano_py.observe.metrics import Metrics
@@ -15,11 +16,15 @@ class JobMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        # By namespace/name. A cycle may have begun before a deletion, and tell of what nobody would forget any more.
+        self._known: set[str] = set()
 
     def reported(self, report: CycleReport) -> None:
         """A cycle has ended."""
         self._metrics.observe_cycle(report)
         for job in report.pending:
+            if job.name not in self._known:
+                continue
             namespace, _, name = job.name.partition("/")
             self._metrics.job_started(namespace, name, job.queue)
             if report.actions:
@@ -29,16 +34,21 @@ class JobMetrics:
         """These pods were handed to the binder. No gang is bound in part by a decision, so their jobs are whole."""
         for key, bind in {bind.job: bind for bind in binds}.items():
             namespace, _, name = key.partition("/")
-            self._metrics.job_placed(namespace, name, bind.queue, created=bind.job_created)
+            # The PodGroup that is made for a pod may follow its binding.
+            if key in self._known or name.startswith(GENERATED_GROUP_PREFIX):
+                self._metrics.job_placed(namespace, name, bind.queue, created=bind.job_created)
 
     # -- Sink ------------------------------------------------------------------------------------------------------
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        """Lists tell nothing of what is gone that the deletions beside them do not."""
+        for obj in objects:
+            self.upsert(kind, obj)
 
-    def upsert(self, kind: str, obj: ApiObject) -> None:
-        """A PodGroup counts from when it is scheduled."""
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        if isinstance(obj, PodGroup):
+            self._known.add(obj.metadata.key)
 
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         if isinstance(obj, PodGroup):
+            self._known.discard(obj.metadata.key)
             self._metrics.job_gone(obj.metadata.namespace, obj.metadata.name)

@@ -75,6 +75,7 @@ def test_a_job_has_waited_since_its_podgroup_was_made_however_young_its_pods_are
     """Once for each of its gangs' bindings, which leave together; a pod that is placed later counts again."""
     metrics = Metrics(per_job=True, clock=lambda: 1_000.0)
     jobs = JobMetrics(metrics)
+    jobs.replace("PodGroup", [pod_group("a", namespace="ml"), pod_group("b", namespace="ml")])
     jobs.placed([bind("a-0", created=990.0), bind("a-1", created=995.0), bind("b-0", job="ml/b", job_created=999.0)])
     assert value(metrics, "job_scheduling_duration_seconds_count") == 2
     assert value(metrics, "job_scheduling_duration_seconds_sum") == 101
@@ -92,6 +93,7 @@ def bind(name: str, *, job: str = "ml/a", created: float = 999.0, job_created: f
 def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only_write() -> None:
     metrics = Metrics(per_job=True)
     jobs = JobMetrics(metrics)
+    jobs.upsert("PodGroup", pod_group("a", namespace="ml"))
     pending = PendingJob("ml/a", "q", "Inqueue", Reason.NODES_REFUSE, "no room", 1)
     report = CycleReport("c", 1, started=0.0, duration=0.1, actions={"allocate": 0.1}, pending=(pending,))
     for told in (report, replace(report, actions={}), report, replace(report, pending=())):
@@ -99,3 +101,28 @@ def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only
     assert value(metrics, "job_retry_counts", job_id="ml/a") == 2
     jobs.delete("PodGroup", pod_group("a", namespace="ml"))
     assert value(metrics, "job_retry_counts", job_id="ml/a") is None
+
+
+def test_a_cycle_that_began_before_a_podgroup_was_deleted_brings_its_series_not_back() -> None:
+    """The next ones that only bring statuses up to date tell of it once more."""
+    metrics = Metrics(per_job=True)
+    jobs, group = JobMetrics(metrics), pod_group("a", namespace="ml")
+    jobs.upsert("PodGroup", group)
+    pending = PendingJob("ml/a", "q", "Inqueue", Reason.NODES_REFUSE, "no room", 1)
+    report = CycleReport("c", 1, started=0.0, duration=0.1, actions={"allocate": 0.1}, pending=(pending,))
+    labels = {"job_name": "a", "queue": "q", "job_namespace": "ml"}
+    jobs.reported(report)
+    assert value(metrics, "e2e_job_scheduling_start_time", **labels) is not None
+    jobs.delete("PodGroup", group)
+    jobs.placed([bind("a-0")])
+    jobs.reported(report)
+    jobs.reported(replace(report, actions={}))
+    for name in ("start_time", "last_time", "duration"):
+        assert value(metrics, f"e2e_job_scheduling_{name}", **labels) is None
+
+
+def test_a_pod_that_is_bound_before_its_podgroup_is_made_counts() -> None:
+    metrics = Metrics(per_job=True)
+    jobs = JobMetrics(metrics)
+    jobs.placed([bind("a", job="ml/podgroup-pod-ml-a")])
+    assert value(metrics, "job_scheduling_duration_seconds_count") == 1
