@@ -102,9 +102,18 @@ def test_a_queue_without_groups_is_told_so() -> None:
 
 
 def test_whoever_meets_a_limit_is_told_where_it_stands() -> None:
-    limited = ruled("q", '{"a": {"cpu": "0"}}', nodeGroupAffinity={REQUIRED: ["a"]})
-    assert advice(opened_with(rules=limited)).endswith(
+    limited = ruled("q", '{"a": {"cpu": "1"}}', nodeGroupAffinity={REQUIRED: ["a"]})
+    held = gang("old", queue="q", cpu="1", running_on=["a1"])
+    assert advice(opened_with(held, rules=limited)).endswith(
         f"Wait until pods of queue q there end, or raise its annotation {NODE_GROUP_LIMITS}."
+    )
+
+
+@pytest.mark.parametrize("more", [[], gang("old", queue="q", cpu="1m", running_on=["a1"])], ids=["empty", "held"])
+def test_whoever_exceeds_a_limit_alone_is_not_told_to_wait(more: list[Any]) -> None:
+    limited = ruled("q", '{"a": {"cpu": "500m"}, "b": {"cpu": 1}}', nodeGroupAffinity={REQUIRED: ["a"]})
+    assert advice(opened_with(more, rules=limited)).endswith(
+        f"Ask for no more than that limit, or raise its annotation {NODE_GROUP_LIMITS}."
     )
 
 

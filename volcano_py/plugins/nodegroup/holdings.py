@@ -51,9 +51,24 @@ class Holdings:
     def full(self, task_class: TaskClass) -> NDArray[np.bool_]:
         """[N] nodes of groups in which one more task of the class would go beyond a limit."""
         beyond = np.zeros(len(self._held), dtype=np.bool_)
-        for group, (positions, most) in self._limits.items():
-            request = task_class.request[positions]
-            beyond[group] = bool(((self._held[group, positions] + request > most) & (request > 0)).any())
+        for group in self._limits:
+            beyond[group] = self._is_beyond(group, task_class, self._held[group])
         assert not beyond[ABSENT], "nodes without a group have no limit"
         full: NDArray[np.bool_] = beyond[self._codes]
         return full
+
+    def may_pass(self, task_class: TaskClass, nodes: NDArray[np.bool_]) -> bool:
+        """Whether one of these nodes [N] is in a full group that would take a task of the class if the queue held
+        nothing there."""
+        return any(
+            self._is_beyond(group, task_class, self._held[group])
+            and not self._is_beyond(group, task_class, np.zeros_like(self._held[group]))
+            for group in np.unique(self._codes[nodes]).tolist()
+            if group in self._limits
+        )
+
+    def _is_beyond(self, group: int, task_class: TaskClass, held: IntVector) -> bool:
+        """Whether one more task of the class is too much for the group, with so much held in it."""
+        positions, most = self._limits[group]
+        request = task_class.request[positions]
+        return bool(((held[positions] + request > most) & (request > 0)).any())

@@ -100,8 +100,10 @@ class NodeGroup(Plugin):
                 f"uses nodes with label {NODE_GROUP} {few(queue.groups)}: label more so" if queue.groups else _NO_GROUP
             )
             told.append(f"Queue {name} {uses}, or name others in spec.affinity of the queue")
-        if _full(name) in refused:
-            told.append(f"Wait until pods of queue {name} there end, or raise its annotation {NODE_GROUP_LIMITS}")
+        if _full(name) in refused and queue.holdings is not None:
+            may_pass = queue.holdings.may_pass(task_class, queue.codes == FITS)
+            what = f"Wait until pods of queue {name} there end" if may_pass else "Ask for no more than that limit"
+            told.append(f"{what}, or raise its annotation {NODE_GROUP_LIMITS}")
         return told
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
