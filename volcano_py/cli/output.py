@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 import orjson
@@ -13,6 +15,8 @@ import yaml
 from rich.console import Console
 
 _FILE_WIDTH: Final = 140
+_LOOK_ALIKES: Final = "volcano_py.look_alikes"
+_ALIKE: Final = {"█": "#", "▓": "+", "░": ".", "…": "~"}
 FORMATS: Final = ("table", "json", "yaml")
 
 
@@ -26,7 +30,23 @@ def output_option(default: str = "table") -> Callable[[Callable[..., Any]], Call
 def console() -> Console:
     """For tables; colours only on a terminal. A file or pipe has no width of its own: $COLUMNS, or else a wide one."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH
-    return Console(file=sys.stdout, highlight=False, width=width)
+    return Console(file=drawable(), highlight=False, width=width)
+
+
+def drawable() -> TextIO:
+    """Standard output. From now on look-alikes stand for the bars and dots that its encoding does not have."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=_LOOK_ALIKES)
+    return sys.stdout
+
+
+def _look_alikes(error: UnicodeError) -> tuple[str, int]:
+    """What is written instead of characters that an encoding does not have, one for each, so that columns stay."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(_ALIKE.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(_LOOK_ALIKES, _look_alikes)
 
 
 def print_data(data: Any, output: str) -> None:

@@ -137,6 +137,14 @@ def _drawn(found: Sequence[Standing], width: int) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+@pytest.mark.parametrize("charset", ["ascii", "latin-1"])
+def test_bars_have_look_alikes_where_they_cannot_be_written(files: Path, charset: str) -> None:
+    arguments = ["queue", "tree", "-f", str(files / "objects.yaml"), "--scheduler-conf", str(files / "capacity.conf")]
+    result = CliRunner(charset=charset).invoke(main, arguments)
+    assert result.exit_code == 0, repr(result.exception)
+    assert result.stdout.splitlines()[-1] == ("# allocated  + beyond deserved  . left of what the queue may have")
+
+
 def test_json_has_every_queue_below_the_one_above_it(files: Path) -> None:
     queues = shown(files)
     assert list(queues) == ["root", "a", "a1", "a2", "b", "default", "lost"]

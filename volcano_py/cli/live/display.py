@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -16,6 +15,7 @@ from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
 from volcano_py.cli.live.tables import plain, sections
+from volcano_py.cli.output import drawable
 
 _WIDTH_OF_FILES = 120
 _MOST_ROWS = 50
@@ -37,10 +37,7 @@ class Display(Protocol):
 
 def output() -> Console:
     """For people: as wide as the terminal, wide enough for tables elsewhere."""
-    if hasattr(sys.stdout, "reconfigure"):
-        # A terminal that knows no block characters shows question marks rather than a traceback.
-        sys.stdout.reconfigure(errors="replace")
-    out = Console(file=sys.stdout, highlight=False)
+    out = Console(file=drawable(), highlight=False)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = _WIDTH_OF_FILES
     return out
