@@ -318,6 +318,11 @@ def test_a_manifest_that_cannot_be_read_is_named_with_its_place(manifest: str, s
     assert said in refused("-f", "-", stdin=manifest)
 
 
+def test_standard_input_that_is_no_text_is_named() -> None:
+    result = CliRunner().invoke(main, ["simulate", "-f", "-"], input=b"a: \xff\xfe")
+    assert (result.exit_code, result.stderr) == (1, "Error: standard input: not text in UTF-8\n")
+
+
 def test_files_that_are_missing_empty_or_no_text_are_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'nowhere'}: no such file or folder" in refused("-f", str(tmp_path / "nowhere"))
     (tmp_path / "empty").mkdir()

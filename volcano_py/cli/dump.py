@@ -23,7 +23,7 @@ def dump(url: str, output_file: Path | None) -> None:
 
     The daemon answers callers on its own machine only; use port-forward for one in a cluster.
     """
-    import urllib.error
+    import http.client
     import urllib.request
 
     address = f"{url.rstrip('/')}/dump"
@@ -32,7 +32,7 @@ def dump(url: str, output_file: Path | None) -> None:
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             body = answer.read()
-    except (urllib.error.URLError, TimeoutError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: half an IPv6 address
         found = getattr(error, "reason", error)
         raise click.ClickException(
             f"{address}: {getattr(found, 'strerror', None) or found}; is the daemon running there? --url names its "

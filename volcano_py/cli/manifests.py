@@ -23,12 +23,19 @@ def read_documents(filenames: Iterable[Path]) -> list[Document]:
     try:
         for filename in filenames:
             if str(filename) == "-":
-                documents.extend(read_text(sys.stdin.read(), "standard input"))
+                documents.extend(read_text(_standard_input(), "standard input"))
             else:
                 documents.extend(read_paths([filename]))
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
     return documents
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestError("standard input: not text in UTF-8") from error
 
 
 def objects_of(

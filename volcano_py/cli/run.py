@@ -200,7 +200,11 @@ def run(**flags: Any) -> None:
     os.environ.setdefault(*NO_HELPING_THREADS)
     from volcano_py.observe.logs import LogFormat, configure_logs, log_level
 
-    configure_logs(log_level(flags["log_level"], flags["verbosity"]), LogFormat(flags["log_format"]))
+    try:
+        level = log_level(flags["log_level"], flags["verbosity"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--log-level") from error
+    configure_logs(level, LogFormat(flags["log_format"]))
     for name in WITHOUT_EFFECT:
         if flags[name.replace("-", "_")] is not None:
             _log().warning("flag without effect here; remove it", flag=f"--{name}")

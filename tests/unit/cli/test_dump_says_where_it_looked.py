@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
+
 import click.testing
+import pytest
 
 from tests.support.ports import silent_port
 from volcano_py.cli.main import main
@@ -17,6 +22,31 @@ def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -
         f"Error: {url}/dump: Connection refused; is the daemon running there? "
         "--url names its --listen-address, which volcano-py up shows beside Metrics\n"
     )
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:bad", "http://[::1"])
+def test_an_address_that_cannot_be_parsed_is_told(url: str) -> None:
+    result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
+    assert (result.exit_code, result.output.partition(": ")[2].startswith(f"{url}/dump: ")) == (1, True)
+
+
+def test_a_connection_that_breaks_is_told() -> None:
+    """As that of a port-forward whose pod has gone."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            connection, _ = server.accept()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+        other = threading.Thread(target=hang_up)
+        other.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        result = click.testing.CliRunner().invoke(main, ["dump", "--url", url])
+        other.join()
+    assert result.exit_code == 1
+    assert f"Error: {url}/dump: " in result.output
+    assert "is the daemon running there?" in result.output
 
 
 def test_what_is_no_address_is_refused() -> None:

@@ -32,6 +32,10 @@ def refusal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
     return " ".join(result.output.split())
 
 
+def test_an_unknown_log_level_is_named_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "'loud' is unknown: use one of debug, info, warning" in refusal(monkeypatch, "--log-level", "loud")
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
