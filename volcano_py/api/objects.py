@@ -398,20 +398,3 @@ class NodeMetrics(ApiObject, frozen=True):
     metadata: ObjectMeta
     timestamp: datetime | None = None
     usage: ResourceList = {}
-
-
-class PodDisruptionBudgetSpec(ApiObject, frozen=True):
-    selector: LabelSelector | None = None
-    min_available: Integer | str | None = None
-    max_unavailable: Integer | str | None = None
-
-
-class PodDisruptionBudgetStatus(ApiObject, frozen=True):
-    disruptions_allowed: Integer = 0
-    disrupted_pods: dict[str, Any] = {}
-
-
-class PodDisruptionBudget(ApiObject, frozen=True):
-    metadata: ObjectMeta
-    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
-    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

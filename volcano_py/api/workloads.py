@@ -1,9 +1,11 @@
-"""Services and the owners of pods: what says which pods belong together.
+"""Services, the owners of pods and their budgets: what says which pods belong together.
 
 Field names follow the API, as in `objects.py`; fields that nobody reads are left out while decoding.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from volcano_py.api.objects import ApiObject, Integer, LabelSelector, ObjectMeta
 
@@ -44,3 +46,20 @@ class Workload(ApiObject, frozen=True):
     kind: str = ""
     spec: WorkloadSpec = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()
+
+
+class PodDisruptionBudgetSpec(ApiObject, frozen=True):
+    selector: LabelSelector | None = None
+    min_available: Integer | str | None = None
+    max_unavailable: Integer | str | None = None
+
+
+class PodDisruptionBudgetStatus(ApiObject, frozen=True):
+    disruptions_allowed: Integer = 0
+    disrupted_pods: dict[str, Any] = {}
+
+
+class PodDisruptionBudget(ApiObject, frozen=True):
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

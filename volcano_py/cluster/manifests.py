@@ -36,7 +36,7 @@ KINDS: Final[Mapping[str, type[ApiObject]]] = {
     "Service": workloads.Service,
     "ReplicationController": workloads.ReplicationController,
     "PriorityClass": objects.PriorityClass,
-    "PodDisruptionBudget": objects.PodDisruptionBudget,
+    "PodDisruptionBudget": workloads.PodDisruptionBudget,
     "PersistentVolumeClaim": volumes.PersistentVolumeClaim,
     "PersistentVolume": volumes.PersistentVolume,
     "StorageClass": volumes.StorageClass,

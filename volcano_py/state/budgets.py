@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from volcano_py.api.objects import LabelSelector, PodDisruptionBudget
+from volcano_py.api.objects import LabelSelector
+from volcano_py.api.workloads import PodDisruptionBudget
 from volcano_py.state.change import Change, Shelf
 from volcano_py.state.selectors import is_empty
 

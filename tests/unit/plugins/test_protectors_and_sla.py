@@ -15,11 +15,9 @@ from volcano_py.api.objects import (
     LabelSelector,
     ObjectMeta,
     Pod,
-    PodDisruptionBudget,
-    PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus,
     PodGroup,
 )
+from volcano_py.api.workloads import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.cdp import Cdp

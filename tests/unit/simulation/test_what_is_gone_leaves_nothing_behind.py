@@ -28,8 +28,6 @@ from volcano_py.api.objects import (
     OwnerReference,
     PodAffinity,
     PodAffinityTerm,
-    PodDisruptionBudget,
-    PodDisruptionBudgetSpec,
     PreferredSchedulingTerm,
     ResourceQuota,
     ResourceQuotaSpec,
@@ -37,7 +35,14 @@ from volcano_py.api.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from volcano_py.api.workloads import Service, ServiceSpec, Workload, WorkloadSpec
+from volcano_py.api.workloads import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    Service,
+    ServiceSpec,
+    Workload,
+    WorkloadSpec,
+)
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.scheduler import Scheduler, builtin_registry

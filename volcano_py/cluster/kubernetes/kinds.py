@@ -63,7 +63,7 @@ PRIORITY_CLASS: Final = Kind(
     "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", objects.PriorityClass, namespaced=False
 )
 POD_DISRUPTION_BUDGET: Final = Kind(
-    "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", objects.PodDisruptionBudget
+    "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", workloads.PodDisruptionBudget
 )
 SERVICE: Final = Kind("Service", "/api/v1/services", workloads.Service)
 REPLICATION_CONTROLLER: Final = Kind(
