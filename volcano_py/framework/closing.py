@@ -89,9 +89,10 @@ class Closing:
                 yield job
 
     def _differs(self, rows: NDArray[np.intp], phases: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """[K] whether phase or counts differ from the PodGroup as it is stored."""
+        """[K] whether phase or counts differ from the PodGroup as it is stored, or the phase from what is taken to be
+        on its way: one that passed before it was written."""
         jobs = self._ssn.ledger.jobs
-        moved: NDArray[np.bool_] = jobs.stored_phase[rows] != phases[rows]
+        moved: NDArray[np.bool_] = (jobs.stored_phase[rows] != phases[rows]) | (jobs.phase[rows] != phases[rows])
         moved |= (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
         return moved
 

@@ -116,7 +116,9 @@ class Groups:
             del self._assumed[key]
             stored = self._shelf.get(key)
             if stored is not None:
-                self.infos[self._rows[key]] = self._read(stored).info
+                row, jobs = self._rows[key], self._ledger.jobs
+                self.infos[row] = self._read(stored).info
+                jobs.phase[row] = jobs.stored_phase[row]
 
     def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
         """What was seen, but with the status that is on its way; pictures from before the write may still come in."""

@@ -12,13 +12,14 @@ from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
 from tests.support.volumes import MADE, claim, storage_class, using
 from tests.unit.framework.closed import CYCLE, Closed, closed
 from tests.unit.state.watched import with_meta, with_status
-from volcano_py.api.effects import Bind, Event, PodGroupStatusUpdate
+from volcano_py.api.effects import Bind, Event, ObjectRef, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition, OwnerReference
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import Ballot, reject
 from volcano_py.plugins.predicates import Predicates
+from volcano_py.state.cluster_state import ClusterState
 
 MISSING_ONE = (
     "NotEnoughTasks: 1/2 tasks in gang unschedulable: PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or "
@@ -152,6 +153,22 @@ def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_made() -> None:
 def test_nor_is_one_of_a_group_that_runs_already() -> None:
     group, *members = in_phase("Running", "Running", "Running", "Succeeded", "Pending")
     update = closed(node("n1", cpu="500"), group, members).status("g")
+    assert update is not None
+    assert (update.phase, update.running, update.passing) == ("Running", 2, False)
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_what_has_passed_is_worked_out_anew_although_the_api_server_never_had_it(decided: bool) -> None:
+    """A pod was lost, made again and bound before anything was written: the stored status is right all the time."""
+    stored, *members = in_phase("Running", "Running", "Running")
+    group = with_status(stored, running=2)
+
+    def pass_by(state: ClusterState) -> None:
+        meta = group.metadata
+        ref = ObjectRef("PodGroup", meta.namespace, meta.name, meta.uid)
+        state.assume_status(PodGroupStatusUpdate(ref, "Pending", (), 1, 0, 0, passing=True), NOW.timestamp())
+
+    update = closed(node("n1"), group, members, prepare=pass_by, decided=decided).status("g")
     assert update is not None
     assert (update.phase, update.running, update.passing) == ("Running", 2, False)
 

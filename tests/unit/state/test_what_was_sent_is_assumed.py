@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.sessions import NAMESPACE, node, pod, pod_group
+from tests.support.sessions import NAMESPACE, NOW, node, pod, pod_group
 from tests.unit.state.watched import Watched, deleted, on, with_meta
 from volcano_py.api.effects import Bind, ObjectRef, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import Condition, Pod, PodGroupStatus
@@ -252,7 +252,7 @@ def test_a_finished_pod_ends_the_assumption(holder: Watched) -> None:
 
 def test_an_assumed_phase_holds_until_the_stored_one_moves(watched: Watched) -> None:
     watched.put(pod_group("h", phase="Pending"))
-    watched.state.assume_status(status_of("h", "Inqueue"), now=0.0)
+    watched.state.assume_status(status_of("h", "Inqueue"), now=NOW.timestamp())
     watched.quiet()
     older = with_meta(pod_group("h", phase="Pending"), labels={"touched": "meanwhile"})
     watched.put(older)
@@ -339,8 +339,10 @@ def status_of(name: str, phase: str, *conditions: Condition) -> PodGroupStatusUp
 def stored_status(watched: Watched, now: float) -> tuple[str, tuple[Condition, ...]]:
     """Phase and conditions of PodGroup h as a cycle at `now` takes them to be stored."""
     snapshot = watched.state.snapshot(now)
-    info = snapshot.jobs[snapshot.job_keys.index(f"{NAMESPACE}/h")]
+    row = snapshot.job_keys.index(f"{NAMESPACE}/h")
+    info = snapshot.jobs[row]
     assert info is not None
+    assert Phase.of(info.phase) == snapshot.ledger.jobs.phase[row], "the phase that it goes by"
     return info.phase, info.conditions
 
 
