@@ -206,7 +206,7 @@ class EvictionPlan:
             return False
         mark = self._statement.checkpoint()
         evicted: list[int] = []
-        waiting = eviction_order(ssn, task, victims)
+        waiting = self._in_the_way_first(eviction_order(ssn, task, victims), task, node)
         while (victim := self._next_victim(waiting, missing)) is not None:
             waiting.remove(victim)
             # Plugins may have judged each alone: without those that went before, its side may have no more to give.
@@ -234,7 +234,7 @@ class EvictionPlan:
         return missing
 
     def _next_victim(self, waiting: list[int], missing: IntVector) -> int | None:
-        """The first that holds some of what is missing; when it is another rule that is in the way, just the first.
+        """The first that holds some of what is missing; when nothing is, just the first.
 
         Of several missing resources the one that the fewest hold is sought first: who holds it has to go in any case,
         and often holds the others, too.
@@ -244,6 +244,20 @@ class EvictionPlan:
         holds = self._requests_of(waiting)[:, missing > 0] > 0
         rarest = holds[:, int(holds.sum(axis=0).argmin())]
         return waiting[int(rarest.argmax())] if rarest.any() else None
+
+    def _in_the_way_first(self, waiting: list[int], task: Task, node: int) -> list[int]:
+        """Where a predicate refuses the task (a port is taken, say), plugins do not tell because of whom. So each is
+        tried alone: in front comes the first without whom the task may come."""
+        placer, mark = self._ssn.placer, self._statement.checkpoint()
+        if placer.may_take(task.task_class, node):
+            return waiting
+        for victim in waiting:
+            self._evict(victim, task, node)
+            may_take = placer.may_take(task.task_class, node)
+            self._statement.rollback(mark)
+            if may_take:
+                return [victim, *(each for each in waiting if each != victim)]
+        return waiting
 
     def _requests_of(self, rows: Rows | list[int]) -> NDArray[np.int64]:
         """[K, R]"""
