@@ -225,9 +225,7 @@ class EvictionPlan:
         """[R] what there is too little of for the task: on the node, once terminating pods are gone; where that has
         enough, below the ceilings of the queue."""
         ssn, request = self._ssn, task.task_class.request
-        nodes = ssn.ledger.nodes
-        free = nodes.allocatable[node] - nodes.used[node] + nodes.releasing[node] - nodes.pipelined[node]
-        missing: IntVector = np.where(request > 0, np.maximum(request - free, 0), 0)
+        missing: IntVector = np.where(request > 0, np.maximum(request - ssn.ledger.nodes.future_idle(node), 0), 0)
         if not missing.any() and (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
             dim, units = short
             missing[dim] = units

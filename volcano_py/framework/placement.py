@@ -268,11 +268,8 @@ class Placer:
 
     def _future_idle(self, rows: Rows) -> NDArray[np.int64]:
         """[K, R] what will be free when terminating pods are gone and promised places are taken."""
-        nodes = self._nodes
-        if rows is self._all_rows:
-            return nodes.future_idle()  # without a copy of every column
-        free: NDArray[np.int64] = nodes.allocatable[rows] - nodes.used[rows]
-        return free + nodes.releasing[rows] - nodes.pipelined[rows]
+        # all of them without a copy of every column
+        return self._nodes.future_idle() if rows is self._all_rows else self._nodes.future_idle(rows)
 
     @staticmethod
     def _room(task_class: TaskClass, free: NDArray[np.int64]) -> Counts:

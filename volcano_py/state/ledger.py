@@ -60,9 +60,10 @@ class NodeTable(Table):
         """[N, R] what is free now; negative where a node shrank."""
         return self.allocatable - self.used
 
-    def future_idle(self) -> NDArray[np.int64]:
-        """[N, R] what will be free when terminating pods are gone and promised places are taken."""
-        return self.allocatable - self.used + self.releasing - self.pipelined
+    def future_idle(self, rows: Rows | int | slice = slice(None)) -> NDArray[np.int64]:
+        """[N, R], of one row [R], what will be free when terminating pods are gone and promised places are taken."""
+        free: NDArray[np.int64] = self.allocatable[rows] - self.used[rows] + self.releasing[rows] - self.pipelined[rows]
+        return free
 
 
 class TaskTable(Table):

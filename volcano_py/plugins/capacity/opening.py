@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.session import Session
+from volcano_py.plugins.by_queue import allocated, pending, promised, surplus
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.limits import (
     Amounts,
@@ -24,7 +25,6 @@ from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queue_tree import QueueTree, lay
-from volcano_py.state.status import TaskStatus
 
 CLUSTER: Final = ""
 """Stands above queues that form no tree; no queue can be called so."""
@@ -75,7 +75,7 @@ def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accou
         return _by_row(rows_of_slots, len(infos), slots, amounts)
 
     own = alone(*allocated(ssn))
-    held, surplus = levels.add_up(own), levels.add_up(alone(*_surplus(ssn)))
+    held, beyond = levels.add_up(own), levels.add_up(alone(*surplus(ssn)))
     columns = (
         held,
         _needed(levels, own, limits.guarantee),
@@ -84,40 +84,14 @@ def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accou
         limits.deserved,
         limits.has_deserved,
         limits.real_capability,
-        held - surplus,
-        surplus,
+        held - beyond,
+        beyond,
         levels.add_up(alone(*promised(ssn, promises))),
     )
     by_row = _accounts(levels, infos, tree, columns)
     by_name = {account.name: account for account in by_row if account.info is not None}
-    request = saturated(held, levels.add_up(alone(*_pending(ssn))))
+    request = saturated(held, levels.add_up(alone(*pending(ssn))))
     return Accounts(by_name, by_row, levels, tree, limits, request, rows_of_slots)
-
-
-def allocated(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
-    """[J] queue slots and [J, R] what jobs hold now."""
-    rows = ssn.job_rows()
-    return ssn.ledger.jobs.queue[rows], ssn.ledger.jobs.allocated[rows]
-
-
-def promised(ssn: Session, promises: Promises) -> tuple[NDArray[np.int32], Amounts]:
-    """[K] queue slots and [K, R] what jobs that were let in may still claim."""
-    rows = np.concatenate((promises.inqueue, promises.running))
-    return ssn.ledger.jobs.queue[rows], promises.outstanding(rows)
-
-
-def _pending(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
-    """[K] queue slots and [K, R] requests of pending tasks, without pods that can never be placed."""
-    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
-    rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-    rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
-    return jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]]
-
-
-def _surplus(ssn: Session) -> tuple[NDArray[np.int32], Amounts]:
-    """[J] queue slots and [J, R] what jobs hold beyond their minResources."""
-    rows, jobs = ssn.job_rows(), ssn.ledger.jobs
-    return jobs.queue[rows], np.maximum(jobs.allocated[rows] - jobs.min_resources[rows], 0)
 
 
 def _by_row(rows_of_slots: NDArray[np.intp], size: int, slots: NDArray[np.integer[Any]], amounts: Amounts) -> Amounts:

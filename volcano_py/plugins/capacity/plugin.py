@@ -14,11 +14,12 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import Asked, AskedByClass
+from volcano_py.plugins.by_queue import allocated, promised
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.arguments import CapacityArguments
 from volcano_py.plugins.capacity.entering import first_exceeded
 from volcano_py.plugins.capacity.findings import findings
-from volcano_py.plugins.capacity.opening import allocated, open_accounts, promised
+from volcano_py.plugins.capacity.opening import open_accounts
 from volcano_py.plugins.capacity.reclaim import Claim, in_common
 from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs

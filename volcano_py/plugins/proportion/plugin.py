@@ -19,10 +19,11 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import AskedByClass
+from volcano_py.plugins.by_queue import promised
 from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
-from volcano_py.plugins.proportion.opening import inqueue_by_slot, open_accounts
+from volcano_py.plugins.proportion.opening import open_accounts
 from volcano_py.state.axis import PODS
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -57,7 +58,7 @@ class Proportion(Plugin):
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         amounts = self._ssn.axis.amounts
-        inqueue = inqueue_by_slot(self._ssn, Promises(self._ssn))
+        inqueue = promised(self._ssn, Promises(self._ssn)).sums(len(self._ssn.snapshot.queue_names))
         names = [None if info is None else info.name for info in self._opened.infos]
         missing = {names[row]: amounts(units) for row, units in self._opened.kept.missing().items()}
         return {
