@@ -53,6 +53,7 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
     count_faults: Callable[[str], None],
 ) -> None:
     """What is gone takes no room any more, what has come is scheduled, and the log says why all was listed."""
+    await cluster.wait_namespaces_gone()
     pool = await simulated_nodes(1, cpu="7")
     daemon = await start_daemon(server=proxy.url)
     await namespace.apply(gang("old", 3, node_selector=pool.selector))

@@ -100,6 +100,7 @@ async def test_whatever_fails_the_cluster_ends_as_if_nothing_had(
 ) -> None:
     """Gangs are whole, no node has too much, every pod was bound once, all that fits runs, the books are right, and
     jobs have what they ask for."""
+    await cluster.wait_namespaces_gone()
     pool = await simulated_nodes(NODES, cpu=str(NODE_CPUS))
     queues = tuple(f"{namespace.name}-{name}" for name in ("red", "green", "blue"))
     await create_queues(*(queue(name, weight=weight) for weight, name in enumerate(queues, start=1)))

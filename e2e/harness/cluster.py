@@ -78,6 +78,17 @@ class Cluster:
             if error.status != 404:
                 raise
 
+    async def wait_namespaces_gone(self) -> None:
+        """Wait until no namespace is being deleted. A server that comes back after a kill serves CRDs a moment later
+        than the rest: Kubernetes then takes a namespace for empty, and what is left in it stays for ever."""
+
+        async def gone() -> None:
+            items = (await self.client.get("/api/v1/namespaces"))["items"]
+            leaving = [each["metadata"]["name"] for each in items if "deletionTimestamp" in each["metadata"]]
+            assert not leaving, f"being deleted: {', '.join(leaving)}"
+
+        await self.eventually("no namespace is being deleted", gone)
+
     async def wait_queue_event(self, queue: str, reason: str, *, saying: str) -> None:
         """Wait for an event of this reason about a queue with `saying` in its message."""
         __tracebackhide__ = True
