@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.support.killable import KillableCluster, Kinds
 from volcano_py.api.objects import Namespace, Pod, PodGroup, PriorityClass
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import Job, JobAction
 from volcano_py.operator.jobs import JobController
 
 NAMESPACE = "ns"
@@ -115,6 +115,11 @@ class JobCluster(KillableCluster[JobController]):
         metadata = {**found["metadata"], "generation": found["metadata"]["generation"] + 1}
         self.api.put(f"{JOBS}/{name}", {**found, "metadata": metadata, "spec": {**found["spec"], **spec}})
         self._tell()
+
+    def ask(self, action: JobAction, uid: str = "") -> None:
+        """A Command about the job `train`."""
+        assert self.controller is not None
+        self.controller.request(f"{NAMESPACE}/train", action, f"Command {NAMESPACE}/c", uid)
 
     # What a test looks at.
 

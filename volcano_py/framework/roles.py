@@ -30,9 +30,11 @@ def minimums_first(ssn: Session, job: Job, rows: Rows) -> Rows:
     Else a gang would fill up with one role, and leave no room for the others. Of each role tasks that ask for nothing
     come before others: they cost least.
     """
-    minimums = role_minimums(job.info)
-    if not minimums or job.tasks <= job.min_member:
+    if job.tasks <= job.min_member:
         return rows  # all are needed, which is by far the most frequent case
+    minimums = role_minimums(job.info)
+    if not minimums:
+        return rows
     tasks = ssn.ledger.tasks
     placed = ssn.tasks_of(job)
     placed = placed[PLACED_STATUSES[tasks.status[placed]]]

@@ -40,6 +40,7 @@ from volcano_py.operator.kube_api import (
     KubeApi,
     Learn,
     Record,
+    created_or_found,
     delete_object,
     is_another_object,
     job_path,
@@ -185,18 +186,17 @@ class CronJobController:
 
     async def _start(self, cron: CronJob, moment: datetime) -> None:
         """Make the Job for this time, unless somebody else has taken its name."""
-        namespace, name = cron.metadata.namespace, job_name(cron, moment)
-        try:
-            job = _JOB.decode(await self._api.post(job_path(namespace, ""), job_for(cron, moment)))
-        except ConflictError:
-            job = _JOB.decode(await self._api.get(job_path(namespace, name)))
-            if not owned_by(cron, [job]):
-                message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
-                self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
-                return
-        else:
+        name = job_name(cron, moment)
+        path = job_path(cron.metadata.namespace, "")
+        answer, created = await created_or_found(self._api, path, job_for(cron, moment))
+        job = _JOB.decode(answer)
+        if created:
             log.info("job made", cron_job=cron.metadata.key, job=name)
             self._teller.tell(cron.metadata, Told("Normal", CREATED, f"Job {name} was made", about=name))
+        elif not owned_by(cron, [job]):
+            message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
+            self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+            return
         self._learn(VOLCANO_JOB.name, job)
 
     async def _delete(self, cron: CronJob, job: Job) -> None:

@@ -35,6 +35,7 @@ from volcano_py.operator.kube_api import (
     KubeApi,
     Learn,
     Record,
+    created_or_found,
     delete_object,
     is_another_object,
     job_path,
@@ -313,17 +314,15 @@ class JobFlowController:
         """Make the step's Job. Whether it is there; not so when somebody else has taken its name."""
         namespace, name = flow.metadata.namespace, flow_job_name(flow, step.name)
         body = flow_job(flow, step, self._templates[f"{namespace}/{step.name}"])
-        try:
-            job = _JOB.decode(await self._api.post(job_path(namespace, ""), body))
-        except ConflictError:
-            job = _JOB.decode(await self._api.get(job_path(namespace, name)))
-            if not owned_by(flow, [job]):
-                message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
-                self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=job.metadata.uid))
-                return False
-        else:
+        answer, created = await created_or_found(self._api, job_path(namespace, ""), body)
+        job = _JOB.decode(answer)
+        if created:
             log.info("job made", job_flow=flow.metadata.key, job=name)
             self._teller.tell(flow.metadata, Told("Normal", CREATED, f"Job {name} was made", about=job.metadata.uid))
+        elif not owned_by(flow, [job]):
+            message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
+            self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=job.metadata.uid))
+            return False
         self._learn(VOLCANO_JOB.name, job)
         return True
 

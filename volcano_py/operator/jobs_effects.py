@@ -11,7 +11,7 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP, VOLCANO_JOB
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
 from volcano_py.jobs.model import FINISHED, Job, JobStatus
@@ -22,6 +22,7 @@ from volcano_py.operator.jobs_objects import NotReadyError
 from volcano_py.operator.kube_api import (
     KubeApi,
     Learn,
+    created_or_found,
     delete_object,
     is_another_object,
     is_gone,
@@ -114,14 +115,10 @@ class JobEffects:
 
     async def create_group(self, job: Job, action: CreateGroup) -> None:
         """Raises NotReadyError when the name is taken."""
-        namespace, name = job.metadata.namespace, action.body["metadata"]["name"]
-        try:
-            group = _GROUP.decode(await self._api.post(pod_group_path(namespace), action.body))
-        except ConflictError:
-            group = _GROUP.decode(await self._api.get(pod_group_path(namespace, name)))
-            if not job.owns(group.metadata):
-                message = f"PodGroup {namespace}/{name} is not of this job; delete it"
-                raise NotReadyError(POD_GROUP_ERROR, message) from None
+        answer, created = await created_or_found(self._api, pod_group_path(job.metadata.namespace), action.body)
+        group = _GROUP.decode(answer)
+        if not (created or job.owns(group.metadata)):
+            raise NotReadyError(POD_GROUP_ERROR, f"PodGroup {group.metadata.key} is not of this job; delete it")
         self._learn(POD_GROUP.name, group)
 
     async def update_group(self, job: Job, action: UpdateGroup) -> None:
@@ -160,17 +157,17 @@ class JobEffects:
     async def _create_pod(self, job: Job, body: JsonObject) -> None:
         namespace, name = job.metadata.namespace, body["metadata"]["name"]
         try:
-            pod = _POD.decode(await self._api.post(pod_path(namespace), body))
+            answer, created = await created_or_found(self._api, pod_path(namespace), body)
+        except NotFoundError as error:
+            if error.verb != "GET":
+                raise
+            raise NotReadyError(FAILED_CREATE, f"pod {namespace}/{name} is going; it is made anew then") from None
+        pod = _POD.decode(answer)
+        if created:
             self._pod_made(job)
-        except ConflictError:
-            # Made before a restart, or by a request that got no answer; or by somebody else.
-            try:
-                pod = _POD.decode(await self._api.get(pod_path(namespace, name)))
-            except NotFoundError:
-                raise NotReadyError(FAILED_CREATE, f"pod {namespace}/{name} is going; it is made anew then") from None
-            if not job.owns(pod.metadata):
-                message = f"pod {namespace}/{name} is not of this job; delete it, or give the job another name"
-                raise NotReadyError(FAILED_CREATE, message) from None
+        elif not job.owns(pod.metadata):
+            message = f"pod {namespace}/{name} is not of this job; delete it, or give the job another name"
+            raise NotReadyError(FAILED_CREATE, message)
         self._learn(POD.name, pod)
 
     async def _delete(self, path: str, metadata: ObjectMeta) -> None:

@@ -93,6 +93,20 @@ def object_path(api_version: str, kind: str, namespace: str, name: str = "") -> 
     return _path(f"{root}/namespaces/{namespace}/{plural}", name)
 
 
+async def created_or_found(api: KubeApi, path: str, body: JsonObject) -> tuple[bytes, bool]:
+    """Create the object in the list at `path`. Where its name is taken, by an earlier attempt perhaps: what is there.
+
+    Returns the object, and whether it was created.
+
+    Raises:
+        RequestError: it was refused; or what has its name is gone again.
+    """
+    try:
+        return await api.post(path, body), True
+    except ConflictError:
+        return await api.get(f"{path}/{body['metadata']['name']}"), False
+
+
 def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
     """DeleteOptions: delete the object with this UID, never a namesake that came later.
 

@@ -43,6 +43,7 @@ from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
     Record,
+    created_or_found,
     delete_only,
     is_another_object,
     owner_path,
@@ -218,11 +219,8 @@ class PodGroupController:
     async def _create_group(self, key: str, pod: Pod) -> PodGroup:
         plan = await self._plan(pod)
         metadata = plan.group.metadata
-        try:
-            answer = await self._api.post(pod_group_path(metadata.namespace), group_as_json(plan.group))
-        except ConflictError:
-            # Made by the other replica, or before a restart.
-            answer = await self._api.get(pod_group_path(metadata.namespace, metadata.name))
+        path = pod_group_path(metadata.namespace)
+        answer, _ = await created_or_found(self._api, path, group_as_json(plan.group))
         group = _POD_GROUP.decode(answer)
         self._index.note_group(key, group)
         self._forbidden.discard(key)

@@ -19,9 +19,16 @@ from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.versions import is_older
-from volcano_py.operator.kube_api import IsActive, KubeApi, Record, is_another_object, queue_path
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Record,
+    created_or_found,
+    is_another_object,
+    queue_path,
+)
 from volcano_py.operator.queue_state import (
     PodGroupCounts,
     QueueAction,
@@ -223,12 +230,9 @@ class QueueController:
                 await asyncio.sleep(_INITIAL_PAUSE_AFTERWARDS if is_hopeless else _INITIAL_PAUSE)
 
     async def _create(self, body: JsonObject) -> None:
-        name = str(body["metadata"]["name"])
-        try:
-            answer = await self._api.post(queue_path(), body)
-            log.info("queue created", queue=name)
-        except ConflictError:
-            answer = await self._api.get(queue_path(name))  # made by another, a moment ago
+        answer, created = await created_or_found(self._api, queue_path(), body)
+        if created:
+            log.info("queue created", queue=body["metadata"]["name"])
         queue = _readable(answer)
         if queue is None:
             self.initial_queues.set()  # it exists, and may be spoilt for long: nobody else is to wait for it

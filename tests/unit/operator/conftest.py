@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import selectors
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
 
+from tests.support.job_cluster import JobCluster
 from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.errors import api_error
 
@@ -178,6 +179,15 @@ def merge(obj: Any, change: Any) -> Any:
 @pytest.fixture
 def api() -> FakeApi:
     return FakeApi()
+
+
+@pytest.fixture
+async def cluster(api: FakeApi) -> AsyncIterator[JobCluster]:
+    """The job controller at work; modules about other controllers have one of their own."""
+    cluster = JobCluster(api)
+    cluster.start()
+    yield cluster
+    await cluster.stop()
 
 
 @pytest.fixture

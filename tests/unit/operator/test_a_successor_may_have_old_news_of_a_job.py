@@ -3,27 +3,10 @@ away that this leader has rightly made."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import msgspec
-import pytest
 
 from tests.support.job_cluster import JOBS, PODS, JobCluster, job, task
 from volcano_py.jobs.model import Job, JobAction
-
-
-@pytest.fixture
-async def cluster(api: Any) -> AsyncIterator[JobCluster]:
-    cluster = JobCluster(api)
-    cluster.start()
-    yield cluster
-    await cluster.stop()
-
-
-def ask(cluster: JobCluster, action: JobAction) -> None:
-    assert cluster.controller is not None
-    cluster.controller.request("ns/train", action, "Command ns/c")
 
 
 def as_it_is(cluster: JobCluster) -> Job:
@@ -56,12 +39,12 @@ async def test_a_job_that_was_resumed_keeps_its_pods_and_its_group(cluster: JobC
     cluster.admits = False
     cluster.submit(job(task("worker", 1)))
     await cluster.live(3)
-    ask(cluster, JobAction.ABORT)
+    cluster.ask(JobAction.ABORT)
     await cluster.live(3)
     before = as_it_is(cluster)
     assert cluster.phase() == "Aborted"
     cluster.admits = True
-    ask(cluster, JobAction.RESUME)
+    cluster.ask(JobAction.RESUME)
     await cluster.live(5)
     groups, pods = cluster.groups(), cluster.pods()
     assert pods == {"train-worker-0": "Running"}

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
-import pytest
-
 from tests.support.job_cluster import JOBS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.errors import UnreachableError
 from volcano_py.jobs.model import JobAction
-
-
-@pytest.fixture
-async def cluster(api: Any) -> AsyncIterator[JobCluster]:
-    cluster = JobCluster(api)
-    cluster.start()
-    yield cluster
-    await cluster.stop()
-
-
-def ask(cluster: JobCluster, action: JobAction, uid: str = "") -> None:
-    assert cluster.controller is not None
-    cluster.controller.request("ns/train", action, "Command ns/c", uid)
 
 
 async def test_a_command_for_a_job_that_no_watch_has_told_of_yet_is_carried_out(cluster: JobCluster) -> None:
@@ -31,7 +13,7 @@ async def test_a_command_for_a_job_that_no_watch_has_told_of_yet_is_carried_out(
     cluster.api.refuse("GET", "/jobs/train", UnreachableError("GET", JOBS, "reset"))
     cluster.submit(job(task("worker", 2)))
     uid = cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"]
-    ask(cluster, JobAction.ABORT, uid)
+    cluster.ask(JobAction.ABORT, uid)
     await cluster.live(2)
     cluster.tells_of = lambda kind: True
     await cluster.live()
@@ -45,13 +27,13 @@ async def test_a_command_for_a_namesake_that_no_watch_has_told_of_yet_is_carried
     for path in [path for path in cluster.api.objects if path.rsplit("/", 1)[1].startswith("train")]:
         del cluster.api.objects[path]
     cluster.submit(job(task("worker", 1)))
-    ask(cluster, JobAction.ABORT, cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"])
+    cluster.ask(JobAction.ABORT, cluster.api.objects[f"{JOBS}/train"]["metadata"]["uid"])
     await cluster.live()
     assert cluster.phase() == "Aborted"
 
 
 async def test_a_command_for_a_job_that_is_gone_is_dropped(cluster: JobCluster) -> None:
-    ask(cluster, JobAction.ABORT)
+    cluster.ask(JobAction.ABORT)
     await cluster.live()
     assert cluster.calls == 1
     cluster.submit(job(task("worker", 1)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -14,19 +13,6 @@ from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import JobAction
 from volcano_py.operator.commands import Command, CommandController
-
-
-@pytest.fixture
-async def cluster(api: Any) -> AsyncIterator[JobCluster]:
-    cluster = JobCluster(api)
-    cluster.start()
-    yield cluster
-    await cluster.stop()
-
-
-def ask(cluster: JobCluster, action: JobAction, uid: str = "") -> None:
-    assert cluster.controller is not None
-    cluster.controller.request("ns/train", action, "Command ns/c", uid)
 
 
 async def test_a_job_that_settles_costs_nothing(cluster: JobCluster) -> None:
@@ -188,12 +174,12 @@ async def test_a_command_that_comes_while_another_is_carried_out_is_not_lost(clu
     async def patch(path: str, body: dict[str, Any]) -> bytes:
         if not has_come and body.get("status", {}).get("state", {}).get("phase") == "Aborting":
             has_come.append(path)
-            ask(cluster, JobAction.RESUME)
+            cluster.ask(JobAction.RESUME)
         answer: bytes = await original(path, body)
         return answer
 
     cluster.api.patch = patch
-    ask(cluster, JobAction.ABORT)
+    cluster.ask(JobAction.ABORT)
     await cluster.live()
     assert has_come
     assert (cluster.phase(), cluster.status()["version"]) == ("Running", 1)
@@ -310,10 +296,10 @@ async def test_a_group_that_somebody_deleted_is_made_again_and_the_pods_run_on(c
 async def test_abort_and_resume(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
-    ask(cluster, JobAction.ABORT)
+    cluster.ask(JobAction.ABORT)
     await cluster.live()
     assert (cluster.phase(), cluster.pods(), cluster.groups()) == ("Aborted", {}, [])
-    ask(cluster, JobAction.RESUME)
+    cluster.ask(JobAction.RESUME)
     await cluster.live()
     assert cluster.phase() == "Running"
     assert {version for _, version in cluster.created} == {"0", "1"}
@@ -326,7 +312,7 @@ async def test_abort_and_resume(cluster: JobCluster) -> None:
 async def test_a_command_for_a_namesake_is_not_carried_out(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1)))
     await cluster.live()
-    ask(cluster, JobAction.ABORT, uid="another")
+    cluster.ask(JobAction.ABORT, uid="another")
     await cluster.live()
     assert cluster.phase() == "Running"
 
@@ -335,7 +321,7 @@ async def test_a_command_survives_a_conflict(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1)))
     await cluster.live()
     cluster.api.refuse("PATCH", "/status", api_error("PATCH", JOBS, 409, b'{"reason": "Conflict"}'))
-    ask(cluster, JobAction.ABORT)
+    cluster.ask(JobAction.ABORT)
     await cluster.live()
     assert cluster.phase() == "Aborted"
 

@@ -4,7 +4,7 @@ shows the state machine."""
 from __future__ import annotations
 
 import runpy
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -21,14 +21,6 @@ from volcano_py.jobs.plan import Request, World, plan
 
 PAGE: Final = PROJECT / "docs" / "guide" / "policies.md"
 PICTURE: Final = PROJECT / "docs" / "images" / "job_phases.py"
-
-
-@pytest.fixture
-async def cluster(api: Any) -> AsyncIterator[JobCluster]:
-    cluster = JobCluster(api)
-    cluster.start()
-    yield cluster
-    await cluster.stop()
 
 
 async def running(cluster: JobCluster, name: str) -> None:

@@ -9,11 +9,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
-import msgspec
 
 from volcano_py.api.effects import Effect
 from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
-from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.manifests import read_documents
@@ -21,6 +19,7 @@ from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ApiError
 from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
+from volcano_py.cluster.kubernetes.unreadable import Identity
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
 from volcano_py.config import (
     SchedulerConfiguration,
@@ -74,16 +73,11 @@ async def of_cluster(
 
 async def _readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
     """All objects of the kind, but for those that cannot be read: the scheduler leaves them out, too. They are told."""
-    reader, found = Reader(kind.type), []
-    async for page in client.pages(kind.path):
-        for item in page.items or ():
-            try:
-                found.append(reader.decode(item))
-            except msgspec.ValidationError as error:
-                metadata = msgspec.json.decode(item)["metadata"]
-                name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
-                click.echo(f"{kind.name} {name} cannot be read and is left out: {error}", err=True)
-    return found
+
+    def tell(identity: Identity, error: Exception) -> None:
+        click.echo(f"{kind.name} {identity.key} cannot be read and is left out: {error}", err=True)
+
+    return await client.list(kind.path, kind.type, on_unreadable=tell)
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from importlib.metadata import version
@@ -36,6 +36,7 @@ from volcano_py.cluster.kubernetes.errors import (
     api_error,
 )
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
+from volcano_py.cluster.kubernetes.unreadable import Identity, identify
 
 log = structlog.get_logger(__name__)
 
@@ -215,15 +216,23 @@ class KubernetesClient:
             query.pop("resourceVersion", None)
             query.pop("resourceVersionMatch", None)
 
-    async def list(self, path: str, kind: type[T], params: Params | None = None) -> list[T]:
-        """All objects at this path, decoded. One that cannot be read is left out, which is logged."""
+    async def list(
+        self,
+        path: str,
+        kind: type[T],
+        params: Params | None = None,
+        *,
+        on_unreadable: Callable[[Identity, Exception], None] | None = None,
+    ) -> list[T]:
+        """All objects at this path, decoded. One that cannot be read is left out, and told, or logged."""
+        tell = on_unreadable or _logging(path)
         reader, objects = Reader(kind), list[T]()
         async for page in self.pages(path, params):
             for item in page.items or ():
                 try:
                     objects.append(reader.decode(item))
                 except msgspec.MsgspecError as error:
-                    log.warning("an object of a list cannot be read", path=path, object=_name(item), error=str(error))
+                    tell(identify(item), error)
         return objects
 
     async def post(
@@ -384,8 +393,7 @@ def _decoded(verb: str, path: str, answer: bytes, reader: Reader[T]) -> T:
         raise AnswerError(verb, path, error) from error
 
 
-def _name(item: msgspec.Raw) -> str:
-    """The object's name; "" when that cannot be read either."""
-    found = msgspec.json.decode(item)
-    metadata = found.get("metadata") if isinstance(found, dict) else None
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+def _logging(path: str) -> Callable[[Identity, Exception], None]:
+    return lambda identity, error: log.warning(
+        "an object of a list cannot be read", path=path, object=identity.name, error=str(error)
+    )
