@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from e2e.conftest import NodePool
-from e2e.faults.churn import NODE_CPUS, Churn
+from e2e.faults.churn import Churn
 from e2e.faults.invariants import Picture, broken_gangs, differences, overcommitted_nodes, waiting_pods
 from e2e.faults.job_invariants import job_problems
 from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
-from e2e.harness.objects import gang
+from e2e.harness.objects import Object, gang
 
 SETTLE_SECONDS = 400.0
 """A list of the queues every 30 s, resync of the rest every minute or more often, back-off of failed bindings up to
@@ -28,7 +28,7 @@ async def all_is_as_if_nothing_had_failed(
 ) -> None:
     """Wait until it is; a gang that has room nowhere, made now, still waits then."""
     await churn.settle()
-    await namespace.apply(gang("giant", len(pool.names) + 1, cpu=str(NODE_CPUS), node_selector=pool.selector))
+    await namespace.apply(_giant(pool))
 
     async def all_is_well() -> None:
         await churn.mend()
@@ -36,6 +36,18 @@ async def all_is_as_if_nothing_had_failed(
 
     await cluster.eventually("the cluster is as if nothing had failed", all_is_well, seconds=SETTLE_SECONDS)
     tell(f"{churn.changes} changes; {len(churn.population.gangs)} gangs and {len(churn.jobs)} jobs were left")
+
+
+def _giant(pool: NodePool) -> list[Object]:
+    """A gang with a pod more than there are nodes, each of which wants a node of its own.
+
+    They ask for next to nothing: what waits takes part in the division among queues, too.
+    """
+    labels = {"app": "giant"}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    size = len(pool.names) + 1
+    return gang("giant", size, cpu="100m", labels=labels, node_selector=pool.selector, affinity=apart)
 
 
 async def it_sees_what_there_is(cluster: Cluster, daemon: Daemon) -> None:
