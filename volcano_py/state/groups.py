@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from volcano_py.api import names
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
@@ -209,7 +210,8 @@ def _status(info: JobInfo) -> tuple[object, ...]:
 
 def _wishes(group: PodGroup) -> tuple[object, ...]:
     """What of a PodGroup can alter a decision, beside its phase."""
-    return group.spec, group.metadata.annotations
+    meta = group.metadata
+    return group.spec, meta.annotations, meta.labels.get(names.PREEMPTABLE)
 
 
 def _value(priority_class: PriorityClass) -> tuple[int, bool]:

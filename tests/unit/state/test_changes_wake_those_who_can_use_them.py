@@ -183,6 +183,17 @@ def test_the_echo_of_our_own_status_is_no_change() -> None:
     assert [condition.type for condition in info.conditions] == ["Unschedulable"]
 
 
+def test_a_group_whose_label_spares_its_pods_from_now_on_is_decisive() -> None:
+    group = pod_group("g")
+    watched = Watched(group)
+    watched.put(with_meta(group, labels={PREEMPTABLE: "false"}))
+    assert watched.told() == [DECISIVE]
+    assert watched.job_column("g", "preemptable") is False
+    watched.put(group)
+    assert watched.told() == [DECISIVE]
+    assert watched.job_column("g", "preemptable") is True
+
+
 def test_a_group_with_another_minimum_is_decisive() -> None:
     watched = Watched(pod_group("g", min_member=1))
     watched.put(pod_group("g", min_member=2))
