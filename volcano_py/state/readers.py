@@ -14,7 +14,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
-from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
+from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
 from volcano_py.state.hierarchy import read_hierarchy
@@ -157,10 +157,11 @@ def _quota_names(amounts: Mapping[str, str | int | float]) -> dict[str, str | in
 
 
 def _whole(text: str | None) -> int | None:
+    """A positive amount, capped as those of `read_amounts` are; None for anything else."""
     if text is None:
         return None
     try:
         value = parse_quantity(text)
     except QuantityError:
         return None
-    return int(value) if value > Fraction(0) else None
+    return min(int(value), LARGEST) if value > Fraction(0) else None

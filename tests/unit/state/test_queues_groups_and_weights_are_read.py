@@ -18,6 +18,7 @@ from volcano_py.api.objects import (
     ResourceQuota,
     ResourceQuotaSpec,
 )
+from volcano_py.api.quantity import LARGEST
 from volcano_py.api.reasons import Reason
 from volcano_py.state.axis import UNLIMITED
 from volcano_py.state.infos import JobInfo, QueueInfo, name_suffix, task_priority
@@ -315,6 +316,16 @@ def test_oversubscribed_amounts_add_to_what_a_node_offers() -> None:
     assert watched.on_node("n", "allocatable") == {"cpu": 2000, "memory": 1024}, "the label switches it on"
     watched.put(with_meta(plain, labels={"volcano.sh/oversubscription": "true"}))
     assert watched.on_node("n", "allocatable") == {"cpu": 3500, "memory": 2048}
+
+
+@pytest.mark.parametrize("amount", ["1e30", "9223372036854775807"])
+def test_an_oversubscribed_amount_beyond_any_node_is_capped(amount: str) -> None:
+    marks = {"volcano.sh/oversubscription-memory": amount}
+    plain = node("n1", cpu="4", labels={"zone": "a"})
+    watched = Watched(with_meta(plain, labels={"volcano.sh/oversubscription": "true"}, annotations=marks))
+    offered = watched.on_node("n1", "allocatable")
+    assert offered["cpu"] == 4000
+    assert LARGEST <= offered["memory"] <= 2 * LARGEST
 
 
 def test_what_a_node_offers_is_rounded_down_and_what_cannot_be_read_is_left_out() -> None:
