@@ -40,7 +40,8 @@ class OutcomeRecorder:
         self._tell = tell
         self._metrics = metrics
         self._clock = clock
-        self._failures: dict[str, int] = {}
+        self._pauses: dict[str, float] = {}
+        """Pod → how long it waited after its last failure."""
         self._sent: dict[str, float] = {}
 
     def sent(self, bind: Bind) -> None:
@@ -60,7 +61,7 @@ class OutcomeRecorder:
 
     def bound(self, bind: Bind, ago: float) -> None:
         moment = self._clock() - ago
-        self._failures.pop(bind.pod.uid, None)
+        self._pauses.pop(bind.pod.uid, None)
         seconds = self._duration(bind, moment)
         self._metrics.effects.bound(Outcome.DONE, seconds)
         self._metrics.latencies.stage_took(SchedulingStage.BIND, seconds)
@@ -71,16 +72,13 @@ class OutcomeRecorder:
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         seconds = self._duration(bind, self._clock())
         self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), seconds)
-        failures = self._failures.pop(bind.pod.uid, 0) + 1
         if gone:
+            self._pauses.pop(bind.pod.uid, None)
             # The watch will say so too, but should it not, the pod must not be counted with its gang for ever.
             ref = bind.pod
             self._state.delete("Pod", Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)))
             return
-        if len(self._failures) >= _MOST_FAILURES:
-            del self._failures[next(iter(self._failures))]
-        self._failures[bind.pod.uid] = failures
-        pause = min(FIRST_RETRY * 2 ** (failures - 1), LAST_RETRY)
+        pause = self._next_pause(bind.pod.uid)
         self._state.bind_failed(bind.pod.uid, retry_at=self._clock() + pause)
         log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
         text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
@@ -94,6 +92,14 @@ class OutcomeRecorder:
         self._metrics.effects.evicted(evict.action, _outcome_of(error))
         log.warning("eviction failed", pod=evict.pod.key, error=str(error))
         self._state.evict_failed(evict.pod.uid)
+
+    def _next_pause(self, uid: str) -> float:
+        """Seconds until a pod is tried again that has failed once more."""
+        before = self._pauses.pop(uid, None)
+        if len(self._pauses) >= _MOST_FAILURES:
+            del self._pauses[next(iter(self._pauses))]
+        pause = self._pauses[uid] = FIRST_RETRY if before is None else min(2 * before, LAST_RETRY)
+        return pause
 
     def _reached(self, stage: TaskStage, bind: Bind, now: float) -> None:
         if bind.created:

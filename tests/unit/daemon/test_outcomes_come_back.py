@@ -78,6 +78,11 @@ def test_a_binding_that_failed_waits_twice_as_long_each_time_up_to_a_minute(benc
     assert (FIRST_RETRY, LAST_RETRY) == (1.0, 60.0)
 
 
+def test_a_binding_that_fails_for_days_still_comes_back(bench: Bench) -> None:
+    pauses = [bench.fail() for _ in range(1200)]
+    assert set(pauses[6:]) == {60.0}
+
+
 def test_how_long_a_pod_took_until_its_claims_were_bound_is_measured(bench: Bench) -> None:
     bench.now = 130.0
     bench.recorder.prepared(msgspec.structs.replace(bench.bind(), created=100.0))
