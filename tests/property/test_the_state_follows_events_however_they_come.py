@@ -190,7 +190,7 @@ class Events(RuleBasedStateMachine):
         pod = self.truth["Pod"].get(key)
         if isinstance(pod, Pod):
             self.state.bind_failed(pod.metadata.uid, retry_at=NOW)
-            self.state.evict_failed(pod.metadata.uid)
+            self.state.evict_failed(pod.metadata.uid, retry_at=NOW)
 
     # -- what must hold ---------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class Events(RuleBasedStateMachine):
             self.state.replace(kind, list(self.truth[kind].values()))
         for uid in self.handed:
             self.state.bind_failed(uid, retry_at=NOW)
-            self.state.evict_failed(uid)
+            self.state.evict_failed(uid, retry_at=NOW)
         self.handed.clear()
         fresh = ClusterState()
         for kind in KINDS:

@@ -10,13 +10,15 @@ from volcano_py.state.status import TaskStatus
 
 
 class Shuffle(Action):
-    """Offers all running tasks to the plugins; what the first tier with any names is evicted, unless it is spared."""
+    """Offers all running tasks to the plugins, but for those whose eviction failed a moment ago; what the first tier
+    with any names is evicted, unless it is spared."""
 
     name = "shuffle"
 
     def execute(self, ssn: Session) -> None:
         tasks = ssn.ledger.tasks
-        running = np.flatnonzero((tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0))
+        ripe = tasks.retry_at <= ssn.now
+        running = np.flatnonzero((tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0) & ripe)
         running = running[np.isin(tasks.job[running], ssn.job_rows())]
         if not len(running):
             return

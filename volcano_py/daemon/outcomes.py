@@ -19,7 +19,8 @@ from volcano_py.state.pods import LONGEST_PAUSE
 
 log = structlog.get_logger(__name__)
 
-# Seconds until a pod whose binding failed is tried again: doubled with each failure in a row, up to the second value.
+# Seconds until a pod whose binding or eviction failed is tried again: doubled with each failure in a row, up to the
+# second value.
 FIRST_RETRY: Final = 1.0
 LAST_RETRY: Final = LONGEST_PAUSE
 # Pods remembered as having failed; beyond it the oldest are forgotten and start over.
@@ -85,13 +86,15 @@ class OutcomeRecorder:
         self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
 
     def evicted(self, evict: Evict) -> None:
+        self._pauses.pop(evict.pod.uid, None)
         self._metrics.effects.evicted(evict.action, Outcome.DONE)
         log.info("evicted", pod=evict.pod.key, action=evict.action, why=evict.message)
 
     def evict_failed(self, evict: Evict, error: Exception) -> None:
         self._metrics.effects.evicted(evict.action, _outcome_of(error))
-        log.warning("eviction failed", pod=evict.pod.key, error=str(error))
-        self._state.evict_failed(evict.pod.uid)
+        pause = self._next_pause(evict.pod.uid)
+        log.warning("eviction failed", pod=evict.pod.key, error=str(error), retry_in=pause)
+        self._state.evict_failed(evict.pod.uid, retry_at=self._clock() + pause)
 
     def _next_pause(self, uid: str) -> float:
         """Seconds until a pod is tried again that has failed once more."""

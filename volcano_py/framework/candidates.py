@@ -30,7 +30,8 @@ _RIPE_AFTER: Final = 1.0
 
 
 class Candidates:
-    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup.
+    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup; but
+    for those whose eviction failed a moment ago.
 
     All answers are sorted by node.
     """
@@ -40,7 +41,7 @@ class Candidates:
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         has_queue = np.zeros(jobs.size, dtype=np.bool_)
         has_queue[ssn.job_rows()] = True
-        rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0))
+        rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0) & (tasks.retry_at <= ssn.now))
         of_job = tasks.job[rows]
         rows = rows[has_queue[of_job] & jobs.preemptable[of_job]]
         rows = rows[np.argsort(tasks.node[rows], kind="stable")]

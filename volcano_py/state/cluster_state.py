@@ -152,9 +152,10 @@ class ClusterState:
         """The pod is being evicted. False when it is no longer there."""
         return self._pods.assume_evicted(uid)
 
-    def evict_failed(self, uid: str) -> None:
-        """The pod stays where it is, unless the API server has said that it is leaving."""
-        self._tell(self._pods.evict_failed(uid))
+    def evict_failed(self, uid: str, *, retry_at: float) -> None:
+        """The pod stays where it is, unless the API server has said that it is leaving; it may be evicted again from
+        `retry_at` (seconds since the epoch)."""
+        self._tell(self._pods.evict_failed(uid, retry_at))
 
     def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
@@ -209,8 +210,8 @@ class ClusterState:
         return self._pods.has(uid)
 
     def next_retry(self, after: float) -> float | None:
-        """The first moment past `after` (seconds since the epoch) at which a pod whose binding failed may be tried
-        again; None when there is none."""
+        """The first moment past `after` (seconds since the epoch) at which a pod whose binding or eviction failed may
+        be tried again; None when there is none."""
         return self._pods.next_retry(after)
 
     def pod_condition(self, uid: str, condition_type: str) -> Condition | None:

@@ -97,7 +97,7 @@ class TaskTable(Table):
         "created": Column(np.float64, 0.0),
         "suffix": Column(np.int64, 0),
         "tiebreak": Column(np.int64, 0),
-        # seconds since the epoch; a pod whose binding failed is left alone until then
+        # seconds since the epoch; a pod whose binding or eviction failed is left alone until then
         "retry_at": Column(np.float64, 0.0),
         "gated": Column(np.bool_, False),
         # interned `volcano.sh/task-spec`, 0 for none

@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from volcano_py.state.term_book import TermBook
 
 LONGEST_PAUSE: Final = 60.0
-"""Seconds until a pod whose binding failed again and again is tried once more."""
+"""Seconds until a pod whose binding or eviction failed again and again is tried once more."""
 
 # So many bindings are assumed faster with arrays than one by one: a single one takes four times as long with them.
 _MANY: Final = 16
 
 _FINISHED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
+# What may be bound or evicted.
+_MOVABLE = (int(TaskStatus.PENDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING))
 # From one of these to another a pod takes no more and frees nothing.
 _SETTLING = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 
@@ -178,6 +180,8 @@ class Pods:
         old_node, old_job = int(tasks.node[row]), int(tasks.job[row])
         waits = info.ours and status is TaskStatus.PENDING
         status, node = self._standing(row, status, pod.spec.node_name)
+        if status is not TaskStatus.PENDING and int(tasks.status[row]) == TaskStatus.PENDING:
+            tasks.retry_at[row] = 0.0  # that of a binding, which is through
         if row in self._promised:
             promised, shown = self._promised[row]
             if info.nominated_node == shown != promised and status is TaskStatus.PENDING:
@@ -334,11 +338,12 @@ class Pods:
         self._ledger.move_one(row, TaskStatus.RELEASING, int(self._ledger.tasks.node[row]))
         return True
 
-    def evict_failed(self, uid: str) -> Change:
+    def evict_failed(self, uid: str, retry_at: float) -> Change:
         row = self._assumed(uid, TaskStatus.RELEASING)
         if row is None:
             return Change.NONE
         self._ledger.move_one(row, self._told.pop(row), int(self._ledger.tasks.node[row]))
+        self._ledger.tasks.retry_at[row] = retry_at
         return Change.DECISION
 
     def _assumed(self, uid: str, status: TaskStatus) -> int | None:
@@ -348,8 +353,8 @@ class Pods:
         return row if is_ahead else None
 
     def next_retry(self, after: float) -> float | None:
-        """The first moment past `after` at which a pod whose binding failed may be tried again."""
+        """The first moment past `after` at which a pod whose binding or eviction failed may be tried again."""
         tasks = self._ledger.tasks
-        times = tasks.retry_at[: tasks.size]
-        ahead = times[(times > after) & (tasks.status[: tasks.size] == TaskStatus.PENDING)]
+        rows = np.flatnonzero(tasks.retry_at[: tasks.size] > after)
+        ahead = tasks.retry_at[rows[np.isin(tasks.status[rows], _MOVABLE)]]
         return float(ahead.min()) if len(ahead) else None

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from tests.support.sessions import gang, node, pod, pod_group, queue
+from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
 from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
@@ -196,6 +196,30 @@ async def test_a_failed_binding_is_tried_again_when_its_time_has_come(bench: Ben
     assert await bench.after(4.9) == 0
     await bench.after(0.2)
     assert bench.binds == {"g-0": "n1"}
+
+
+async def test_a_pod_that_could_not_be_evicted_is_left_alone_for_as_long(bench: Bench) -> None:
+    """Whoever refuses it will refuse it a moment later, too: to ask at once would be to ask without end."""
+    text = """
+actions: "allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+"""
+    bench.configuration = parse_configuration(text, REGISTRY.catalogue()).config
+    bench.put(priority_class("high", 10), *gang("low", pods=2, min_member=1, cpu="2", running_on=["n1", "n1"]))
+    await bench.after(DECISIVE_PAUSE)
+    bench.put(*gang("high", cpu="2", priority_class="high"))
+    evicted: list[str] = []
+    for seconds in (DECISIVE_PAUSE, DECISIVE_PAUSE, 4.0, 2.0):
+        await bench.after(seconds)
+        for effect in [effect for effect in bench.sent if isinstance(effect, Evict)]:
+            evicted.append(effect.pod.name)
+            bench.state.evict_failed(effect.pod.uid, retry_at=bench.now + 5.0)
+        bench.sent.clear()
+    assert sorted(evicted[:2]) == ["low-0", "low-1"], "the other one is asked in its place"
+    assert len(evicted) == 3, "then nobody for five seconds"
 
 
 async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(bench: Bench) -> None:

@@ -44,6 +44,14 @@ class Bench:
         assert retry is not None
         return retry - self.now
 
+    def spare(self) -> float:
+        """An eviction fails; seconds until the pod may be evicted again."""
+        assert self.state.assume_evicted(VICTIM.pod.uid)
+        self.recorder.evict_failed(VICTIM, REFUSED)
+        retry = self.state.next_retry(self.now)
+        assert retry is not None
+        return retry - self.now
+
     def value(self, name: str, **labels: str) -> float:
         """A metric."""
         found = self.metrics.registry.get_sample_value(name, labels)
@@ -132,6 +140,12 @@ def test_a_pod_whose_eviction_failed_stays(bench: Bench) -> None:
     bench.recorder.evict_failed(VICTIM, REFUSED)
     assert bench.state.assume_evicted(VICTIM.pod.uid), "it can be chosen again"
     assert woken == [True]
+
+
+def test_a_pod_whose_eviction_fails_is_left_alone_twice_as_long_each_time(bench: Bench) -> None:
+    assert [bench.spare() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    bench.recorder.evicted(VICTIM)
+    assert bench.spare() == 1
 
 
 # -- metrics -----------------------------------------------------------------------------------------------------

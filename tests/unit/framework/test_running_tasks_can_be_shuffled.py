@@ -61,6 +61,15 @@ def shuffled(*tiers: list[Any], sound: bool = True) -> Opened:
     return opened
 
 
+def test_who_could_not_be_evicted_a_moment_ago_is_left_alone() -> None:
+    opened = open_session(
+        node("n1"), gang("a", pods=2, cpu="1", running_on=["n1", "n1"]), tiers=[[naming("x", "a-0", "a-1")]]
+    )
+    opened.ssn.ledger.tasks.retry_at[opened.task("a-0").row] = opened.ssn.now + 1
+    Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
+    assert opened.evictions == ["a-1"]
+
+
 def test_plugins_of_a_tier_unite() -> None:
     opened = shuffled([naming("x", "a-0"), naming("y", "b-0")], [naming("z", "a-1")])
     assert sorted(opened.evictions) == ["a-0", "b-0"]

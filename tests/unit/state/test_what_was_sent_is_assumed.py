@@ -203,7 +203,7 @@ def test_a_failed_eviction_puts_the_pod_back_as_the_api_server_has_it(holder: Wa
     before = holder.status("a")
     holder.state.assume_evicted(UID)
     holder.quiet()
-    holder.state.evict_failed(UID)
+    holder.state.evict_failed(UID, retry_at=0.0)
     assert holder.status("a") is before
     assert holder.on_node("n1", "releasing") == {}
     assert holder.told() == [True]
@@ -213,14 +213,14 @@ def test_a_failed_eviction_puts_back_what_was_seen_last() -> None:
     watched = Watched(node("n1"), pod_group("g"), on(WAITS, "n1", "Pending"))
     watched.state.assume_evicted(UID)
     watched.put(RUNS)
-    watched.state.evict_failed(UID)
+    watched.state.evict_failed(UID, retry_at=0.0)
     assert watched.status("a") is TaskStatus.RUNNING
 
 
 def test_after_a_failed_eviction_the_api_server_has_the_last_word() -> None:
     watched = Watched(node("n1"), pod_group("g"), on(WAITS, "n1", "Pending"))
     watched.state.assume_evicted(UID)
-    watched.state.evict_failed(UID)
+    watched.state.evict_failed(UID, retry_at=0.0)
     watched.put(RUNS)
     assert watched.status("a") is TaskStatus.RUNNING
 
@@ -228,21 +228,21 @@ def test_after_a_failed_eviction_the_api_server_has_the_last_word() -> None:
 def test_an_eviction_that_failed_as_far_as_we_know_but_happened_stays(holder: Watched) -> None:
     holder.state.assume_evicted(UID)
     holder.put(deleted(RUNS))
-    holder.state.evict_failed(UID)
+    holder.state.evict_failed(UID, retry_at=0.0)
     assert holder.status("a") is TaskStatus.RELEASING
 
 
 def test_what_is_gone_or_waits_is_not_evicted(watched: Watched) -> None:
     assert not watched.state.assume_evicted("nobody")
     assert not watched.state.assume_evicted(UID)
-    watched.state.evict_failed(UID)
+    watched.state.evict_failed(UID, retry_at=0.0)
     assert watched.status("a") is TaskStatus.PENDING
 
 
 def test_a_finished_pod_ends_the_assumption(holder: Watched) -> None:
     holder.state.assume_evicted(UID)
     holder.put(on(WAITS, "n1", "Failed"))
-    holder.state.evict_failed(UID)
+    holder.state.evict_failed(UID, retry_at=0.0)
     assert holder.status("a") is TaskStatus.FAILED
     assert holder.state.drift() == 0
 
