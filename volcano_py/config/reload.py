@@ -98,6 +98,15 @@ class Reloader:
         kind = OutcomeKind.UNCHANGED if is_repeated else OutcomeKind.REJECTED
         return self._outcome(kind, origin, (problem,), "")
 
+    def withdraw(self, origin: str) -> Outcome:
+        """An origin that is gone, and with it what was wrong with its text; what is in force stays."""
+        self._unavailable.discard(origin)
+        if self._cursors.pop(origin, None) is not None:
+            # Should its text come again, it is as new as it was.
+            del self._history[max(self._cursors.values(), default=-1) + 1 :]
+            self._is_newest_valid = True
+        return self._outcome(OutcomeKind.UNCHANGED, origin, (), "")
+
     def _is_news(self, fingerprint: str, origin: str) -> bool:
         """Moves the origin's cursor; whether this text is a new edit rather than one seen already."""
         cursor = self._cursors.get(origin, -1)

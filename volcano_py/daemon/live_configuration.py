@@ -120,8 +120,8 @@ class LiveConfiguration:
         """`Sink`."""
         for obj in objects:
             self.upsert(kind, obj)
-        if not objects and self._file is None and self.current is None:
-            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
+        if not objects and self._file is None:
+            self._do_without()
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`."""
@@ -129,7 +129,7 @@ class LiveConfiguration:
             meta = obj.metadata
             self._map = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
             text = obj.data.get(names.CONFIG_KEY)
-            origin = f"ConfigMap {meta.key}"
+            origin = _origin(self._map)
             if text is None:
                 outcome = self._reloader.offer_failure(f"it has no key {names.CONFIG_KEY}", origin)
                 self._digest(outcome, self._map)
@@ -143,10 +143,18 @@ class LiveConfiguration:
             return
         if self.current is not None:
             log.warning("the ConfigMap was deleted; the last good configuration stays in force", kind=kind)
-        elif self._file is None:
-            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
-        else:
+        elif self._file is not None:
             log.warning("the ConfigMap was deleted; nothing is scheduled until the file is valid", file=str(self._file))
+        if self._file is None:
+            self._do_without()
+
+    def _do_without(self) -> None:
+        """There is neither a file nor a ConfigMap."""
+        if self._map is not None:
+            self._on_outcome(self._reloader.withdraw(_origin(self._map)))
+            self._map = None
+        if self.current is None:
+            self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
 
     def _heeds(self, obj: ConfigMap) -> bool:
         if self._file is None or (self._file.parent / _KUBELETS_LINK).is_symlink():
@@ -182,3 +190,7 @@ class LiveConfiguration:
             note = f"{kept}: "
             note += in_short(outcome.problems, room=_LONGEST_NOTE - len(note))
             self._tell(Event(target, "Warning", "InvalidConfiguration", note))
+
+
+def _origin(config_map: ObjectRef) -> str:
+    return f"ConfigMap {config_map.key}"

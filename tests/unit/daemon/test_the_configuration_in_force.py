@@ -199,6 +199,24 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
     assert bench.actions == ["allocate"]
 
 
+@pytest.mark.parametrize("broken", [BAD, None])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_told: bool) -> None:
+    """Nothing is left that could be mended; the same text, should it come again, is as wrong as before."""
+    bench = Bench()
+    with capture_logs():
+        bench.live.replace("ConfigMap", [config_map(GOOD)])
+        bench.live.upsert("ConfigMap", config_map(broken, "2"))
+        if is_told:
+            bench.live.delete("ConfigMap", config_map(broken, "2"))
+        else:
+            bench.live.replace("ConfigMap", [])
+        bench.live.upsert("ConfigMap", config_map(broken, "3"))
+    assert [outcome.valid for outcome in bench.outcomes] == [True, False, True, False]
+    assert bench.outcomes[-1].kind is OutcomeKind.REJECTED
+    assert bench.actions == ["allocate"]
+
+
 def test_a_deleted_config_map_that_never_was_valid_leaves_the_default() -> None:
     """Nobody wishes for anything else any more; a restart would come to the same."""
     bench = Bench()
