@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from volcano_py.api.effects import Bind
 from volcano_py.api.names import GENERATED_GROUP_PREFIX
-from volcano_py.api.objects import ApiObject, PodGroup
+from volcano_py.api.objects import ApiObject, PodGroup, metadata_of
 from volcano_py.api.report import CycleReport
+from volcano_py.cluster.kubernetes import kinds
 from volcano_py.observe.metrics import Metrics
 
 
@@ -41,8 +42,12 @@ class JobMetrics:
     # -- Sink ------------------------------------------------------------------------------------------------------
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        for obj in objects:
-            self.upsert(kind, obj)
+        if kind != kinds.POD_GROUP.name:
+            return
+        listed = {metadata_of(obj).key for obj in objects}
+        for key in self._known - listed:
+            self._gone(key)
+        self._known = listed
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         if isinstance(obj, PodGroup):
@@ -51,4 +56,8 @@ class JobMetrics:
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         if isinstance(obj, PodGroup):
             self._known.discard(obj.metadata.key)
-            self._metrics.job_gone(obj.metadata.namespace, obj.metadata.name)
+            self._gone(obj.metadata.key)
+
+    def _gone(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        self._metrics.job_gone(namespace, name)

@@ -103,6 +103,22 @@ def test_cycles_that_left_a_podgroup_waiting_are_counted_but_not_those_that_only
     assert value(metrics, "job_retry_counts", job_id="ml/a") is None
 
 
+def test_a_podgroup_that_a_list_leaves_out_is_gone() -> None:
+    """Its deletion was lost with the watch."""
+    metrics = Metrics(per_job=True)
+    jobs = JobMetrics(metrics)
+    a, b = pod_group("a", namespace="ml"), pod_group("b", namespace="ml")
+    jobs.replace("PodGroup", [a, b])
+    jobs.placed([bind("a-0"), bind("b-0", job="ml/b")])
+    jobs.replace("Pod", [])
+    jobs.replace("PodGroup", [b])
+    labels = {"queue": "q", "job_namespace": "ml"}
+    assert value(metrics, "e2e_job_scheduling_duration", job_name="a", **labels) is None
+    assert value(metrics, "e2e_job_scheduling_duration", job_name="b", **labels) is not None
+    jobs.placed([bind("a-1")])
+    assert value(metrics, "e2e_job_scheduling_duration", job_name="a", **labels) is None
+
+
 def test_a_cycle_that_began_before_a_podgroup_was_deleted_brings_its_series_not_back() -> None:
     """The next ones that only bring statuses up to date tell of it once more."""
     metrics = Metrics(per_job=True)
