@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, cast
 
 import kopf
@@ -22,6 +23,7 @@ from volcano_py.operator.kopf_login import KopfLogin
 from volcano_py.operator.kube_api import BUS_API
 from volcano_py.operator.webhooks import Webhooks
 
+_CODE: Final = str(Path(kopf.__file__).parent)
 _FINALIZER: Final = "scheduling.volcano.sh/volcano-py-sets-no-finalizer"
 
 OnEvent = Callable[[str | None, Mapping[str, Any]], None]
@@ -66,8 +68,11 @@ class KopfGuest:
         )
         self._own_signals()
         # When it stops, kopf cancels every task of the loop that is younger than itself, and that would be most of the
-        # daemon's. Its own are all ended by their parents; the one that is not waits for the stop flag, which we set.
-        await kopf.run_tasks(tasks, ignored=_EveryTask())
+        # daemon's. Its own are nearly all ended by their parents.
+        try:
+            await kopf.run_tasks(tasks, ignored=_EveryTask())
+        finally:
+            await _end_left_overs()
 
     def _registry(self, serves_commands: bool) -> kopf.OperatorRegistry:
         """Handlers are all `async`: kopf calls plain functions in threads. They return nothing: kopf writes what a
@@ -143,6 +148,20 @@ class _EveryTask(Collection["asyncio.Task[Any]"]):
 
     def __len__(self) -> int:
         return 0
+
+
+async def _end_left_overs() -> None:
+    """Cancel what kopf has begun and nobody waits for any more: of its questions about what kinds there are, the others
+    when one has failed. They would ask on, or be told of as destroyed while pending."""
+    left = [task for task in asyncio.all_tasks() if _is_kopfs(task)]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+def _is_kopfs(task: asyncio.Task[Any]) -> bool:
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and code.co_filename.startswith(_CODE)
 
 
 def _quieten_kopf() -> None:

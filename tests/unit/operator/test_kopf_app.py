@@ -47,6 +47,8 @@ class Server:
         """Watches are accepted and bring nothing."""
         self.breaks_discovery = 0
         """How many questions for the API's groups are answered with an error; kopf asks them when it starts."""
+        self.refusals: dict[str, int] = {}
+        """Path → status with which every question for it is answered."""
         self.breaks_watches = 0
         """Status with which watches of queues are answered; 0: they work."""
         self.requests: list[str] = []
@@ -96,6 +98,8 @@ class Server:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path
+        if path in self.refusals:
+            return web.json_response({"kind": "Status", "code": self.refusals[path]}, status=self.refusals[path])
         groups = [name for name in _RESOURCES if name.startswith("/apis") and self._is_served(name)]
         if path in ("/api", "/apis") and self.breaks_discovery:
             self.breaks_discovery -= 1
@@ -392,6 +396,19 @@ async def test_kopfs_own_end_is_reported_and_it_can_run_again(world: World) -> N
             await asyncio.wait_for(task, PATIENCE)
         assert not world.app.watching
     world.server.breaks_watches = 0
+    async with world.running():
+        world.server.put(QUEUES, "team")
+        await until(lambda: "team" in world.seen.queues)
+
+
+async def test_with_kopf_ends_all_that_it_has_begun(world: World) -> None:
+    """Of the questions that it asks at its start one ends it, while it asks another one again and again."""
+    world.server.refusals = {"/api": 503, "/apis": 400}
+    before = asyncio.all_tasks()
+    with pytest.raises(KopfEndedError, match="kopf ended by itself"):
+        await asyncio.wait_for(world.app.run(), PATIENCE)
+    assert _kopfs(asyncio.all_tasks() - before) == []
+    world.server.refusals.clear()
     async with world.running():
         world.server.put(QUEUES, "team")
         await until(lambda: "team" in world.seen.queues)
