@@ -68,14 +68,23 @@ class ClassBook:
             table.free_row(row)
 
     def all(self) -> list[TaskClass | None]:
-        """By row, each with its request as wide as the axis is now."""
-        axis = self._ledger.axis
-        if self._width != len(axis):
-            for row, known in enumerate(self._classes):
-                if known is not None and len(known.request) != len(axis):
-                    self._classes[row] = replace(known, request=axis.vector(dict(known.signature.units)))
-            self._width = len(axis)
+        """By row, each with its request as wide as the axis was at the last `settle`."""
         return self._classes.copy()
+
+    def settle(self) -> None:
+        """Follow the axis after it has grown: nodes may have brought names that were too many when pods asked."""
+        axis = self._ledger.axis
+        if self._width == len(axis):
+            return
+        for row, known in enumerate(self._classes):
+            if known is None or len(known.request) == len(axis):
+                continue
+            request = axis.vector(dict(known.signature.units))
+            if (request != self._ledger.classes.request[row]).any():
+                self._ledger.reassess(row, request)
+            problem = known.problem and self._problem(known.signature)
+            self._classes[row] = replace(known, request=request, problem=problem)
+        self._width = len(axis)
 
     def _remember(self, short_cut: bytes, key: bytes) -> None:
         if len(self._remembered) >= _MOST_REMEMBERED:
@@ -84,13 +93,16 @@ class ClassBook:
         self._remembered[short_cut] = key
         self._short_cuts.setdefault(key, []).append(short_cut)
 
-    def _add(self, key: bytes, signature: Signature) -> TaskClass:
-        units = dict(signature.units)
-        problem = Refusal(*signature.problem) if signature.problem else None
+    def _problem(self, signature: Signature) -> Refusal | None:
+        """Why such pods can never be placed; makes columns for what they ask for."""
         try:
-            self._ledger.cover(units, MOST_ASKED)
+            self._ledger.cover(dict(signature.units), MOST_ASKED)
         except TooManyResourcesError as error:
-            problem = Refusal(Reason.INVALID_POD, str(error))
+            return Refusal(Reason.INVALID_POD, str(error))
+        return Refusal(*signature.problem) if signature.problem else None
+
+    def _add(self, key: bytes, signature: Signature) -> TaskClass:
+        units, problem = dict(signature.units), self._problem(signature)
         table = self._ledger.classes
         row = table.new_row()
         request, nonzero = self._ledger.axis.vector(units), nonzero_vector(signature)

@@ -177,6 +177,8 @@ class ClusterState:
         self._groups.expire(now)
         self._pods.heed_clock(now)
         self._spread_defaults.settle()
+        self._classes.settle()
+        self._groups.settle()
         ledger, terms = self.ledger.copy(), self._terms.picture()
         return Snapshot(
             number=self._snapshots,

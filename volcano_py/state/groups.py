@@ -49,6 +49,9 @@ class Groups:
         self.keys: list[str] = []
         self.namespaces = Interner()
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
+        self._width = len(ledger.axis)
+        self._uncounted: set[str] = set()
+        """Keys of those that ask for one resource name too many."""
 
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
@@ -72,6 +75,7 @@ class Groups:
         jobs.clear(row, keep=_OF_PODS)
         self.infos[row] = None
         self._assumed.pop(group.metadata.key, None)
+        self._uncounted.discard(group.metadata.key)
         self.forget_if_empty(row)
         return Change.DECISION
 
@@ -121,6 +125,18 @@ class Groups:
                 self.infos[row] = self._read(stored).info
                 jobs.phase[row] = jobs.stored_phase[row]
 
+    def settle(self) -> None:
+        """Follow the axis after it has grown: nodes may have brought names that were too many."""
+        if self._width == len(self._ledger.axis):
+            return
+        for key in sorted(self._uncounted):
+            group, row = self._shelf.get(key), self._rows[key]
+            assert group is not None, "a group that is gone"
+            reading = self._read(group)
+            self.infos[row] = self._as_assumed(key, reading.info)
+            self._ledger.jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
+        self._width = len(self._ledger.axis)
+
     def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
         """What was seen, but with the status that is on its way; pictures from before the write may still come in."""
         assumed = self._assumed.get(key)
@@ -140,9 +156,11 @@ class Groups:
 
     def _read(self, group: PodGroup) -> JobReading:
         reading = read_job(group, self._default_queue)
+        self._uncounted.discard(group.metadata.key)
         try:
             self._ledger.cover(reading.min_resources or {}, MOST_ASKED)
         except TooManyResourcesError as error:
+            self._uncounted.add(group.metadata.key)
             return reading.refused(Refusal(Reason.INVALID_POD_GROUP, str(error)))
         return reading
 

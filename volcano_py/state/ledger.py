@@ -245,6 +245,13 @@ class Ledger:
         counts[status] += len(rows)
         tasks.status[rows] = status
 
+    def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
+        """What a task of the class asks for [R] is another amount."""
+        rows = np.flatnonzero(self.tasks.task_class == task_class)
+        self._book(rows, -1)
+        self.classes.request[task_class] = request
+        self._book(rows, 1)
+
     def restore(self, rows: Rows, statuses: NDArray[np.int8], nodes: NDArray[np.int32]) -> None:
         """Undo a move: each task back to its own former status and node."""
         if len(rows) <= _FEW:

@@ -80,6 +80,27 @@ def test_names_that_pods_invent_cannot_keep_out_what_nodes_offer() -> None:
     assert watched.class_of("real").problem is None
 
 
+def test_nor_what_was_asked_for_before_the_node_was_known() -> None:
+    """Pods may be listed before nodes. What runs there has to count, or others get its device, too."""
+    invented = [asking_for(device(f"x{index}"), name=f"p{index}") for index in range(2 * MOST_RESOURCES)]
+    runs = with_spec(asking_for(device("gpu"), name="runs"), node_name="n")
+    group = pod_group("g", min_resources={device("gpu"): "1"})
+    watched = Watched(*invented, runs, asking_for(device("gpu"), name="waits"), group)
+    assert watched.class_of("waits").problem is not None
+    snapshot = watched.snapshot()
+    assert snapshot.jobs[watched.job("g")].problem is not None  # type: ignore[union-attr]
+    watched.put(offering("n", device("gpu")))
+    assert watched.on_node("n")[device("gpu")] == 1
+    assert watched.class_of("waits").problem is None
+    snapshot = watched.snapshot()
+    gpu = snapshot.ledger.axis.index(device("gpu"))
+    assert snapshot.jobs[watched.job("g")].problem is None  # type: ignore[union-attr]
+    assert watched.job_column("g", "min_resources")[gpu] == 1
+    assert watched.state.drift() == 0
+    watched.delete(runs)
+    assert watched.on_node("n") == {}
+
+
 def test_names_that_queues_speak_of_cannot_keep_out_what_nodes_offer() -> None:
     watched = Watched(
         *[queue(f"q{index}", deserved={"cpu": "1", device(f"x{index}"): "1"}) for index in range(MOST_RESOURCES)]

@@ -101,7 +101,7 @@ class Watched:
         return {status: int(counts[status]) for status in TaskStatus if counts[status]}
 
     def job_column(self, group: str, column: str) -> Any:
-        return getattr(self.snapshot().ledger.jobs, column)[self.job(group)].item()
+        return getattr(self.snapshot().ledger.jobs, column)[self.job(group)].tolist()
 
     def class_of(self, pod: str) -> TaskClass:
         snapshot = self.snapshot()
