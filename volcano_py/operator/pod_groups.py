@@ -44,8 +44,9 @@ from volcano_py.operator.kube_api import (
     KubeApi,
     Record,
     created_or_found,
-    delete_only,
+    delete_object,
     is_another_object,
+    is_gone,
     owner_path,
     pod_group_path,
     pod_path,
@@ -234,11 +235,12 @@ class PodGroupController:
             return
         log.info("PodGroup follows its owner", pod_group=key, changes=changes)
         metadata = existing.metadata
+        path = pod_group_path(metadata.namespace, metadata.name)
         changes["metadata"] = changes.get("metadata", {}) | {"uid": metadata.uid}
         try:
-            answer = await self._api.patch(pod_group_path(metadata.namespace, metadata.name), changes)
+            answer = await self._api.patch(path, changes)
         except RequestError as error:
-            if is_another_object(error):
+            if await is_gone(self._api, path, metadata.uid, error):
                 self._index.forget_group(key)
             raise
         self._index.note_group(key, _POD_GROUP.decode(answer))
@@ -248,12 +250,8 @@ class PodGroupController:
         if group is None:
             return
         metadata = group.metadata
-        try:
-            await self._api.delete(pod_group_path(metadata.namespace, metadata.name), delete_only(metadata.uid))
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-        log.info("PodGroup deleted: its owner has no replicas", pod_group=key)
+        if await delete_object(self._api, pod_group_path(metadata.namespace, metadata.name), metadata.uid):
+            log.info("PodGroup deleted: its owner has no replicas", pod_group=key)
         self._index.forget_group(key)
 
     async def _annotate(self, pods: Sequence[Pod], name: str) -> None:

@@ -310,6 +310,17 @@ async def test_a_group_of_a_later_namesake_is_not_deleted(cluster: Cluster) -> N
     assert cluster.group("podgroup-rs")["metadata"]["uid"] == "later"
 
 
+async def test_a_conflict_is_no_proof_that_the_group_is_gone(cluster: Cluster) -> None:
+    """An admission webhook may refuse a deletion with any code."""
+    cluster.workload()
+    cluster.pod("web-1", owner=REPLICA_SET)
+    await cluster.settle()
+    cluster.api.refuse("DELETE", "/podgroups", api_error("DELETE", GROUPS, 409, b'{"reason": "Conflict"}'))
+    cluster.workload(replicas=0)
+    await cluster.settle()
+    assert f"{GROUPS}/podgroup-rs" not in cluster.api.objects
+
+
 async def test_an_owner_scaled_up_again_gets_its_group_again(cluster: Cluster) -> None:
     cluster.workload()
     first = cluster.pod("web-1", owner=REPLICA_SET)

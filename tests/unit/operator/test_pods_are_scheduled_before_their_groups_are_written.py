@@ -186,6 +186,20 @@ async def test_what_was_stored_while_it_was_planned_is_not_foreseen(ahead: Ahead
     assert [info.ref.uid != "" for info in snapshot.jobs if info is not None] == [True]
 
 
+async def test_what_cannot_be_written_for_now_is_stored_nevertheless(ahead: Ahead) -> None:
+    """A PATCH without resourceVersion is answered with 409 when the server's own retries are used up."""
+    ahead.workload()
+    ahead.pod("web-0", owner=REPLICA_SET)
+    await ahead.settle()
+    ahead.see("podgroup-rs")
+    ahead.api.refuse("PATCH", "/podgroups", api_error("PATCH", GROUPS, 409, b'{"reason": "Conflict"}'))
+    ahead.workload(minimum="2")
+    await ahead.settle()
+    assert ahead.group("podgroup-rs")["spec"]["minMember"] == 2
+    snapshot = ahead.cycles.state.snapshot(0.0)
+    assert [info.ref.uid != "" for info in snapshot.jobs if info is not None] == [True]
+
+
 async def test_a_list_from_before_it_was_stored_does_not_take_a_foreseen_group_away(ahead: Ahead) -> None:
     ahead.bindings_passed = False
     ahead.pod("solo")
