@@ -10,9 +10,10 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.names import TASK_SPEC
 from volcano_py.api.objects import Pod
 from volcano_py.jobs.model import Job, Task
-from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION
+from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION, pod_name
 
 DONE: Final = frozenset({"Succeeded", "Failed"})
 """Pod phases that are final."""
@@ -79,8 +80,8 @@ class Member(msgspec.Struct, frozen=True):
 class Members:
     """All pods of a job that it made itself, by what they are to it.
 
-    `current`: of the job's version, within the replicas, not being deleted. `surplus`: beyond the replicas. `outdated`:
-    of an earlier version. `leaving`: being deleted, whatever they were.
+    `current`: of the job's version, within the replicas, not being deleted. `surplus`: beyond the replicas, or of a
+    task that was taken out. `outdated`: of an earlier version. `leaving`: being deleted, whatever they were.
     """
 
     job: Job
@@ -92,20 +93,21 @@ class Members:
     @classmethod
     def of(cls, job: Job, pods: Iterable[Pod]) -> Members:
         """Pods are told by their names, which nobody can change; those with other names are none of the job's."""
-        prefixes = {f"{job.metadata.name}-{task.name}": task for task in job.spec.tasks}
+        replicas = {task.name: task.replicas for task in job.spec.tasks}
+        tasks = {f"{job.metadata.name}-{name}": name for name in replicas}
         current: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
         surplus: list[Member] = []
         outdated: list[Member] = []
         leaving: list[Member] = []
         for pod in pods:
-            member = _member(pod, prefixes)
+            member = _member(pod, job, tasks)
             if member is None:
                 continue
             if member.deleted:
                 leaving.append(member)
             elif member.version < job.status.version:
                 outdated.append(member)
-            elif member.index >= prefixes[f"{job.metadata.name}-{member.task}"].replicas:
+            elif member.index >= replicas.get(member.task, 0):
                 surplus.append(member)
             else:
                 current[member.task][member.index] = member
@@ -152,14 +154,16 @@ class Members:
         return len(self.leaving) + len(self.outdated)
 
 
-def _member(pod: Pod, prefixes: Mapping[str, Task]) -> Member | None:
-    prefix, _, number = pod.metadata.name.rpartition("-")
-    task = prefixes.get(prefix)
-    if task is None or not (number.isascii() and number.isdigit()) or (number[0] == "0" and number != "0"):
+def _member(pod: Pod, job: Job, tasks: Mapping[str, str]) -> Member | None:
+    """`tasks`: their names, by what the names of their pods begin with."""
+    name, annotations = pod.metadata.name, pod.metadata.annotations
+    prefix, _, number = name.rpartition("-")
+    # What a task was called that is no more, its pods say themselves.
+    task = tasks.get(prefix) or annotations.get(TASK_SPEC, "")
+    if not (number.isascii() and number.isdigit()) or name != pod_name(job.metadata.name, task, int(number)):
         return None
-    annotations = pod.metadata.annotations
     version, retry = _number(annotations.get(JOB_VERSION)), _number(annotations.get(JOB_RETRY_COUNT))
-    return Member(pod, task.name, int(number), version, retry)
+    return Member(pod, task, int(number), version, retry)
 
 
 def _number(text: str | None) -> int:

@@ -236,7 +236,7 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
     actions = _deletion(members.outdated, "the job is restarted")
     if phase is JobPhase.RESTARTING:
         actions += _deletion(_targets(job, members, verdicts), "a part of the job is restarted")
-    actions += _deletion(members.surplus, "the task has fewer replicas")
+    actions += _deletion(members.surplus, "the job asks for fewer pods")
     if group is not None and is_outdated(job, group):
         actions += _group_deletion(group)
     return actions

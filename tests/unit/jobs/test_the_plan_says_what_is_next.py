@@ -280,6 +280,24 @@ def test_scaling_down_is_no_eviction() -> None:
     assert not any(isinstance(each, WriteStatus) and each.decides for each in plan(world(after, RUNNING)).actions)
 
 
+def test_pods_of_a_task_that_was_taken_out_go() -> None:
+    """No webhook may have kept anybody from it."""
+    before = settled(job(task("a"), task("b-1")), {"a-0": "Running", "b-1-0": "Running"})
+    there = pods(before, {"a-0": "Running", "b-1-0": "Running"})
+    of = replace_spec(before, task("a"))
+    made = plan(world(of, pods=there, group=group(before)))
+    assert names(only(made, DeletePods).pods) == ["train-b-1-0"]
+    assert only(made, UpdateGroup).changes["spec"]["minTaskMember"] == {"a": 1, "b-1": None}
+
+
+@pytest.mark.parametrize("phase", ["Aborting", "Completed"])
+def test_pods_of_a_task_that_was_taken_out_go_with_the_job(phase: str) -> None:
+    before = job(task("a"), task("b"), phase=phase)
+    there = pods(before, {"a-0": "Succeeded", "b-0": "Running"})
+    made = plan(world(replace_spec(before, task("a")), pods=there))
+    assert names(only(made, DeletePods).pods) == ["train-b-0"]
+
+
 def test_a_group_that_is_gone_is_made_again() -> None:
     of = settled(job(task(replicas=2)), RUNNING)
     assert kinds(plan(world(of, RUNNING, group=None))) == ["CreateGroup"]
