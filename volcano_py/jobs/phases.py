@@ -129,7 +129,8 @@ def _restarting(job: Job, members: Members) -> Step | None:
     if has_tried_enough(job):
         count = _ordinal(job.status.retry_count)
         return Step(JobPhase.FAILED, why=f"it was to be restarted for the {count} time (maxRetry)")
-    if job.replicas - members.on_their_way_out >= job.spec.min_available:
+    # One that asks for more than it has is told so once it is to make pods.
+    if job.replicas - members.on_their_way_out >= min(job.spec.min_available, job.replicas):
         return Step(JobPhase.PENDING)
     return None
 
