@@ -115,7 +115,7 @@ class JobController:
             pod_made=lambda job: pod_made(self._now() - job.metadata.created),
         )
         self._memories = JobMemories()
-        self._requests: dict[str, _Request] = {}
+        self._requests: dict[str, list[_Request]] = {}
 
     # What is fed in.
 
@@ -133,7 +133,7 @@ class JobController:
 
     def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
         """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
-        self._requests[key] = _Request(action, asked_by, uid)
+        self._requests.setdefault(key, []).append(_Request(action, asked_by, uid))
         self._work.add(key)
 
     def leadership_gained(self) -> None:
@@ -161,8 +161,8 @@ class JobController:
         for _ in range(_MOST_STEPS):
             if not self._active():
                 return
-            if (request := self._requests.get(key)) is not None:
-                await self._take(key, request)
+            if key in self._requests:
+                await self._take(key)
             world = self._world(key)
             if world is None:
                 return
@@ -178,17 +178,22 @@ class JobController:
                 raise
         self._work.add(key, _LOOK_AGAIN)
 
-    async def _take(self, key: str, request: _Request) -> None:
-        """Hand the request to its job; one that no watch has told of yet is looked for."""
+    async def _take(self, key: str) -> None:
+        """Hand the next request to its job, unless it has one; a job that no watch has told of yet is looked for."""
+        request = self._requests[key][0]
+        self._work.add(key)  # for those behind it
         job = self._index.job(key)
         if job is None or request.uid not in ("", job.metadata.uid):
             job = await self._effects.read(*key.split("/"))
         if job is None or request.uid not in ("", job.metadata.uid):
             log.info("a Command is about a job that is gone", job=key, asked_by=request.asked_by)
+        elif self._memories.of(job).request is not None:
+            return
         else:
             self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}"))
             self._memories.of(job).request = Request(request.action)
-        if self._requests.get(key) is request:
+        del self._requests[key][0]
+        if not self._requests[key]:
             del self._requests[key]
 
     async def _carry_out_all(self, world: World, made: Plan, memory: JobMemory) -> None:

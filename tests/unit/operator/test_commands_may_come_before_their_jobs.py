@@ -32,10 +32,11 @@ async def test_a_command_for_a_namesake_that_no_watch_has_told_of_yet_is_carried
     assert cluster.phase() == "Aborted"
 
 
-async def test_a_command_for_a_job_that_is_gone_is_dropped(cluster: JobCluster) -> None:
+async def test_commands_for_a_job_that_is_gone_are_dropped(cluster: JobCluster) -> None:
     cluster.ask(JobAction.ABORT)
+    cluster.ask(JobAction.TERMINATE)
     await cluster.live()
-    assert cluster.calls == 1
+    assert cluster.calls == 2
     cluster.submit(job(task("worker", 1)))
     await cluster.live()
     assert cluster.phase() == "Running"

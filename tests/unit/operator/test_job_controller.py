@@ -185,6 +185,20 @@ async def test_a_command_that_comes_while_another_is_carried_out_is_not_lost(clu
     assert (cluster.phase(), cluster.status()["version"]) == ("Running", 1)
 
 
+@pytest.mark.parametrize("latency", [0.0, 0.3])
+async def test_commands_that_come_together_are_carried_out_one_after_the_other(
+    cluster: JobCluster, latency: float
+) -> None:
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    cluster.api.latency = latency
+    cluster.ask(JobAction.TERMINATE)
+    cluster.ask(JobAction.RESTART_JOB)
+    await cluster.live()
+    assert (cluster.phase(), cluster.pods()) == ("Terminated", {})
+    assert len(cluster.told("CommandIssued")) == 2
+
+
 async def test_a_namesake_that_comes_at_once_has_everything_made_for_it(cluster: JobCluster) -> None:
     """What was known of the first job is nothing that is known of the second."""
     service = f"/api/v1/namespaces/{NAMESPACE}/services/train"
