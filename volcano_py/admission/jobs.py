@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from volcano_py.admission.meanings import differ
 from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
 from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.queue_world import QueueWorld
@@ -178,7 +179,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Vi
     """Fields that cannot change, and did."""
     what = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
     for name in sorted((before.keys() | after.keys()) - _CHANGEABLE - {"tasks"}):
-        if _differ(before.get(name), after.get(name)):
+        if differ(name, before.get(name), after.get(name)):
             yield _changed(f"spec.{name}", before.get(name), after.get(name), what)
     old, new = before.get("tasks") or [], after.get("tasks") or []
     if len(old) != len(new):
@@ -186,13 +187,8 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Vi
         return
     for index, (was, now) in enumerate(zip(old, new, strict=True)):
         for name in sorted((was.keys() | now.keys()) - _CHANGEABLE_OF_TASKS):
-            if _differ(was.get(name), now.get(name)):
+            if differ(name, was.get(name), now.get(name)):
                 yield _changed(f"spec.tasks[{index}].{name}", was.get(name), now.get(name), what)
-
-
-def _differ(before: Any, after: Any) -> bool:
-    """Left out and empty are the same."""
-    return before != after and bool(before or after)
 
 
 def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
@@ -209,11 +205,11 @@ def _innermost(field: str, before: Any, after: Any) -> tuple[str, Any, Any]:
     """The first field below this one that differs, as deep as both have the same shape."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in sorted(before.keys() | after.keys()):
-            if _differ(before.get(name), after.get(name)):
+            if differ(name, before.get(name), after.get(name)):
                 return _innermost(f"{field}.{name}", before.get(name), after.get(name))
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (was, now) in enumerate(zip(before, after, strict=True)):
-            if _differ(was, now):
+            if differ("", was, now):
                 return _innermost(f"{field}[{index}]", was, now)
     return field, before, after
 

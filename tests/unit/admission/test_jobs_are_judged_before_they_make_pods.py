@@ -429,6 +429,26 @@ def test_left_out_and_empty_are_the_same() -> None:
     assert updated(spec(), spec(policies=[], schedulerName="")) == []
 
 
+def test_a_client_that_spells_the_same_otherwise_can_change_what_can_be_changed() -> None:
+    """As those written in Go do: they read the job into their own types, change it, and write all of it."""
+
+    def whole(cpu: Any, timeout: str, replicas: int, **more: Any) -> dict[str, Any]:
+        container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+        pod = {"containers": [container, {"name": "log", **more}]}
+        policies = [{"event": "PodFailed", "action": "RestartJob", "timeout": timeout}]
+        metadata = {"metadata": {"creationTimestamp": None}} if more else {}
+        return spec(task(replicas=replicas, template={"spec": pod, **metadata}), policies=policies)
+
+    before = whole("1000m", "10m", 3)
+    assert updated(before, whole("1", "10m0s", 4, resources={})) == []
+    (cpu,) = updated(before, whole("1001m", "10m", 4, resources={}))
+    assert cpu.startswith("spec.tasks[0].template.spec.containers[0].resources.requests.cpu: 1001m differs from 1000m,")
+    (timeout,) = updated(before, whole("1", "11m0s", 4))
+    assert timeout.startswith("spec.policies[0].timeout: 11m0s differs from 10m,")
+    (empty,) = updated(before, whole("1", "10m", 4, resources={"requests": {"cpu": "0"}}))
+    assert empty.startswith('spec.tasks[0].template.spec.containers[1].resources: {"requests":{"cpu":"0"}} differs')
+
+
 # Jobs that name no queue.
 
 

@@ -1,0 +1,53 @@
+"""What a value of a spec means, however it is spelt: clients that read an object into their own types write it anew.
+
+Those in Go write `null` and `{}` for what was left out, leave out what is empty, and write `1000m` as `1` and `10m` as
+`10m0s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from volcano_py.api.go_values import parse_duration
+from volcano_py.api.quantity import QuantityError, parse_quantity
+
+# By the names of their fields, as pods and jobs have them.
+_LISTS_OF_AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
+_AMOUNTS: Final = frozenset({"sizeLimit", "divisor"})
+_DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
+
+
+def differ(field: str, one: Any, other: Any) -> bool:
+    """Whether the two are different values of the field of this name; left out and empty are the same."""
+    return bool(one != other and _meaning(field, one) != _meaning(field, other))
+
+
+def _meaning(field: str, value: Any) -> Any:
+    """The value without what is empty, and None for one that is nothing but that."""
+    if isinstance(value, Mapping):
+        if field in _LISTS_OF_AMOUNTS:
+            return {name: _amount(each) for name, each in value.items()} or None
+        inner = {name: _meaning(name, each) for name, each in value.items()}
+        return {name: each for name, each in inner.items() if each is not None} or None
+    if isinstance(value, list):
+        return [_meaning("", each) for each in value] or None
+    if field in _AMOUNTS:
+        return _amount(value)
+    if field in _DURATIONS:
+        return _duration(value)
+    return value or None
+
+
+def _amount(value: Any) -> Any:
+    try:
+        return parse_quantity(value)
+    except QuantityError:
+        return value
+
+
+def _duration(value: Any) -> Any:
+    try:
+        return parse_duration(str(value)) if value else None
+    except ValueError:
+        return value
