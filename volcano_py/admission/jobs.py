@@ -20,7 +20,7 @@ from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
 from volcano_py.jobs.plugins import JobPlugins
-from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError
+from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 MOST_PODS: Final = 1_000_000
 """Of one job. Kubernetes is made for 150,000 pods in a cluster; plugins write a line for each of a job's hosts."""
@@ -140,14 +140,13 @@ def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
 def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
     for name, arguments in job.spec.plugins.items():
         field, value = f"{path}.plugins[{name}]", " ".join(arguments or ()) or "no arguments"
-        known = plugins.classes.get(name)
-        if known is None:
+        if name not in plugins.classes:
             there_are = ", ".join(sorted(plugins.classes)) or "none"
             rule = f"belong to no job plugin that is installed (there are: {there_are})"
             yield Violation(field=field, value=value, rule=rule, fix="name one of these, or take it out")
             continue
         try:
-            plugin: JobPlugin = known(arguments or ())
+            plugin = plugins.plugin_for(job, name)
         except PluginArgumentError as error:
             yield Violation(field=field, value=value, rule=f"cannot be used: {error}", fix="correct the arguments")
             continue

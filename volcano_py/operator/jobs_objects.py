@@ -71,7 +71,7 @@ async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_E
             existing = msgspec.json.decode(await api.get(path))
         except NotFoundError:
             try:
-                await api.post(object_path(kept.api_version, kept.kind, namespace), _owned(job, kept.make()))
+                await api.post(object_path(kept.api_version, kept.kind, namespace), _owned(job, _made(job, kept)))
             except ConflictError:
                 continue  # it came meanwhile
             return
@@ -79,7 +79,7 @@ async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_E
         if not job.owns(owner):
             what = f"{kept.kind} {namespace}/{kept.name}"
             raise NotReadyError(reason, f"{what} is not of this job; delete it or give the job another name")
-        changes = _changes(existing, kept.make()) if kept.follows_job else {}
+        changes = _changes(existing, _made(job, kept)) if kept.follows_job else {}
         if not changes:
             return
         try:
@@ -96,12 +96,21 @@ async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> bool:
 
     Drawing keys takes long enough to be done beside the event loop.
     """
-    manifest = await asyncio.to_thread(kept.make)
+    manifest = await asyncio.to_thread(lambda: _made(job, kept))
     try:
         await api.post(object_path(*_SECRET, job.metadata.namespace), _owned(job, manifest))
     except ConflictError:
         return False
     return True
+
+
+def _made(job: Job, kept: KeptObject) -> JsonObject:
+    """Its manifest. Whoever makes it may be somebody else's code, and raise anything."""
+    try:
+        return kept.make()
+    except Exception as error:
+        what = f"{kept.kind} {job.metadata.namespace}/{kept.name}"
+        raise NotReadyError(PLUGIN_ERROR, f"{what} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def _owned(job: Job, manifest: JsonObject) -> JsonObject:

@@ -18,6 +18,7 @@ from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.mpi import MpiPlugin
+from volcano_py.jobs.plugins.ray import RayPlugin
 
 WORLD = world(queue("dept"), queue("team", "dept"), queue("shut", state="Closed"))
 
@@ -271,6 +272,17 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
 )
 def test_a_job_that_cannot_work_is_refused(content: dict[str, Any], expected: str) -> None:
     assert created(content) == [expected]
+
+
+def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
+    customs = JobCustoms(JobRules(), JobPlugins.of((_Svc, RayPlugin)))
+    content = spec(task("a"), plugins={"ray": []})
+    (only,) = judge_create(job(content), WORLD, customs)
+    assert str(only) == (
+        "spec.plugins[ray]: no arguments cannot be used: spec.plugins.ray: there is no task 'head' (tasks are a); name "
+        "the head's task with --head; correct the arguments"
+    )
+    assert judge_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:

@@ -12,6 +12,7 @@ from tests.support.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster,
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import JobAction
+from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.operator.commands import Command, CommandController
 
 
@@ -448,6 +449,44 @@ async def test_an_unknown_plugin_is_told_and_nothing_is_made(cluster: JobCluster
     await cluster.live()
     assert cluster.phase() == "Running"
     assert cluster.status()["state"].get("message", "") == ""
+
+
+async def test_a_plugin_that_cannot_serve_the_job_is_told_and_nothing_is_made(cluster: JobCluster) -> None:
+    cluster.submit(job(task("a", 1), task("b", 2), plugins={"ray": []}))
+    await cluster.live()
+    assert (cluster.phase(), cluster.pods()) == ("Pending", {})
+    assert cluster.status()["state"]["reason"] == "InvalidJob"
+    assert cluster.status()["state"]["message"] == (
+        "spec.plugins.ray: there is no task 'head' (tasks are a, b); name the head's task with --head"
+    )
+    cluster.edit(plugins={"ray": ["--head=a", "--worker=b"]})
+    await cluster.live()
+    assert (cluster.phase(), len(cluster.pods())) == ("Running", 3)
+
+
+async def test_a_plugin_that_fails_is_told(cluster: JobCluster) -> None:
+    """Here, at a template that is none."""
+    cluster.submit(job({"name": "a", "replicas": 1, "template": {"spec": "none"}}, plugins={"svc": []}))
+    await cluster.live()
+    (told,) = cluster.told("PluginError")
+    assert told == "ConfigMap ns/train-svc cannot be made: AttributeError: 'str' object has no attribute 'get'"
+
+
+@pytest.mark.parametrize("fails", ["__init__", "objects"])
+async def test_a_plugin_that_fails_for_its_job_is_told(api: Any, fails: str) -> None:
+    """It may be somebody else's code."""
+
+    def fail(*_: object) -> None:
+        raise KeyError("x")
+
+    cluster = JobCluster(api)
+    broken = type("Broken", (JobPlugin,), {"name": "broken", fails: fail})
+    cluster.options["plugins"] = JobPlugins.of([broken])
+    cluster.start()
+    cluster.submit(job(task("a", 1), plugins={"broken": []}))
+    await cluster.live()
+    await cluster.stop()
+    assert cluster.status()["state"]["message"] == "spec.plugins.broken: KeyError: 'x'"
 
 
 async def test_without_the_lease_nothing_is_written(api: Any) -> None:

@@ -60,6 +60,10 @@ class JobPlugin:
         """
 
     def objects(self, job: Job) -> Sequence[KeptObject]:
-        """What has to exist before the first pod is made."""
+        """What has to exist before the first pod is made.
+
+        Raises:
+            PluginArgumentError: the job has not what the plugin needs.
+        """
         del job
         return ()

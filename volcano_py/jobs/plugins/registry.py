@@ -50,21 +50,31 @@ class JobPlugins(msgspec.Struct, frozen=True):
         """The plugins of the job, those that others require before those that require them.
 
         Raises:
-            PluginArgumentError: a plugin is unknown, requires itself, or cannot read its arguments.
+            PluginArgumentError: a plugin is unknown, requires itself, cannot read its arguments, or cannot serve the
+                job.
         """
         made: dict[str, JobPlugin] = {}
         for name in job.spec.plugins:
-            self._add(name, "spec.plugins", job.spec.plugins, made, ())
+            self._add(name, "spec.plugins", job, made, ())
         return tuple(made.values())
 
-    def _add(
-        self,
-        name: str,
-        asked_by: str,
-        arguments: Mapping[str, Sequence[str] | None],
-        made: dict[str, JobPlugin],
-        waiting: tuple[str, ...],
-    ) -> None:
+    def plugin_for(self, job: Job, name: str) -> JobPlugin:
+        """The plugin of this name, of those in `classes`, for the job.
+
+        Raises:
+            PluginArgumentError: it cannot read its arguments, or cannot serve the job.
+        """
+        try:
+            plugin = self.classes[name](job.spec.plugins.get(name) or ())
+            plugin.objects(job)
+        except PluginArgumentError:
+            raise
+        except Exception as error:
+            # It may be somebody else's code.
+            raise PluginArgumentError(f"spec.plugins.{name}: {type(error).__name__}: {error}") from error
+        return plugin
+
+    def _add(self, name: str, asked_by: str, job: Job, made: dict[str, JobPlugin], waiting: tuple[str, ...]) -> None:
         """To `made`, after those that it requires; `waiting` are those that require it, directly or not."""
         if name in made:
             return
@@ -75,5 +85,5 @@ class JobPlugins(msgspec.Struct, frozen=True):
             known = ", ".join(sorted(self.classes)) or "none"
             raise PluginArgumentError(f"{asked_by}: there is no job plugin {name!r} (known: {known})")
         for required in plugin.requires:
-            self._add(required, f"job plugin {name}", arguments, made, (*waiting, name))
-        made[name] = plugin(arguments.get(name) or ())
+            self._add(required, f"job plugin {name}", job, made, (*waiting, name))
+        made[name] = self.plugin_for(job, name)

@@ -54,5 +54,6 @@ def kept(job: Job, plugin: JobPlugin) -> dict[str, Manifest]:
 
 def plugins_of(wanted: dict[str, list[str] | None]) -> list[str]:
     """Names of the plugins that a job with these gets, in order."""
-    job = msgspec.convert({"metadata": {"name": "train"}, "spec": {"plugins": wanted}}, Job)
+    spec = {"plugins": wanted, "tasks": [{"name": "head"}]}
+    job = msgspec.convert({"metadata": {"name": "train"}, "spec": spec}, Job)
     return [plugin.name for plugin in JobPlugins.of(BUILTIN).for_job(job)]
