@@ -16,7 +16,7 @@ import structlog
 
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, RequestError
 from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.cron import (
@@ -42,9 +42,9 @@ from volcano_py.operator.kube_api import (
     Record,
     created_or_found,
     delete_object,
-    is_another_object,
     job_path,
     object_path,
+    patch_status,
 )
 from volcano_py.operator.telling import Teller
 from volcano_py.operator.work_queue import WorkQueue
@@ -210,21 +210,11 @@ class CronJobController:
         if not changes:
             return
         metadata = cron.metadata
-        # Decided on this version: an older view must never take the time back that was dealt with last.
-        precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         path = object_path(BATCH_API, CRON_KIND, metadata.namespace, metadata.name)
-        try:
-            answer = await self._api.patch(f"{path}/status", {"metadata": precondition, "status": changes})
-        except RequestError as error:
-            if is_another_object(error):
-                await self._read_again(cron, path)
-            raise
-        self._note(_CRON_JOB.decode(answer))
-
-    async def _read_again(self, cron: CronJob, path: str) -> None:
-        try:
-            self._note(_CRON_JOB.decode(await self._api.get(path)))
-        except NotFoundError:
+        # On this version: an older view must never take the time back that was dealt with last.
+        if not await patch_status(
+            self._api, path, metadata, changes, lambda found: self._note(_CRON_JOB.decode(found))
+        ):
             self._forget(cron)
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:

@@ -15,10 +15,9 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.api.effects import JsonObject
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, RequestError
 from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
@@ -37,9 +36,9 @@ from volcano_py.operator.kube_api import (
     Record,
     created_or_found,
     delete_object,
-    is_another_object,
     job_path,
     object_path,
+    patch_status,
 )
 from volcano_py.operator.telling import Teller
 from volcano_py.operator.together import raise_first
@@ -243,10 +242,13 @@ class JobFlowController:
             return
         status = JobTemplateStatus(job_depends_on_list=sorted(job.metadata.name for job in self._made_from.of(key)))
         if status != template.status:
-            changes = {"jobDependsOnList": status.job_depends_on_list}
-            answer = await self._patch_status(TEMPLATE_KIND, template.metadata, changes)
-            if answer is not None:
-                self._note_template(_TEMPLATE.decode(answer))
+            await patch_status(
+                self._api,
+                _flow_path(TEMPLATE_KIND, template.metadata),
+                template.metadata,
+                {"jobDependsOnList": status.job_depends_on_list},
+                lambda found: self._note_template(_TEMPLATE.decode(found)),
+            )
 
     async def _reconcile_flow(self, key: str) -> None:
         for _ in range(_MOST_STEPS):
@@ -331,34 +333,14 @@ class JobFlowController:
         self._jobs.note_deleting(job)
 
     async def _write_status(self, flow: JobFlow, made: FlowPlan) -> None:
-        changes = merge_patch(flow.status, made.status)
-        if changes:
-            answer = await self._patch_status(FLOW_KIND, flow.metadata, changes)
-            if answer is not None:
-                self._note_flow(_FLOW.decode(answer))
-
-    async def _patch_status(self, kind: str, metadata: ObjectMeta, changes: JsonObject) -> bytes | None:
-        """Write what was decided on this version of the object; None when there is no such object any more.
-
-        Raises:
-            RequestError: it has changed meanwhile, or the server refused.
-        """
-        path = object_path(FLOW_API, kind, metadata.namespace, metadata.name)
-        precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
-        try:
-            return await self._api.patch(f"{path}/status", {"metadata": precondition, "status": changes})
-        except RequestError as error:
-            if not is_another_object(error):
-                raise
-            try:
-                found = await self._api.get(path)
-            except NotFoundError:
-                return None
-            if kind == FLOW_KIND:
-                self._note_flow(_FLOW.decode(found))
-            else:
-                self._note_template(_TEMPLATE.decode(found))
-            raise
+        if changes := merge_patch(flow.status, made.status):
+            await patch_status(
+                self._api,
+                _flow_path(FLOW_KIND, flow.metadata),
+                flow.metadata,
+                changes,
+                lambda found: self._note_flow(_FLOW.decode(found)),
+            )
 
     def _failed(self, key: tuple[str, str], error: Exception, failures: int) -> bool:
         """Always try again. The first failure is told, then every tenth."""
@@ -380,6 +362,10 @@ class JobFlowController:
             if kind == FLOW_KIND and isinstance(error, ApiError) and not error.transient:
                 self._teller.tell(obj.metadata, Told("Warning", FAILED_CREATE, str(error)))
         return True
+
+
+def _flow_path(kind: str, metadata: ObjectMeta) -> str:
+    return object_path(FLOW_API, kind, metadata.namespace, metadata.name)
 
 
 def _template_key(job: Job) -> str:

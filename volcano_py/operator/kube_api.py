@@ -131,6 +131,31 @@ async def delete_object(api: KubeApi, path: str, uid: str, *, foreground: bool =
     return True
 
 
+async def patch_status(
+    api: KubeApi, path: str, metadata: ObjectMeta, changes: JsonObject, note: Callable[[bytes], None]
+) -> bool:
+    """Write what was decided on this version of the object at the path; False when there is no such object any more.
+
+    `note` is given the object, as it was written, or as it is when it has changed meanwhile.
+
+    Raises:
+        RequestError: it has changed meanwhile, or the server refused.
+    """
+    precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+    try:
+        note(await api.patch(f"{path}/status", {"metadata": precondition, "status": changes}))
+    except RequestError as error:
+        if not is_another_object(error):
+            raise
+        try:
+            found = await api.get(path)
+        except NotFoundError:
+            return False
+        note(found)
+        raise
+    return True
+
+
 async def is_gone(api: KubeApi, path: str, uid: str, error: RequestError) -> bool:
     """Whether a request failed because the object with this UID is no more.
 

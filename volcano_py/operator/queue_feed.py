@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.nulls import Reader, without_nulls
+from volcano_py.api.nulls import Reader, converted
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
@@ -41,7 +41,7 @@ class QueueFeed:
     def event(self, change: str | None, raw: Mapping[str, Any]) -> None:
         """An event of the watch: ADDED, MODIFIED, DELETED, or None for an object of kopf's own list."""
         try:
-            queue = msgspec.convert(without_nulls(raw), Queue)
+            queue = converted(raw, Queue)
         except msgspec.ValidationError as error:
             self._unreadable(raw, error)
             return
