@@ -22,7 +22,7 @@ from volcano_py.operator.kube_api import KubeApi, pod_path
 
 _ANSWER_WITHIN: Final = 1.0  # seconds, as the default of a pod's own probes
 _IN_FLIGHT: Final = 64  # of all flows together
-_MOST_PODS: Final = 500  # that are asked for one probe
+_MOST_PODS: Final = 500  # that are asked for one probe; of a larger task these stand for all
 _GOOD: Final = range(200, 400)  # as for a pod's own probes
 
 
@@ -60,15 +60,17 @@ class PodProber:
     async def holds(self, namespace: str, probe: PodProbe) -> bool:
         """See `Prober`."""
         addresses = await self._addresses(namespace, probe)
-        if len(addresses) < probe.needed:
+        needed = min(probe.needed, _MOST_PODS)
+        if len(addresses) < needed:
             return False
         answers = await asyncio.gather(*(self._answers(address, probe) for address in addresses))
-        return sum(answers) >= max(1, probe.needed)
+        return sum(answers) >= max(1, needed)
 
     async def _addresses(self, namespace: str, probe: PodProbe) -> list[str]:
         labels = {JOB_NAME: probe.job} | ({TASK_SPEC: probe.task} if probe.task else {})
         query: Mapping[str, str | int] = {
             "labelSelector": ",".join(f"{key}={value}" for key, value in labels.items()),
+            "fieldSelector": "status.phase=Running",
             "limit": _MOST_PODS,
         }
         pods = msgspec.json.decode(await self._api.get(pod_path(namespace), query), type=_Pods)

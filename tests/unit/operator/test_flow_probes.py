@@ -146,7 +146,16 @@ async def test_as_many_pods_must_answer_as_are_needed(
         assert await holds(Api(*pods), port, needed=needed) is expected
 
 
-async def test_the_pods_are_those_of_the_task() -> None:
+async def test_of_more_pods_than_are_asked_those_that_are_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_probes, "_MOST_PODS", 1)
+    async with serving(answering(200)) as port:
+        assert await holds(Api(HERE), port, needed=600)
+        assert not await holds(Api(), port, needed=600)
+    with silent_port() as port:
+        assert not await holds(Api(HERE), port, needed=600)
+
+
+async def test_the_pods_are_those_of_the_task_that_run() -> None:
     api = Api()
     await holds(api, 80)
     await PodProber(api).holds("ns", PodProbe("f-a", "", 1, 80))
@@ -154,3 +163,4 @@ async def test_the_pods_are_those_of_the_task() -> None:
     assert path == "/api/v1/namespaces/ns/pods"
     assert one["labelSelector"] == "volcano.sh/job-name=f-a,volcano.sh/task-spec=serve"
     assert all_of_them["labelSelector"] == "volcano.sh/job-name=f-a"
+    assert one["fieldSelector"] == all_of_them["fieldSelector"] == "status.phase=Running"
