@@ -104,6 +104,21 @@ def test_how_many_nodes_match_is_told_when_these_refuse_for_something_else() -> 
     )
 
 
+def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
+    full = [node(f"{zone}{number}", labels={"zone": zone}, cpu="1") for zone in "abc" for number in range(2)]
+    ways = [term(requirement("zone", "In", zone)) for zone in ("x", "a", "b")]
+    assert told(full, cpu="2", affinity=required(*ways)).endswith(
+        "nodeAffinity wants a node that has label zone=a or that has label zone=b (and 1 more term): of 6 nodes 4 do."
+    )
+
+
+def test_a_term_without_conditions_is_met_by_nobody_whatever_else_is_wished() -> None:
+    assert of_labels(required(term()), zone="a") == (
+        "nodeSelector and nodeAffinity want a node that matches a term without conditions, which none does: label a "
+        "node or correct the pod."
+    )
+
+
 def test_nothing_is_told_of_labels_when_it_is_only_room_that_is_missing() -> None:
     large = node("n1", labels={"gpu": "a100"}, cpu="1")
     assert "nodeSelector" not in told(large, cpu="2", node_selector={"gpu": "a100"})

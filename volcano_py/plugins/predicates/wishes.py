@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.few import MOST_TOLD, few
+from volcano_py.api.few import MOST_TOLD, counted, few
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
 from volcano_py.state.node_index import ABSENT, NodeIndex
-from volcano_py.state.node_terms import Mask, field_mask, label_mask
+from volcano_py.state.node_terms import Mask, field_mask, label_mask, term_mask
 
 # Terms, and wishes of each, that are looked at: there may be a thousand, and nobody reads so many.
 _MOST_TERMS: Final = 2
@@ -68,15 +68,26 @@ def how_far(
 ) -> str:
     """`subject` ends with «a node that»; what is wished is `plain` and, unless there are none, one of `terms`. `fix` is
     told when no node meets it."""
-    ways = [plain] if terms is None else [plain + of_term(index, term) for term in terms[:_MOST_TERMS]]
-    found = [(_met(way, present), way) for way in ways]
-    best = max((nodes for nodes, _ in found), default=0)
-    if best:
-        way = next(way for nodes, way in found if nodes == best)
-        return f"{subject} {_joined(way)}: of {int(present.sum())} nodes {best} {'does' if best == 1 else 'do'}"
-    told = [_lacking(index, present, way) for _, way in found]
-    more = f" (and {len(terms) - len(ways)} more terms)" if terms is not None and len(terms) > len(ways) else ""
-    return f"{subject} {'; or that '.join(told)}{more}: {fix}"
+    meeting = _and(plain, present)
+    ways, more = [plain], ""
+    if terms is not None:
+        masks = [meeting & term_mask(index, term) for term in terms]
+        meeting = np.logical_or.reduce([np.zeros_like(present), *masks])
+        shown = [term for term, mask in zip(terms, masks, strict=True) if mask.any()] or list(terms)
+        ways = [_way(index, plain, term) for term in shown[:_MOST_TERMS]]
+        if left := len(terms) - len(ways):
+            more = f" (and {counted(left, 'more term')})"
+    if nodes := int(meeting.sum()):
+        wished = " or that ".join(map(_joined, ways))
+        return f"{subject} {wished}{more}: of {int(present.sum())} nodes {nodes} {'does' if nodes == 1 else 'do'}"
+    told = "; or that ".join(_lacking(index, present, way) for way in ways)
+    return f"{subject} {told}{more}: {fix}"
+
+
+def _way(index: NodeIndex, plain: list[Wish], term: NodeSelectorTerm) -> list[Wish]:
+    """All that is wished by one of the terms; nothing for a term without wishes, which matches no node."""
+    asked = of_term(index, term)
+    return plain + asked if asked else []
 
 
 def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:
