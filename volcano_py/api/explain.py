@@ -107,25 +107,30 @@ def nodes_refuse(
     return " ".join([nodes_summary(total_nodes, counts), *ended])
 
 
-def never_fits(resource: str, asked: int, largest: int, *, node: str = "") -> str:
-    """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`."""
+def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
+    """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
+    `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
+    which = "node that would take it" if others_refuse else "node"
     if largest <= 0:
-        return f"asks {amount(resource, asked)}; {_nobody_offers(resource)}"
+        return f"asks {amount(resource, asked)}; {_nobody_offers(resource, which)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
-        f"asks {with_name(resource, wanted)}; the largest node{named} has {with_name(resource, most)} even when "
+        f"asks {with_name(resource, wanted)}; the largest {which}{named} has {with_name(resource, most)} even when "
         "empty: ask for less or add a larger node"
     )
 
 
-def _nobody_offers(resource: str) -> str:
-    return f"no node offers {resource}: remove the request or add a node that does"
+def _nobody_offers(resource: str, which: str = "node") -> str:
+    return f"no {which} offers {resource}: remove the request or add a node that does"
 
 
-def never_fits_together(asked: Mapping[str, int]) -> str:
-    """For what some node has of each, but no node of all."""
-    return f"asks {amounts(asked)}; no single node has that together even when empty: ask for less or add a larger node"
+def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False) -> str:
+    """For what some node has of each, but no node of all; `others_refuse` as in `never_fits`."""
+    which = "node that would take it" if others_refuse else "node"
+    return (
+        f"asks {amounts(asked)}; no single {which} has that together even when empty: ask for less or add a larger node"
+    )
 
 
 # --- gangs -----------------------------------------------------------------------------------------------------------

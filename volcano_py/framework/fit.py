@@ -94,14 +94,16 @@ def _shortages(ssn: Session, task_class: TaskClass, willing: Rows, told: list[in
 
 def _even_when_empty(ssn: Session, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:
     """Which of the `short` resources (or all of them together) none of these nodes could ever give."""
-    names, request = ssn.axis.names, task_class.request
-    allocatable = ssn.ledger.nodes.allocatable[hopeful]
+    names, request, nodes = ssn.axis.names, task_class.request, ssn.ledger.nodes
+    allocatable, anywhere = nodes.allocatable[hopeful], nodes.allocatable[nodes.present]
     dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)
     if dim is None:
-        return never_fits_together({names[dim]: int(request[dim]) for dim in short})
+        refuse = bool((anywhere[:, short] >= request[short]).all(axis=1).any())
+        return never_fits_together({names[dim]: int(request[dim]) for dim in short}, others_refuse=refuse)
     largest = _most(ssn, hopeful, allocatable[:, dim])
-    node = ssn.snapshot.nodes[hopeful[largest]].name
-    return never_fits(names[dim], int(request[dim]), int(allocatable[largest, dim]), node=node)
+    node, most = ssn.snapshot.nodes[hopeful[largest]].name, int(allocatable[largest, dim])
+    refuse = bool(anywhere[:, dim].max() > most)
+    return never_fits(names[dim], int(request[dim]), most, node=node, others_refuse=refuse)
 
 
 def _most(ssn: Session, rows: Rows, amounts: NDArray[np.int64]) -> int:

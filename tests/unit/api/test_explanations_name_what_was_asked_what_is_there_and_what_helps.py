@@ -87,6 +87,21 @@ def test_what_fits_no_node_even_when_empty_says_what_would() -> None:
     )
 
 
+def test_what_only_nodes_have_that_refuse_the_pod_is_told_of_those_that_would_take_it() -> None:
+    assert explain.never_fits("cpu", 64 * CPU, 32 * CPU, node="n7", others_refuse=True) == (
+        "asks 64 cpu; the largest node that would take it, n7, has 32 cpu even when empty: ask for less or add a larger"
+        " node"
+    )
+    assert explain.never_fits("nvidia.com/gpu", 1, 0, others_refuse=True) == (
+        "asks 1 nvidia.com/gpu; no node that would take it offers nvidia.com/gpu: remove the request or add a node that"
+        " does"
+    )
+    assert explain.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
+        "asks 8 cpu, 1 nvidia.com/gpu; no single node that would take it has that together even when empty: ask for "
+        "less or add a larger node"
+    )
+
+
 def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
     assert explain.gang_incomplete(2, 3, 3) == (
         "2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound"

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from tests.support.sessions import Opened, gang, node, open_session, pod, pod_group
+from volcano_py.api.objects import Taint
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, NodeView, Scores
+from volcano_py.plugins.predicates import Predicates
 from volcano_py.state.task_class import TaskClass
 
 
@@ -250,6 +252,23 @@ def test_what_no_single_node_has_together_never_fits_and_says_so() -> None:
         "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Insufficient memory. The pod asks 8 cpu, 32Gi memory; no"
         " single node has that together even when empty: ask for less or add a larger node."
     )
+
+
+TAKEN = Taint(key="gpu", effect="NoSchedule")
+
+
+def test_what_only_a_node_has_that_refuses_for_good_is_not_denied_it() -> None:
+    gpu: dict[str, Any] = {"nvidia.com/gpu": "1"}
+    large = node("large", cpu="64", memory="64Gi", taints=[TAKEN], **gpu)
+    small = node("small", cpu="8", memory="64Gi")
+
+    def never_fits(**asked: Any) -> str:
+        _, message = misfit(open_session(small, large, gang("p", **asked), tiers=[[Predicates]]))
+        return message.partition("The pod ")[2].partition(": ")[0]
+
+    assert never_fits(cpu="1", **gpu) == "asks 1 nvidia.com/gpu; no node that would take it offers nvidia.com/gpu"
+    assert never_fits(cpu="9") == ("asks 9 cpu; the largest node that would take it, small, has 8 cpu even when empty")
+    assert never_fits(memory="65Gi") == ("asks 65Gi memory; the largest node, small, has 64Gi memory even when empty")
 
 
 def test_a_full_cluster_is_told_with_what_is_free_at_best() -> None:
