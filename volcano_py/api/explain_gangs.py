@@ -59,6 +59,12 @@ def _to_create(missing: int, maker: PodMaker) -> str:
     return f"; {maker.who} has to create {missing} more: see its events,"
 
 
+def held_up(member: str, cause: str) -> str:
+    """Why a pod waits of which nothing was found itself: another one of its gang (`member`, as namespace/name) cannot
+    be placed."""
+    return f"held up by {member} of its gang: {cause}"
+
+
 class Leavers(msgspec.Struct, frozen=True):
     """Pods that are terminating, and whose they are; each sorted, pods and groups as namespace/name."""
 

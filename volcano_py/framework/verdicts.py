@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api import explain, names
-from volcano_py.api.explain_gangs import waiting_for_another_try, waiting_for_release
+from volcano_py.api.explain_gangs import held_up, waiting_for_another_try, waiting_for_release
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.job import Job
 from volcano_py.framework.reservations import HELD_FOR
@@ -90,6 +90,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
     by_class: dict[int, PodVerdict] = {}
     found: PodVerdict | None = None
+    for_others: PodVerdict | None = None
     columns = (rows.tolist(), tasks.status[rows].tolist(), tasks.task_class[rows].tolist())
     for row, status, class_row in zip(*columns, strict=True):
         if status == _PIPELINED:
@@ -100,23 +101,39 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
                 found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
             yield row, found
         else:
-            known = by_class.get(class_row)
+            known = by_class.get(class_row) or _found_of(ssn, job, class_row)
             if known is None:
-                known = by_class[class_row] = _pending(ssn, job, class_row, verdict)
+                known = for_others = for_others or _for_others(ssn, job, rows, verdict)
+            by_class[class_row] = known
             yield row, known
 
 
-def _pending(ssn: Session, job: Job, class_row: int, verdict: Refusal) -> PodVerdict:
-    """What a node more would help is `Unschedulable`, as autoscalers act on the word: what the nodes refuse, and jobs
-    that are kept out because the whole cluster is taken. What waits for its queue is `Undetermined`."""
+def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
+    """What was found of the class itself. What nodes refuse is `Unschedulable`, as autoscalers act on the word."""
     task_class = ssn.snapshot.classes[class_row]
     if task_class is not None and task_class.problem is not None:
         return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
     error = ssn.fit_errors.get(job.row, {}).get(class_row)
-    if error is not None:
-        return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
-    is_full = verdict.reason is Reason.CLUSTER_OVERCOMMITTED
-    return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE if is_full else names.POD_REASON_UNDETERMINED, verdict)
+    return None if error is None else PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
+
+
+def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerdict:
+    """The job's verdict for those of its pods of which nothing was found. If it was found of others, the first of them
+    is named, as these may have none of the fields that it speaks of.
+
+    A node more would help jobs that are kept out because the whole cluster is taken: that is `Unschedulable`, too. What
+    waits for its queue is `Undetermined`.
+    """
+    if verdict.reason is Reason.CLUSTER_OVERCOMMITTED:
+        return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, verdict)
+    classes = ssn.ledger.tasks.task_class[rows]
+    for class_row in np.unique(classes).tolist():
+        found = _found_of(ssn, job, class_row)
+        if found is not None and found.refusal == verdict:
+            member = ssn.task_info(int(rows[np.argmax(classes == class_row)]))
+            verdict = Refusal(verdict.reason, held_up(member.key, verdict.message))
+            break
+    return PodVerdict.of(names.POD_REASON_UNDETERMINED, verdict)
 
 
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:

@@ -143,6 +143,31 @@ def test_a_member_that_cannot_be_placed_is_the_reason_for_its_gang() -> None:
     assert done.conditions("g")["Unschedulable"].message.startswith("InvalidPod: 2/2 tasks in gang unschedulable: ")
 
 
+def test_what_was_found_of_another_member_is_told_as_that_members() -> None:
+    members = [
+        pod("big", group="g", cpu="3", age=9),
+        pod("small", group="g", cpu="1"),
+        pod("tiny", group="g", cpu="500m"),
+    ]
+    done = closed(node("n1", cpu="2"), pod_group("g", min_member=3), members)
+    told = done.pods()["big"][1].removeprefix("NeverFits: ")
+    held_up = ("Undetermined", f"NeverFits: held up by team/big of its gang: {told}")
+    assert done.pods() == {"big": ("Unschedulable", f"NeverFits: {told}"), "small": held_up, "tiny": held_up}
+    assert done.conditions("g")["Unschedulable"].message == f"NeverFits: 3/3 tasks in gang unschedulable: {told}"
+
+
+def test_what_must_be_mended_of_another_member_is_told_as_that_members() -> None:
+    members = [
+        pod("full", group="g", cpu="2", age=9),
+        pod("odd", group="g", cpu="much"),
+        pod("wide", group="g", cpu="1"),
+    ]
+    done = closed(node("n1", cpu="1"), pod_group("g", min_member=3), members)
+    told = done.pods()["odd"][1].removeprefix("InvalidPod: ")
+    assert told.startswith("spec.containers[0].resources.requests.cpu: 'much' is not a quantity")
+    assert done.pods()["wide"] == ("Undetermined", f"InvalidPod: held up by team/odd of its gang: {told}")
+
+
 def test_a_gang_that_is_short_of_pods_tells_those_it_has() -> None:
     done = closed(node("n1"), gang("g", pods=1, min_member=2, cpu="1"))
     sentence = "PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or lower minMember"
