@@ -26,26 +26,32 @@ VOLCANO_JOB: Final = "VolcanoJob"
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Virtual time begins here."""
 
-KINDS: Final[Mapping[str, type[ApiObject]]] = {
-    "Pod": objects.Pod,
-    "Node": objects.Node,
-    "Namespace": objects.Namespace,
-    "PodGroup": objects.PodGroup,
-    "Queue": objects.Queue,
-    "ResourceQuota": objects.ResourceQuota,
-    "Service": workloads.Service,
-    "ReplicationController": workloads.ReplicationController,
-    "PriorityClass": objects.PriorityClass,
-    "PodDisruptionBudget": workloads.PodDisruptionBudget,
-    "PersistentVolumeClaim": volumes.PersistentVolumeClaim,
-    "PersistentVolume": volumes.PersistentVolume,
-    "StorageClass": volumes.StorageClass,
-    "CSINode": volumes.CSINode,
-    "CSIDriver": volumes.CSIDriver,
-    "CSIStorageCapacity": volumes.CSIStorageCapacity,
-    "NodeMetrics": objects.NodeMetrics,
-    VOLCANO_JOB: Job,
+_OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
+    "": {
+        "Pod": objects.Pod,
+        "Node": objects.Node,
+        "Namespace": objects.Namespace,
+        "ResourceQuota": objects.ResourceQuota,
+        "Service": workloads.Service,
+        "ReplicationController": workloads.ReplicationController,
+        "PersistentVolumeClaim": volumes.PersistentVolumeClaim,
+        "PersistentVolume": volumes.PersistentVolume,
+    },
+    "apps": dict.fromkeys(("ReplicaSet", "StatefulSet", "DaemonSet"), workloads.Workload),
+    "batch": {"Job": workloads.Workload},
+    "batch.volcano.sh": {"Job": Job},
+    "metrics.k8s.io": {"NodeMetrics": objects.NodeMetrics},
+    "policy": {"PodDisruptionBudget": workloads.PodDisruptionBudget},
+    "scheduling.k8s.io": {"PriorityClass": objects.PriorityClass},
+    "scheduling.volcano.sh": {"PodGroup": objects.PodGroup, "Queue": objects.Queue},
+    "storage.k8s.io": {
+        "StorageClass": volumes.StorageClass,
+        "CSINode": volumes.CSINode,
+        "CSIDriver": volumes.CSIDriver,
+        "CSIStorageCapacity": volumes.CSIStorageCapacity,
+    },
 }
+"""API group → kind → what its objects are read as."""
 _CLUSTER_SCOPED: Final = frozenset(
     {
         "Node",
@@ -59,7 +65,6 @@ _CLUSTER_SCOPED: Final = frozenset(
         "NodeMetrics",
     }
 )
-_OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 # Classes that every cluster has (scheduling.k8s.io system priority classes).
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -157,10 +162,10 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         for name, value in _SYSTEM_CLASSES.items()
     }
     for index, document in enumerate(documents):
-        kind = _kind(document.body)
-        wanted = workloads.Workload if kind in _OWNERS else KINDS.get(kind)
+        wanted = _read_as(document.body)
         if wanted is None:
             continue
+        kind = _kept_as(document.body, wanted)
         obj = _stored(document, kind, wanted, index)
         found[kind, metadata_of(obj).key] = obj
     priorities = {obj.metadata.name: obj for obj in found.values() if isinstance(obj, PriorityClass)}
@@ -179,15 +184,23 @@ def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject
     Raises:
         ManifestError: a field has the wrong type, as in a pod template that no API server has looked at.
     """
-    kind = _kind(body)
-    obj = _stored(Document("made by a controller", 1, body), kind, KINDS[kind], 0)
+    wanted = _read_as(body)
+    assert wanted is not None, "controllers make only what scheduling reads"
+    obj = _stored(Document("made by a controller", 1, body), _kept_as(body, wanted), wanted, 0)
     return _admitted(obj, {each.metadata.name: each for each in priorities})
 
 
-def _kind(body: Mapping[str, Any]) -> str:
+def _read_as(body: Mapping[str, Any]) -> type[ApiObject] | None:
+    """None for a kind that scheduling does not read: other APIs have a Queue, a PodGroup or a Service of their own. A
+    hand-written manifest may leave the API out."""
+    kind, version = str(body.get("kind", "")), body.get("apiVersion")
+    groups = _OF_GROUP if version is None else (str(version).rpartition("/")[0],)
+    return next((kinds[kind] for group in groups if kind in (kinds := _OF_GROUP.get(group, {}))), None)
+
+
+def _kept_as(body: Mapping[str, Any], read_as: type[ApiObject]) -> str:
     """The kind under which objects are kept: Volcano's Jobs and those of `batch/v1` share their name."""
-    kind, group = str(body.get("kind", "")), str(body.get("apiVersion", "")).partition("/")[0]
-    return VOLCANO_JOB if (kind, group) == ("Job", "batch.volcano.sh") else kind
+    return VOLCANO_JOB if read_as is Job else str(body["kind"])
 
 
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:

@@ -67,6 +67,20 @@ def test_the_last_of_two_namesakes_counts() -> None:
     assert queue.spec.weight == 7
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: q}\nspec: {priority: high}",
+        "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: q, namespace: default}",
+        "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: q}\nspec: {template: {}}",
+    ],
+)
+def test_kinds_of_other_apis_that_share_a_name_are_passed_over(foreign: str) -> None:
+    kind = foreign.partition("kind: ")[2].partition("\n")[0]
+    ours = f"kind: {kind}\nmetadata: {{name: q, uid: ours}}"
+    assert one(f"{ours}\n---\n{foreign}").metadata.uid == "ours"
+
+
 CLASSES = """
 kind: PriorityClass
 metadata: {name: high}
