@@ -6,7 +6,7 @@ order; what has no UID gets one. Kinds that scheduling does not read are passed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,10 +142,23 @@ def read_text(text: str, source: str = "manifest") -> list[Document]:
             continue
         if not isinstance(body, dict):
             raise ManifestError(f"{source}, document {number}: found {type(body).__name__}, expected an object")
-        items = body.get("items") if str(body.get("kind", "")).endswith("List") else None
-        parts = items if isinstance(items, list) else [body]
-        documents.extend(Document(source, number, part) for part in parts if isinstance(part, dict))
+        documents.extend(Document(source, number, part) for part in _parts(body, f"{source}, document {number}"))
     return documents
+
+
+def _parts(body: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """The items of a list, else the object itself. Those of a list of one kind, as the API server answers it, do not
+    say what they are."""
+    kind, items = str(body.get("kind", "")), body.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        yield body
+        return
+    of = kind.removesuffix("List")
+    implied = {"apiVersion": body.get("apiVersion"), "kind": of} if of else {}
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise ManifestError(f"{where}: items[{number}] is a {type(item).__name__}, expected an object")
+        yield item if "kind" in item else {**implied, **item}
 
 
 def stored(documents: Iterable[Document]) -> list[Stored]:

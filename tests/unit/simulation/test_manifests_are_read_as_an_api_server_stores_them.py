@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, metadata_of
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, ManifestError, read_text, stored
 
@@ -79,6 +79,25 @@ def test_kinds_of_other_apis_that_share_a_name_are_passed_over(foreign: str) -> 
     kind = foreign.partition("kind: ")[2].partition("\n")[0]
     ours = f"kind: {kind}\nmetadata: {{name: q, uid: ours}}"
     assert one(f"{ours}\n---\n{foreign}").metadata.uid == "ours"
+
+
+def test_the_items_of_a_list_of_one_kind_are_of_that_kind() -> None:
+    """As the API server answers, and so `kubectl get --raw`."""
+    nodes = "{kind: NodeList, apiVersion: v1, items: [{metadata: {name: n1}}, {metadata: {name: n2}}]}"
+    assert [(type(node), metadata_of(node).name) for node in read(nodes)] == [(Node, "n1"), (Node, "n2")]
+    foreign = "{kind: QueueList, apiVersion: scheduling.run.ai/v2, items: [{metadata: {name: q}}]}"
+    assert read(foreign) == []
+
+
+def test_the_items_of_a_list_say_what_they_are_themselves() -> None:
+    mixed = "{kind: List, apiVersion: v1, items: [{kind: Node, metadata: {name: n}}, {kind: Pod, metadata: {name: p}}]}"
+    assert [type(obj) for obj in read(mixed)] == [Node, Pod]
+
+
+@pytest.mark.parametrize(("items", "found"), [("[{kind: Node, metadata: {name: n}}, n2]", "str"), ("[[]]", "list")])
+def test_an_item_of_a_list_that_is_no_object_is_told(items: str, found: str) -> None:
+    with pytest.raises(ManifestError, match=rf"^manifest, document 1: items\[\d\] is a {found}, expected an object$"):
+        read_text(f"{{kind: List, items: {items}}}")
 
 
 CLASSES = """
