@@ -1,7 +1,7 @@
 """Manifests read as an API server would store them, for clusters in memory.
 
 Defaults are filled in (namespace, phase, priority from the class); what has no creation time is created in document
-order; what has no UID gets one. Kinds that scheduling does not read are passed over.
+order; what has no UID of its own gets one. Kinds that scheduling does not read are passed over.
 """
 
 from __future__ import annotations
@@ -174,13 +174,17 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         )
         for name, value in _SYSTEM_CLASSES.items()
     }
+    holders: dict[str, tuple[str, str]] = {}
     for index, document in enumerate(documents):
         wanted = _read_as(document.body)
         if wanted is None:
             continue
         kind = _kept_as(document.body, wanted)
         obj = _stored(document, kind, wanted, index)
-        found[kind, metadata_of(obj).key] = obj
+        place = kind, metadata_of(obj).key
+        if holders.setdefault(metadata_of(obj).uid, place) != place:
+            obj = _with_own_uid(obj, kind)
+        found[place] = obj
     priorities = {obj.metadata.name: obj for obj in found.values() if isinstance(obj, PriorityClass)}
     classes = [obj for obj in found.values() if isinstance(obj, volumes.StorageClass)]
     return [
@@ -219,7 +223,7 @@ def _kept_as(body: Mapping[str, Any], read_as: type[ApiObject]) -> str:
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:
     body = _without_nulls(document.body)
     metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or "name" not in metadata:
+    if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         raise ManifestError(f"{document.where}: metadata.name is missing")
     if not isinstance(metadata["name"], str):
         raise ManifestError(
@@ -229,12 +233,24 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
         metadata.pop("namespace", None)
     else:
         metadata.setdefault("namespace", "default")
-    metadata.setdefault("uid", f"{kind.lower()}-{metadata.get('namespace', '')}-{metadata['name']}")
+    if not metadata.get("uid"):
+        metadata["uid"] = _uid(kind, metadata.get("namespace", ""), metadata["name"])
     metadata.setdefault("creationTimestamp", (EPOCH + timedelta(milliseconds=index)).isoformat())
     try:
         return msgspec.convert(body, type=wanted, strict=False)
     except msgspec.ValidationError as error:
         raise ManifestError(f"{document.where}: {error}") from error
+
+
+def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:
+    """Of a copy of a stored object: the API server gives it another UID, whatever the manifest says."""
+    meta = metadata_of(obj)
+    changed = msgspec.structs.replace(meta, uid=_uid(kind, meta.namespace, meta.name))
+    return msgspec.structs.replace(obj, metadata=changed)
+
+
+def _uid(kind: str, namespace: str, name: str) -> str:
+    return f"{kind.lower()}-{namespace}-{name}"
 
 
 def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObject:

@@ -38,6 +38,16 @@ def test_what_is_written_is_kept() -> None:
     assert unquoted.metadata.creation_timestamp == datetime(2020, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("uid", ["copied", '""'])
+def test_copies_of_a_stored_object_get_uids_of_their_own(uid: str) -> None:
+    copies = [f"kind: Pod\nmetadata: {{name: {name}, uid: {uid}}}" for name in "abc"]
+    found = read("\n---\n".join(copies))
+    assert [metadata_of(pod).name for pod in found] == ["a", "b", "c"]
+    uids = [metadata_of(pod).uid for pod in found]
+    assert len(set(uids)) == 3
+    assert all(uids)
+
+
 def test_a_node_or_queue_is_of_no_namespace() -> None:
     node, queue = read(
         "kind: Node\nmetadata: {name: n, namespace: default}\n---\nkind: Queue\nmetadata: {name: q, namespace: default}"
@@ -170,6 +180,7 @@ def test_owners_of_pods_are_read_as_far_as_they_matter() -> None:
         ("kind: Pod\nmetadata: {name: a, labels: {x: 1}}", "Expected `str`, got `int` - at `$.metadata.labels[...]`"),
         ("kind: Pod\nmetadata: {generateName: a-}", "metadata.name is missing"),
         ("kind: Pod", "metadata.name is missing"),
+        ('kind: Pod\nmetadata: {name: ""}', "metadata.name is missing"),
     ],
 )
 def test_what_an_api_server_would_refuse_is_refused(text: str, said: str) -> None:
