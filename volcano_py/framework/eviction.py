@@ -214,12 +214,37 @@ class EvictionPlan:
                 continue
             self._evict(victim, task, node)
             evicted.append(victim)
-            missing = self._missing(task, node)
+            lacked, missing = missing, self._missing(task, node)
             if not missing.any() and self._may_take(task, node):
-                self._promise(task, node, tuple(evicted))
+                self._promise(task, node, self._needed(evicted, lacked, task, node, mark))
                 return True
         self._statement.rollback(mark)
         return False
+
+    def _needed(self, evicted: list[int], lacked: IntVector, task: Task, node: int, mark: int) -> tuple[int, ...]:
+        """Those of the evicted who have to go; the others stay, who held too little and went before somebody larger.
+
+        `lacked` is what was missing when the last one went: who is to stay holds no more than that one freed beyond.
+        """
+        *before, last = evicted
+        dims = lacked > 0
+        beyond = self._requests_of([last])[0] - lacked
+        spared = (self._requests_of(before)[:, dims] <= beyond[dims]).all(axis=1)
+        needed = evicted
+        for victim in [row for row, may_stay in zip(before, spared.tolist(), strict=True) if may_stay][::-1]:
+            fewer = [row for row in needed if row != victim]
+            self._evict_anew(fewer, task, node, mark)
+            if not self._missing(task, node).any() and self._may_take(task, node):
+                needed = fewer
+        if spared.any():
+            self._evict_anew(needed, task, node, mark)
+        return tuple(needed)
+
+    def _evict_anew(self, victims: list[int], task: Task, node: int, mark: int) -> None:
+        """These instead of those who were evicted since the mark."""
+        self._statement.rollback(mark)
+        for victim in victims:
+            self._evict(victim, task, node)
 
     def _missing(self, task: Task, node: int) -> IntVector:
         """[R] what there is too little of for the task: on the node, once terminating pods are gone; where that has
