@@ -105,7 +105,11 @@ class Allocate(Action):
     @staticmethod
     def _finish(ssn: Session, works: list[Work]) -> list[Work]:
         """Jobs that are promised places, then gangs that are bound in part (among which are those that lost pods to the
-        former), have their turn at once; returns the work that is left for the turns."""
+        former), have their turn at once; returns the work that is left for the turns.
+
+        All take what they were promised before any looks for more, or for a place instead of one that is gone: however
+        good the job, it is not to be what others were promised.
+        """
         left: list[Work] = []
         unfinished: list[Work] = []
         promised: list[Work] = []
@@ -116,9 +120,15 @@ class Allocate(Action):
                 is_unfinished = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
                 (unfinished if is_unfinished else left).append(work)
         unfinished.sort(key=lambda work: ssn.job_key(work.job))
-        # Light pods go where there is a place left: whose gang needs some comes last.
-        promised.sort(key=lambda work: (len(work.best_effort) > 0, ssn.job_key(work.job)))
-        left.extend(work for work in promised if _keep_promises(ssn, work) and len(work.tasks))
+        promised.sort(key=lambda work: ssn.job_key(work.job))
+        seeking: list[tuple[Work, Statement]] = []
+        for work in promised:
+            held = _take_promised(ssn, work)
+            if held is not None:
+                seeking.append((work, held))
+            elif len(work.tasks):
+                left.append(work)
+        left.extend(work for work, held in seeking if _seek(ssn, work, held) and len(work.tasks))
         left.extend(work for work in unfinished if Turn(ssn, work, alone=False).take() and len(work.tasks))
         return left
 
@@ -133,8 +143,26 @@ class Allocate(Action):
         }
 
 
-def _keep_promises(ssn: Session, work: Work) -> bool:
-    """Turns until no promised task waits; whether the last one was good."""
+def _take_promised(ssn: Session, work: Work) -> Statement | None:
+    """Its promised tasks go where they were promised a place. If some cannot, or the job needs others beside them, the
+    statement is left open: it holds what can be had until the job seeks the rest."""
+    job, holds = work.job, ssn.reservations.promised(work.tasks)
+    statement = ssn.statement()
+    if not ssn.reservations.place(job, work.tasks[holds], statement):
+        return statement
+    if ssn.is_whole(job):
+        statement.commit()
+        work.tasks = work.tasks[~holds]
+        return None
+    if holds.all() and not ssn.job_ready(job) and ssn.job_pipelined(job):
+        work.tasks = work.tasks[:0]  # nothing but waiting for the rest to be released
+        return None
+    return statement
+
+
+def _seek(ssn: Session, work: Work, held: Statement) -> bool:
+    """Turns until no promised task waits, wherever there is room; whether the last one was good."""
+    ssn.reservations.release(held)
     holds = ssn.reservations.promised(work.tasks)
     work.tasks = np.concatenate((work.tasks[holds], work.tasks[~holds]))
     others = int((~holds).sum())

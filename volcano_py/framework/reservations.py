@@ -2,8 +2,9 @@
 
 A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. From the beginning of the
 cycle promised places are taken, for every action; allocate gives them back, to place those first whom they were
-promised. A pod whose binding failed has its turn after a pause, and keeps its place throughout. Where preempt or
-reclaim stand before allocate, what a job finds free is held for it as well: lesser jobs must not build on that.
+promised, each in its own place before any looks for another. A pod whose binding failed has its turn after a pause, and
+keeps its place throughout. Where preempt or reclaim stand before allocate, what a job finds free is held for it as
+well: lesser jobs must not build on that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
 
 if TYPE_CHECKING:
+    from volcano_py.framework.placement import Choice
     from volcano_py.framework.session import Session
 
 # Seconds that a promise holds after it was made, or after the last of its victims should have been gone (the
@@ -95,18 +97,34 @@ class Reservations:
                 self._hold(job, row)
 
     def _hold(self, job: Job, row: int) -> None:
-        ssn, task_class = self._ssn, self._ssn.task_class(row)
-        if ssn.ledger.tasks.gated[row] or task_class.problem is not None or ssn.pre_predicate(task_class) is not None:
+        choice = self._choice(job, row)
+        if choice is None:
             return
-        if ssn.allocatable(job.queue, task_class).count <= 0:
-            return
-        choice = ssn.placer.choose_on(task_class, self._node[row])
-        if not len(choice.nodes):
-            return
-        statement = ssn.statement()
-        statement.pipeline(job, task_class, np.array([row], dtype=np.intp), choice.nodes)
+        statement = self._ssn.statement()
+        statement.pipeline(job, self._ssn.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
         if not self.backs_off(row):
             self.hold_for_allocate(statement)
+
+    def place(self, job: Job, rows: Rows, statement: Statement) -> bool:
+        """Put these tasks where they were promised a place, as far as they can be there; whether all can."""
+        placed = 0
+        for row in rows.tolist():
+            choice = self._choice(job, row)
+            if choice is not None:
+                put = statement.pipeline if choice.pipelined else statement.allocate
+                put(job, self._ssn.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
+                placed += 1
+        return placed == len(rows)
+
+    def _choice(self, job: Job, row: int) -> Choice | None:
+        """The node that was promised to the task, if that can be had, now or once terminating pods are gone."""
+        ssn, task_class = self._ssn, self._ssn.task_class(row)
+        if ssn.ledger.tasks.gated[row] or task_class.problem is not None or ssn.pre_predicate(task_class) is not None:
+            return None
+        if ssn.allocatable(job.queue, task_class).count <= 0:
+            return None
+        choice = ssn.placer.choose_on(task_class, self._node[row])
+        return choice if len(choice.nodes) else None
 
     def backs_off(self, row: int) -> bool:
         """Whether the task is not to be placed in this cycle, because its binding failed a moment ago."""
@@ -124,10 +142,15 @@ class Reservations:
     def give_back(self, since: int = 0) -> None:
         """What was held for allocate, beyond the first `since` statements, is free again. Pods that are not placed in
         this cycle keep what they were promised."""
+        self.release(*self._for_allocate[since:])
+        del self._for_allocate[since:]
+
+    def release(self, *held: Statement) -> None:
+        """The places of these statements are free again; they were not lost to an incomplete gang."""
         told = self._ssn.tentative.copy()
-        while len(self._for_allocate) > since:
-            self._for_allocate.pop().discard()
-        self._ssn.tentative = told  # these places were not lost to an incomplete gang
+        for statement in reversed(held):
+            statement.discard()
+        self._ssn.tentative = told
 
     # -- when to look again ----------------------------------------------------------------------------------------
 
