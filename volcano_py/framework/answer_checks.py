@@ -144,6 +144,8 @@ def _room(answer: Any, asked: Any) -> None:
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Room")
     _whole(answer.count, asked)
     _refusal_or_none(answer.refusal, asked)
+    if not isinstance(answer.ceiling, str):
+        raise NonsenseError(f"the ceiling is that of a {type(answer.ceiling).__name__}, expected the name of a queue")
     if answer.short is not None:
         for each in answer.short:
             _whole(each, asked)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.victims import elect, expendable_first, possible
@@ -22,10 +23,12 @@ class Combined:
     Attributes:
         dispatch: who answers at which point.
         ledger: the session's own copy of the books.
+        queues: those that exist, by name.
     """
 
     dispatch: Dispatch
     ledger: Ledger
+    queues: dict[str, QueueInfo]
     _paths: dict[str, tuple[str, ...]] | None = None
 
     # -- orders ----------------------------------------------------------------------------------------------------
@@ -130,6 +133,13 @@ class Combined:
                 tightest = room
         return tightest
 
+    def below_ceiling(self, room: Room, queue: QueueInfo) -> list[int]:
+        """Slots of the queues whose pods count for the ceiling that leaves `queue` no room."""
+        if not room.ceiling:
+            return [queue.slot]
+        is_top = room.ceiling == ROOT_QUEUE
+        return [each.slot for each in self.queues.values() if is_top or room.ceiling in self._path(each)]
+
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
 
@@ -158,11 +168,15 @@ class Combined:
 
     def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
-        if self._paths is None:
-            self._paths = self.queue_paths()
-        path = self._paths.get(queue.name, (queue.name,)) if self._paths else ()
+        path = self._path(queue)
         nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
         return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
+
+    def _path(self, queue: QueueInfo) -> tuple[str, ...]:
+        """The queue's way through the tree; empty where there is none."""
+        if self._paths is None:
+            self._paths = self.queue_paths()
+        return self._paths.get(queue.name, (queue.name,)) if self._paths else ()
 
     def victim_tasks(self, running: Rows) -> dict[int, str]:
         """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""

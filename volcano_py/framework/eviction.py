@@ -165,15 +165,16 @@ class EvictionPlan:
         ) or self._place_below_ceiling(task)
 
     def _place_below_ceiling(self, task: Task) -> bool:
-        """Where there is room, if only a ceiling is in the way: others of the queue go for it, wherever they are."""
-        ssn, ledger = self._ssn, self._ssn.ledger
-        if ssn.allocatable(task.job.queue, task.task_class).short is None:
+        """Where there is room, if only a ceiling is in the way: others below it go, wherever they are."""
+        ssn, ledger, queue = self._ssn, self._ssn.ledger, task.job.queue
+        room = ssn.allocatable(queue, task.task_class)
+        if room.short is None or not len(nodes := ssn.placer.choose(task.task_class, 1).nodes):
             return False
-        choice = ssn.placer.choose(task.task_class, 1)
         candidates = self._scheme.candidates(task)
-        own = candidates[ledger.jobs.queue[ledger.tasks.job[candidates]] == task.job.queue.slot]
-        victims = ssn.possible_victims(self._scheme.point, task, own) if len(choice.nodes) and len(own) else own[:0]
-        return len(victims) > 0 and self._place_on(task, int(choice.nodes[0]), victims)
+        counts = np.isin(ledger.jobs.queue[ledger.tasks.job[candidates]], ssn.below_ceiling(room, queue))
+        below = candidates[counts]
+        victims = ssn.possible_victims(self._scheme.point, task, below) if len(below) else below
+        return len(victims) > 0 and self._place_on(task, int(nodes[0]), victims)
 
     def _hopeful(self, task: Task) -> ByNode:
         """Candidates on the nodes that have room for the task if all candidates there were to go.

@@ -42,6 +42,8 @@ class Room(msgspec.Struct, frozen=True):
     refusal: Refusal | None = None
     short: tuple[int, int] | None = None
     """(position on the resource axis, units) of what has to be given back for one more; None when that is no help."""
+    ceiling: str = ""
+    """The queue above whose ceiling it is: what any queue below that one gives back will do. Empty: the queue's own."""
 
 
 PLENTY: Final = Room(2**31)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
@@ -117,7 +118,9 @@ class Capacity(Plugin):
         if bound is None or count > 0:
             return Room(min(count, PLENTY.count))
         wanted = dict(asked)[bound.dim]
-        return Room(0, self._refusals.no_room(account, bound, wanted), (bound.dim, wanted - bound.left))
+        short, ceiling = (bound.dim, wanted - bound.left), bound.account
+        whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
+        return Room(0, self._refusals.no_room(account, bound, wanted), short, whose)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
