@@ -38,7 +38,7 @@ class Sla(Plugin):
     arguments_type = SlaArguments
 
     def on_session_open(self, ssn: Session) -> None:
-        self._now = ssn.now
+        self._now, self._moments = ssn.now, ssn.moments
         limit: timedelta | None = self.arguments.waiting_time
         self._limit = _NO_LIMIT if limit is None else limit.total_seconds()
         self._due: dict[int, float] = {}
@@ -53,7 +53,12 @@ class Sla(Plugin):
         return self._vote(job)
 
     def _vote(self, job: Job) -> Ballot:
-        return PERMIT if self._due_at(job) < self._now else ABSTAIN
+        due = self._due_at(job)
+        if due <= self._now:
+            return PERMIT
+        if due < _NO_LIMIT:
+            self._moments.strike(due)
+        return ABSTAIN
 
     def _due_at(self, job: Job) -> float:
         """When the job's time is up, infinite when it has no limit."""

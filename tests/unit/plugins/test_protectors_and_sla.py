@@ -152,6 +152,17 @@ def test_a_job_past_its_limit_is_let_in(limit: str, vote: Vote) -> None:
     assert plugin.job_pipelined(job).vote is vote
 
 
+def test_the_limit_is_reached_without_anything_else_happening() -> None:
+    """A quiet cluster would otherwise leave the job outside until something changes."""
+    opened = open_session(waiting("later", 60, "5m"), waiting("soon", 60, "2m"), waiting("never", 60), tiers=[[Sla]])
+    for name in ("later", "soon", "never"):
+        opened.plugin(Sla).job_enqueueable(opened.job(name))
+    assert opened.ssn.moments.strikes_at == NOW.timestamp() + 60
+    at_last = open_session(waiting("soon", 120, "2m"), tiers=[[Sla]])
+    assert at_last.plugin(Sla).job_enqueueable(at_last.job("soon")).vote is Vote.PERMIT
+    assert at_last.ssn.moments.strikes_at == 0
+
+
 def test_the_configured_limit_holds_for_jobs_without_their_own() -> None:
     tiers = [[(Sla, {"arguments": {"sla-waiting-time": "45s"}})]]
     opened = open_session(waiting("a", 60), waiting("b", 60, "2m"), tiers=tiers)
