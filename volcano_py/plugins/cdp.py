@@ -35,8 +35,10 @@ class Cdp(Plugin):
         until = self._tasks.scheduled_at[candidates] + self._cooldown[candidates]
         running = self._tasks.status[candidates] == TaskStatus.RUNNING
         known = self._tasks.scheduled_at[candidates] > 0
-        allowed: NDArray[np.bool_] = ~(running & known & (until > self._ssn.now))
-        return allowed
+        spared: NDArray[np.bool_] = running & known & (until > self._ssn.now)
+        if spared.any():
+            self._ssn.moments.strike(float(until[spared].min()))
+        return ~spared
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)

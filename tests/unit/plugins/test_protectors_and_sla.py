@@ -101,6 +101,19 @@ def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> 
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
 
 
+def test_who_may_go_later_is_looked_at_again_then() -> None:
+    """The end of a cool-down is no event of the cluster."""
+    opened = open_session(
+        node("n1"),
+        pod_group("low", phase="Running"),
+        scheduled(45, label="1m"),
+        *gang("high"),
+        tiers=[[Ruthless], [Cdp]],
+    )
+    assert opened.victims("reclaimable", "high-0", opened.running("low")) == []
+    assert opened.ssn.moments.strikes_at == NOW.timestamp() + 15
+
+
 def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
     bound = msgspec.structs.replace(scheduled(30, label="1m"))
     starting = msgspec.structs.replace(bound, status=msgspec.structs.replace(bound.status, phase="Pending"))
