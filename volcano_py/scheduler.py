@@ -22,6 +22,7 @@ from volcano_py.framework.closing import Closing
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_reports import queue_reports
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.second_look import look_again_if_a_way_is_open
 from volcano_py.framework.session import Emit, Memories, Session
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.node_index import NodeIndex
@@ -114,6 +115,7 @@ class Scheduler:
         if decide:
             ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn)
+            look_again_if_a_way_is_open(ssn)
 
         # 3. Close: plugins first, then statuses.
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)

@@ -1,0 +1,45 @@
+"""Whether what a cycle has placed opens a way for pods that it refused before.
+
+Mostly a placement leaves less for others. But it may be the company that an older job's pod wants, the one that keeps
+its topology even, or the use of devices beside which room was kept. Nobody else wakes the scheduler for that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from volcano_py.framework.class_state import reaches_of
+from volcano_py.framework.plugin import Reach
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_SOON: Final = 0.01
+"""Seconds; just later than the cycle's own moment."""
+
+
+def look_again_if_a_way_is_open(ssn: Session) -> None:
+    """Ask for another cycle when a node takes a pod now that none took in its turn.
+
+    Only after bindings, so that each further cycle has done something. What gangs have given back opens no way: it was
+    free when they were tried.
+    """
+    if not _has_bound(ssn):
+        return
+    refused = sorted({row for errors in ssn.fit_errors.values() for row in errors})
+    classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
+    if any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes):
+        ssn.moments.strike(ssn.now + _SOON)
+
+
+def _has_bound(ssn: Session) -> bool:
+    is_bound = ssn.ledger.tasks.status == TaskStatus.BINDING
+    return bool((is_bound & (ssn.snapshot.ledger.tasks.status == TaskStatus.PENDING)).any())
+
+
+def _moves(ssn: Session, task_class: TaskClass) -> bool:
+    """Whether placements may change what nodes say to the class."""
+    reaches = reaches_of(ssn.dispatch.calls("predicate"), "predicate_reach", task_class)
+    return bool(task_class.spreads) or any(reach is not Reach.STATIC for reach in reaches)
