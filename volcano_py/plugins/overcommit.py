@@ -32,7 +32,8 @@ class OvercommitArguments(Arguments):
 class Overcommit(Plugin):
     """Votes on jobs with minResources; those without always enter.
 
-    An Inqueue job counts with all of its minResources, whatever it may hold already (as in Volcano).
+    An Inqueue job counts with all of its minResources, whatever it may hold already (as in Volcano), until it holds its
+    minimum of tasks.
     """
 
     name = "overcommit"

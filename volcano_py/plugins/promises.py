@@ -17,8 +17,8 @@ class Promises:
     """The jobs with a promise, and how much it is, as of the moment it is made.
 
     Attributes:
-        inqueue: [I] rows of jobs in phase Inqueue.
-        running: [K] rows of Running jobs that hold their minimum of tasks.
+        inqueue: [I] rows of jobs in phase Inqueue that do not hold their minimum of tasks yet.
+        running: [K] rows of jobs that do, Running or about to be: the phase follows the bindings a moment later.
     """
 
     def __init__(self, ssn: Session) -> None:
@@ -26,10 +26,10 @@ class Promises:
         rows = ssn.job_rows()
         rows = rows[jobs.has_min_resources[rows]]
         phase = jobs.phase[rows]
-        self.inqueue: Rows = rows[phase == Phase.INQUEUE]
-        running = rows[phase == Phase.RUNNING]
-        holding = jobs.counts[running][:, ALLOCATED_STATUSES].sum(axis=1)
-        self.running: Rows = running[holding >= jobs.min_member[running]]
+        is_inqueue = phase == Phase.INQUEUE
+        holds_minimum = jobs.counts[rows][:, ALLOCATED_STATUSES].sum(axis=1) >= jobs.min_member[rows]
+        self.inqueue: Rows = rows[is_inqueue & ~holds_minimum]
+        self.running: Rows = rows[(is_inqueue | (phase == Phase.RUNNING)) & holds_minimum]
         self._gated = _gated_requests(ssn)
 
     def minimum(self, rows: Rows) -> NDArray[np.int64]:

@@ -78,6 +78,21 @@ def test_a_running_job_counts_with_what_it_does_not_hold_yet() -> None:
     assert not may_enter(session, "too-much")
 
 
+def test_a_gang_that_is_just_being_bound_counts_once() -> None:
+    """Its phase follows when the bindings have passed, and that wakes nobody for those that it would keep out."""
+    train = gang("train", pods=2, cpu="30", min_resources={"cpu": "60"}, running_on=["n0", "n1"], group_phase="Inqueue")
+    session = opened(train, waiting("fits", "60"), waiting("too-much", "61"))
+    assert may_enter(session, "fits")
+    assert not may_enter(session, "too-much")
+
+
+def test_a_job_that_was_let_in_counts_with_all_it_asks_for_until_it_holds_its_minimum() -> None:
+    train = gang("train", pods=2, cpu="10", min_resources={"cpu": "20"}, running_on=["n0"], group_phase="Inqueue")
+    session = opened(train, waiting("fits", "90"), waiting("too-much", "91"))
+    assert may_enter(session, "fits")
+    assert not may_enter(session, "too-much")
+
+
 def test_a_running_job_below_its_minimum_counts_with_nothing_more() -> None:
     session = opened(
         gang("train", pods=2, min_member=2, cpu="10", min_resources={"cpu": "30"}, running_on=["n0"]),
