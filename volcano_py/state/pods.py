@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
+from volcano_py.state.axis import PODS
 from volcano_py.state.change import Change
 from volcano_py.state.infos import (
     TaskInfo,
@@ -107,7 +108,7 @@ class Pods:
             self._write(row, pod, info, status, job)
             # a pod that others have placed may be the one whose company a pod of ours waits for
             is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
-            if is_awaited or (ours and status is TaskStatus.PENDING):
+            if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
                 return Change.DECISION
             return max(ousted, Change.STATUS if grouped else Change.NONE)
         before = self._essence(row)
@@ -122,6 +123,12 @@ class Pods:
 
     def delete(self, pod: Pod) -> Change:
         return self._remove(pod.metadata.uid)
+
+    def _uses_devices(self, row: int) -> bool:
+        """Whether the pod asks for more than cpu, memory and a place: nodes may keep cores beside devices that are idle
+        (plugins.reserve)."""
+        request = self._ledger.classes.request[self._ledger.tasks.task_class[row]]
+        return bool(request[PODS + 1 :].any())
 
     def known(self) -> list[ApiObject]:
         refs = [info.ref for info in self.infos if info is not None]

@@ -64,6 +64,13 @@ def test_pods_of_others_may_be_the_company_that_is_waited_for() -> None:
     assert watched.told() == []
 
 
+def test_pods_of_others_may_use_the_devices_beside_which_cores_are_kept() -> None:
+    """The proportional rule keeps cores for idle devices: once these are in use, others may have the cores."""
+    watched = Watched(node("n1", devices={"nvidia.com/gpu": "1"}))
+    watched.put(pod("f", cpu="1", scheduler="default-scheduler", devices={"nvidia.com/gpu": "1"}, on="n1"))
+    assert watched.told() == [DECISIVE]
+
+
 def test_labels_matter_to_affinity_to_budgets_and_to_whoever_writes_a_plugin() -> None:
     runs = pod("f", scheduler="default-scheduler", on="n1")
     watched = Watched(node("n1"), pod_group("g"), pod("a", group="g", affinity=near(term(app="db"))), runs)
