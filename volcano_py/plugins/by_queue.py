@@ -38,7 +38,7 @@ def surplus(ssn: Session) -> ByQueue:
 
 def promised(ssn: Session, promises: Promises) -> ByQueue:
     """What jobs that were let in may still claim."""
-    rows = np.concatenate((promises.inqueue, promises.running))
+    rows = promises.rows
     return ByQueue(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
 
 

@@ -32,8 +32,7 @@ class OvercommitArguments(Arguments):
 class Overcommit(Plugin):
     """Votes on jobs with minResources; those without always enter.
 
-    An Inqueue job counts with all of its minResources, whatever it may hold already (as in Volcano), until it holds its
-    minimum of tasks.
+    Jobs that were let in count with what they do not hold yet of theirs: what they hold is in use already.
     """
 
     name = "overcommit"
@@ -51,7 +50,7 @@ class Overcommit(Plugin):
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
         self._promises = promises = Promises(ssn)
-        each = np.concatenate((promises.minimum(promises.inqueue), promises.outstanding(promises.running)))
+        each = promises.outstanding(promises.rows)
         self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
 
     def job_enqueueable(self, job: Job) -> Ballot:
@@ -64,7 +63,7 @@ class Overcommit(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            for dim, asked in enumerate(self._promises.minimum_of(job.row)):
+            for dim, asked in enumerate(self._promises.outstanding(job.row).tolist()):
                 self._promised[dim] += asked
 
     def _explain(self, dim: int, asked: int) -> str:

@@ -17,8 +17,7 @@ class Promises:
     """The jobs with a promise, and how much it is, as of the moment it is made.
 
     Attributes:
-        inqueue: [I] rows of jobs in phase Inqueue that do not hold their minimum of tasks yet.
-        running: [K] rows of jobs that do, Running or about to be: the phase follows the bindings a moment later.
+        rows: [K] rows of jobs in phase Inqueue, and of Running ones that hold their minimum of tasks.
     """
 
     def __init__(self, ssn: Session) -> None:
@@ -26,31 +25,18 @@ class Promises:
         rows = ssn.job_rows()
         rows = rows[jobs.has_min_resources[rows]]
         phase = jobs.phase[rows]
-        is_inqueue = phase == Phase.INQUEUE
         holds_minimum = jobs.counts[rows][:, ALLOCATED_STATUSES].sum(axis=1) >= jobs.min_member[rows]
-        self.inqueue: Rows = rows[is_inqueue & ~holds_minimum]
-        self.running: Rows = rows[(is_inqueue | (phase == Phase.RUNNING)) & holds_minimum]
+        self.rows: Rows = rows[(phase == Phase.INQUEUE) | ((phase == Phase.RUNNING) & holds_minimum)]
         self._gated = _gated_requests(ssn)
 
-    def minimum(self, rows: Rows) -> NDArray[np.int64]:
-        """[K, R] minResources of jobs, without what their gated pods ask for: those cannot start yet."""
+    def outstanding(self, rows: Rows | int) -> NDArray[np.int64]:
+        """[K, R] the part of their minResources that jobs do not hold, without what their gated pods ask for: those
+        cannot start yet. [R] of a single one."""
         amounts = self._jobs.min_resources[rows]
         if self._gated is not None:
             amounts = np.maximum(amounts - self._gated[rows], 0)
-        return amounts
-
-    def outstanding(self, rows: Rows) -> NDArray[np.int64]:
-        """[K, R] the part of `minimum` that they do not hold."""
-        lacking: NDArray[np.int64] = np.maximum(self.minimum(rows) - self._jobs.allocated[rows], 0)
+        lacking: NDArray[np.int64] = np.maximum(amounts - self._jobs.allocated[rows], 0)
         return lacking
-
-    def minimum_of(self, row: int) -> list[int]:
-        """[R] `minimum` of one job."""
-        amounts = self._jobs.min_resources[row]
-        if self._gated is not None:
-            amounts = np.maximum(amounts - self._gated[row], 0)
-        units: list[int] = amounts.tolist()
-        return units
 
 
 def _gated_requests(ssn: Session) -> NDArray[np.int64] | None:

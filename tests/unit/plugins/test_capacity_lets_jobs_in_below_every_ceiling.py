@@ -169,3 +169,10 @@ def test_devices_and_places_for_pods() -> None:
         devices={GPU: "8"},
     )
     assert let_in(session) == ["pods"]
+
+
+def test_a_gang_that_is_let_in_again_counts_once() -> None:
+    """It has lost a pod, and holds the other two."""
+    again = jobs("again", "a", 3, running=2, min_member=3, min_resources={"cpu": "3"}, group_phase="Pending", age=9)
+    session = opened(queue("a", capability=5), again, asking("fits", "a", 2, age=1), asking("more", "a", 1))
+    assert let_in(session) == ["again", "fits"]

@@ -86,11 +86,14 @@ def test_a_gang_that_is_just_being_bound_counts_once() -> None:
     assert not may_enter(session, "too-much")
 
 
-def test_a_job_that_was_let_in_counts_with_all_it_asks_for_until_it_holds_its_minimum() -> None:
-    train = gang("train", pods=2, cpu="10", min_resources={"cpu": "20"}, running_on=["n0"], group_phase="Inqueue")
-    session = opened(train, waiting("fits", "90"), waiting("too-much", "91"))
-    assert may_enter(session, "fits")
-    assert not may_enter(session, "too-much")
+def test_a_gang_that_is_let_in_again_counts_once() -> None:
+    """It has lost a pod, and holds the other two."""
+    whole = {"cpu": "60"}
+    train = gang("a", pods=3, cpu="20", min_resources=whole, running_on=["n0", "n1"], group_phase="Pending")
+    session = opened(train, waiting("fits", "60"), waiting("too-much", "1"))
+    Enqueue(None).execute(session.ssn)
+    phases = [session.job(name).phase.text for name in ("a", "fits", "too-much")]
+    assert phases == ["Inqueue", "Inqueue", "Pending"]
 
 
 def test_a_running_job_below_its_minimum_counts_with_nothing_more() -> None:

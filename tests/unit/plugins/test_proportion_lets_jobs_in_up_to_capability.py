@@ -159,3 +159,20 @@ def test_guarantees_of_others_are_the_limit_too() -> None:
 def test_a_closed_queue_lets_nobody_in(minimum: str | None) -> None:
     session = opened(waiting("any", minimum), state="Closed")
     assert refusal(session, "any").reason is Reason.QUEUE_CLOSED
+
+
+def test_a_gang_that_is_let_in_again_counts_once() -> None:
+    """It has lost a pod, and holds the other two."""
+    again = gang(
+        "a",
+        pods=3,
+        queue="q1",
+        cpu="2",
+        min_resources={"cpu": "6"},
+        running_on=["n1"] * 2,
+        group_phase="Pending",
+    )
+    session = opened(again, waiting("fits", "4"), waiting("too-much", "1"))
+    Enqueue(None).execute(session.ssn)
+    phases = [session.job(name).phase.text for name in ("a", "fits", "too-much")]
+    assert phases == ["Inqueue", "Inqueue", "Pending"]

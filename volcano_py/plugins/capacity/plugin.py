@@ -139,7 +139,7 @@ class Capacity(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            self._account(job.queue).promise(self._promises.minimum_of(job.row))
+            self._account(job.queue).promise(self._promises.outstanding(job.row).tolist())
 
     # -- reclaim ---------------------------------------------------------------------------------------------------
 

@@ -185,7 +185,7 @@ class Proportion(Plugin):
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
             inqueue = self._accounts[job.queue.name].inqueue
-            for dim, wanted in enumerate(self._promises.minimum_of(job.row)):
+            for dim, wanted in enumerate(self._promises.outstanding(job.row).tolist()):
                 inqueue[dim] += wanted
 
     # -- events ----------------------------------------------------------------------------------------------------
