@@ -56,6 +56,10 @@ class Allocate(Action):
 
     def execute(self, ssn: Session) -> None:
         ssn.reservations.give_back()
+        if "enqueue" not in ssn.configuration.actions:
+            # Also those without pods: who creates them waits for that.
+            for job in ssn.jobs_kept_out():
+                ssn.let_in(job)
         by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
@@ -81,14 +85,11 @@ class Allocate(Action):
 
     def _collect(self, ssn: Session) -> list[Work]:
         """What there is to place."""
-        enqueue_decides = "enqueue" in ssn.configuration.actions
         best_effort = ssn.best_effort_classes
         works: list[Work] = []
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending:
-                if enqueue_decides:
-                    continue
-                ssn.let_in(job)
+                continue
             refusal = ssn.job_valid(job)
             if refusal is not None:
                 ssn.note(job, refusal)

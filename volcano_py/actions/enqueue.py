@@ -8,7 +8,6 @@ from volcano_py.framework.ordering import Heap
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import Vote
-from volcano_py.state.snapshot import Phase
 
 
 class Enqueue(Action):
@@ -23,7 +22,7 @@ class Enqueue(Action):
     name = "enqueue"
 
     def execute(self, ssn: Session) -> None:
-        pending = self._collect(ssn)
+        pending = ssn.jobs_kept_out()
         if not any(_is_voted_on(job) for job in pending):
             # All enter, and turns would cost more than the rest of it.
             for job in pending:
@@ -38,14 +37,6 @@ class Enqueue(Action):
                 continue
             self._consider(ssn, jobs.pop())
             queues.push(queue)
-
-    def _collect(self, ssn: Session) -> list[Job]:
-        """Pending jobs that are sound."""
-        rows = ssn.job_rows()
-        phases = ssn.ledger.jobs.phase[rows]
-        pending = rows[(phases == Phase.NONE) | (phases == Phase.PENDING)]
-        jobs = [ssn.job(row) for row in pending.tolist()]
-        return [job for job in jobs if job is not None and job.info.problem is None]
 
     @staticmethod
     def _by_queue(ssn: Session, jobs: list[Job]) -> dict[str, Heap[Job]]:

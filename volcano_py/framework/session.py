@@ -145,6 +145,14 @@ class Session(Combined):
         jobs = self.ledger.jobs
         return np.flatnonzero(jobs.known & self._is_queue[jobs.queue])
 
+    def jobs_kept_out(self) -> list[Job]:
+        """Sound jobs that were not let in yet, with or without tasks."""
+        rows = self.job_rows()
+        phases = self.ledger.jobs.phase[rows]
+        kept_out = rows[(phases == Phase.NONE) | (phases == Phase.PENDING)]
+        jobs = [self.job(row) for row in kept_out.tolist()]
+        return [job for job in jobs if job is not None and job.info.problem is None]
+
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
         """Jobs that have tasks to place, with the rows of those tasks."""
         tasks = self.ledger.tasks

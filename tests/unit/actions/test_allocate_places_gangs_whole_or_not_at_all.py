@@ -169,6 +169,12 @@ def test_without_enqueue_allocate_lets_jobs_in_itself() -> None:
     assert phase(opened, "g") is Phase.INQUEUE
 
 
+def test_without_enqueue_jobs_enter_though_their_pods_do_not_exist_yet() -> None:
+    """Whoever creates the pods waits for that."""
+    opened = act(pod_group("g", min_member=2, phase="Pending"), pod_group("h", phase=""), actions=[Allocate])
+    assert (phase(opened, "g"), phase(opened, "h")) == (Phase.INQUEUE, Phase.INQUEUE)
+
+
 def test_gated_pods_of_a_job_wait_and_the_others_go() -> None:
     opened = act(
         node("n1"),
