@@ -159,7 +159,7 @@ class ClusterState:
 
     def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
-        self._groups.assume_status(update, now)
+        self._tell(self._groups.assume_status(update, now))
 
     def assume_told(self, told: PodCondition) -> None:
         """A pod's PodScheduled condition was handed to the status writer."""

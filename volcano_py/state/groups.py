@@ -103,17 +103,18 @@ class Groups:
             self.namespaces.give_back(int(jobs.namespace[row]))
             jobs.free_row(row)
 
-    def assume_status(self, update: PodGroupStatusUpdate, now: float) -> None:
+    def assume_status(self, update: PodGroupStatusUpdate, now: float) -> Change:
         """The status was handed to the writer: until its echo comes, or it is overdue, it counts as stored."""
         row = self._rows.get(update.group.key)
         info = None if row is None else self.infos[row]
         if row is None or info is None or info.ref.uid != update.group.uid:
-            return
+            return Change.NONE
         counts = (update.running, update.succeeded, update.failed)
         assumed = replace(info, phase=update.phase, conditions=update.conditions, counts=counts)
         self.infos[row] = assumed
         self._ledger.jobs.phase[row] = Phase.of(update.phase)
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
+        return Change.DECISION if _is_out_again(Phase.of(info.phase), Phase.of(update.phase)) else Change.NONE
 
     def expire(self, now: float) -> None:
         """What the API server shows counts again where an echo is overdue."""
@@ -224,6 +225,13 @@ def _status(info: JobInfo) -> tuple[object, ...]:
     """A status apart from its times, which the API server rounds."""
     told = tuple((each.type, each.status, each.reason, each.message) for each in info.conditions)
     return info.phase, info.counts, told
+
+
+def _is_out_again(before: Phase, now: Phase) -> bool:
+    """Whether a job has to be let in once more, or gives up what was promised to it."""
+    if before is Phase.INQUEUE:
+        return now not in (Phase.INQUEUE, Phase.RUNNING)
+    return now is Phase.PENDING and before in (Phase.RUNNING, Phase.UNKNOWN, Phase.COMPLETED)
 
 
 def _wishes(group: PodGroup) -> tuple[object, ...]:

@@ -2,111 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-
-import pytest_asyncio
 from structlog.testing import capture_logs
 
-from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
-from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
+from tests.support.sessions import gang, node, pod, pod_group, priority_class
+from tests.unit.daemon.cycling import REGISTRY, Bench, phases
 from tests.unit.state.watched import on, with_meta, with_status
-from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
-from volcano_py.api.objects import ApiObject
-from volcano_py.api.report import CycleReport
-from volcano_py.config import SchedulerConfiguration
-from volcano_py.config.defaults import default_configuration_text
+from volcano_py.api.effects import Bind, Evict, PodCondition
 from volcano_py.config.parse import parse_configuration
-from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE, CycleLoop, Rhythm
-from volcano_py.scheduler import builtin_registry
-from volcano_py.state.cluster_state import ClusterState
+from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
-REGISTRY = builtin_registry()
 LONG = 11.0
 """Seconds after which a status that does not show is worked out anew."""
-
-
-class Bench:
-    """A loop over real parts; only the writer is a list and the clock stands still."""
-
-    def __init__(self) -> None:
-        self.clock = FakeClock(self._cycle_over)
-        self.state = ClusterState()
-        self.sent: list[Effect] = []
-        self.reports: list[CycleReport] = []
-        self.bound: list[Bind] = []
-        self.configuration: SchedulerConfiguration | None = parse_configuration(
-            default_configuration_text(), REGISTRY.catalogue()
-        ).config
-        self.active = True
-        self.took = 0.0
-        """Seconds that each cycle takes."""
-        self.loop = CycleLoop(
-            self.state,
-            REGISTRY,
-            self,
-            configuration=lambda: self.configuration,
-            active=lambda: self.active,
-            on_report=self._report,
-            on_binds=self.bound.extend,
-            rhythm=Rhythm(period=1.0),
-            seed=1,
-            clock=self.clock,
-        )
-
-    def apply(self, effects: Sequence[Effect]) -> None:
-        """The writer. What queues have allocated is told until its echo comes, which never does here."""
-        self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
-
-    def _report(self, report: CycleReport) -> None:
-        self.reports.append(report)
-        self.clock.time += self.took
-
-    def put(self, *objects: ApiObject) -> None:
-        for obj in objects:
-            self.state.upsert(type(obj).__name__, obj)
-
-    @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self.clock.now().timestamp()
-
-    async def after(self, seconds: float) -> int:
-        """How many cycles have run when so much time has passed, and whatever was started has ended."""
-        await self.clock.advance(seconds)
-        return len(self.reports)
-
-    async def _cycle_over(self) -> None:
-        """No time passes while a cycle runs, however long its thread takes on this machine."""
-        await settle()
-        async with asyncio.timeout(PATIENCE):
-            while self.loop.running_since is not None:  # noqa: ASYNC110 - a thread has no event
-                await asyncio.sleep(0.001)
-        await settle()
-
-    @property
-    def binds(self) -> dict[str, str]:
-        return {effect.pod.name: effect.node for effect in self.sent if isinstance(effect, Bind)}
-
-    def decided(self) -> list[bool]:
-        """Whether each cycle decided."""
-        return [bool(report.actions) for report in self.reports]
-
-
-@pytest_asyncio.fixture
-async def bench() -> AsyncIterator[Bench]:
-    """A loop that runs, over an empty cluster, past its first cycle."""
-    bench = Bench()
-    task = asyncio.create_task(bench.loop.run())
-    bench.put(queue("default"), node("n1", cpu="4"))
-    assert await bench.after(DECISIVE_PAUSE) == 1
-    bench.reports.clear()
-    bench.sent.clear()
-    yield bench
-    bench.loop.stop()
-    await bench.clock.advance(2)
-    async with asyncio.timeout(PATIENCE):
-        await task
 
 
 # -- what starts a cycle -----------------------------------------------------------------------------------------
@@ -338,11 +244,6 @@ async def test_or_fail(bench: Bench) -> None:
         bench.state.bind_failed(bind.pod.uid, retry_at=0.0)
     await bench.after(DECISIVE_PAUSE)
     assert phases(bench) == ["Inqueue"]
-
-
-def phases(bench: Bench) -> list[str]:
-    """What PodGroups were told to be in."""
-    return [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)]
 
 
 async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(bench: Bench) -> None:

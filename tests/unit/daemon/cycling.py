@@ -1,0 +1,91 @@
+"""A loop of cycles over real parts, on a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
+from volcano_py.api.effects import Bind, Effect, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import ApiObject
+from volcano_py.api.report import CycleReport
+from volcano_py.config import SchedulerConfiguration
+from volcano_py.config.defaults import default_configuration_text
+from volcano_py.config.parse import parse_configuration
+from volcano_py.daemon.cycles import CycleLoop, Rhythm
+from volcano_py.scheduler import builtin_registry
+from volcano_py.state.cluster_state import ClusterState
+
+REGISTRY = builtin_registry()
+
+
+class Bench:
+    """A loop over real parts; only the writer is a list and the clock stands still."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(self._cycle_over)
+        self.state = ClusterState()
+        self.sent: list[Effect] = []
+        self.reports: list[CycleReport] = []
+        self.bound: list[Bind] = []
+        self.configuration: SchedulerConfiguration | None = parse_configuration(
+            default_configuration_text(), REGISTRY.catalogue()
+        ).config
+        self.active = True
+        self.took = 0.0
+        """Seconds that each cycle takes."""
+        self.loop = CycleLoop(
+            self.state,
+            REGISTRY,
+            self,
+            configuration=lambda: self.configuration,
+            active=lambda: self.active,
+            on_report=self._report,
+            on_binds=self.bound.extend,
+            rhythm=Rhythm(period=1.0),
+            seed=1,
+            clock=self.clock,
+        )
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """The writer. What queues have allocated is told until its echo comes, which never does here."""
+        self.sent.extend(effect for effect in effects if not isinstance(effect, QueueAllocated))
+
+    def _report(self, report: CycleReport) -> None:
+        self.reports.append(report)
+        self.clock.time += self.took
+
+    def put(self, *objects: ApiObject) -> None:
+        for obj in objects:
+            self.state.upsert(type(obj).__name__, obj)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.clock.now().timestamp()
+
+    async def after(self, seconds: float) -> int:
+        """How many cycles have run when so much time has passed, and whatever was started has ended."""
+        await self.clock.advance(seconds)
+        return len(self.reports)
+
+    async def _cycle_over(self) -> None:
+        """No time passes while a cycle runs, however long its thread takes on this machine."""
+        await settle()
+        async with asyncio.timeout(PATIENCE):
+            while self.loop.running_since is not None:  # noqa: ASYNC110 - a thread has no event
+                await asyncio.sleep(0.001)
+        await settle()
+
+    @property
+    def binds(self) -> dict[str, str]:
+        return {effect.pod.name: effect.node for effect in self.sent if isinstance(effect, Bind)}
+
+    def decided(self) -> list[bool]:
+        """Whether each cycle decided."""
+        return [bool(report.actions) for report in self.reports]
+
+
+def phases(bench: Bench) -> list[str]:
+    """What PodGroups were told to be in."""
+    return [effect.phase for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate)]

@@ -1,0 +1,31 @@
+"""What a cycle writes about PodGroups may let some in: nobody else wakes the loop for that."""
+
+from __future__ import annotations
+
+from tests.support.sessions import pod, pod_group
+from tests.unit.daemon.cycling import Bench, phases
+from tests.unit.state.watched import on
+from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
+
+
+async def test_a_job_that_has_lost_its_pods_is_let_in_again(bench: Bench) -> None:
+    """Or else who makes its pods anew would wait for it for ever."""
+    members = [on(pod(f"g-{index}", group="g", cpu="1"), "n1", "Running") for index in range(2)]
+    bench.put(pod_group("g", min_member=2, phase="Running"), *members)
+    await bench.after(STATUS_PAUSE + DECISIVE_PAUSE)
+    for member in members:
+        bench.state.delete("Pod", member)
+    await bench.after(3 * DECISIVE_PAUSE)
+    assert phases(bench)[-2:] == ["Pending", "Inqueue"]
+    cycles = await bench.after(60)
+    assert await bench.after(3600) == cycles
+
+
+async def test_a_job_that_has_started_makes_no_cycle(bench: Bench) -> None:
+    member = pod("g-0", group="g", cpu="2")
+    bench.put(pod_group("g", min_resources={"cpu": "2"}, phase="Pending"), member)
+    await bench.after(DECISIVE_PAUSE)
+    bench.put(on(member, "n1", "Running"))
+    await bench.after(3600)
+    assert phases(bench)[-1] == "Running"
+    assert bench.decided() == [True, False]
