@@ -6,6 +6,8 @@ order; what has no UID of its own gets one. Kinds that scheduling does not read 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +21,9 @@ from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.jobs.model import Job
+
+_NO_TEXT: Final = re.compile(r"Expected `str`, got `\w+` - at `\$\.(?P<path>.+)\[\.\.\.\]`")
+_STEP: Final = re.compile(r"\w+")
 
 VOLCANO_JOB: Final = "VolcanoJob"
 """What Volcano's Jobs are kept as."""
@@ -239,7 +244,20 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
     try:
         return msgspec.convert(body, type=wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise ManifestError(f"{document.where}: {error}") from error
+        raise ManifestError(f"{document.where}: {_complaint(error, body)}") from error
+
+
+def _complaint(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
+    """What the decoder says; it does not name the key whose value is no text, as unquoted numbers and booleans are."""
+    fault = _NO_TEXT.fullmatch(str(error))
+    if fault is None or "[...]" in fault["path"]:
+        return str(error)
+    texts: Any = body
+    for step in _STEP.findall(fault["path"]):
+        texts = texts[int(step) if isinstance(texts, list) else step]
+    key, value = next((key, value) for key, value in texts.items() if not isinstance(value, str))
+    written = json.dumps(value, default=str).strip('"')
+    return f"{fault['path']}[{key}] is {written}, expected a text: put it in quotes"
 
 
 def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:

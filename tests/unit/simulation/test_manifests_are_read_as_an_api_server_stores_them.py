@@ -174,10 +174,29 @@ def test_owners_of_pods_are_read_as_far_as_they_matter() -> None:
     assert (owner.kind, owner.spec.replicas, owner.metadata.annotations) == ("ReplicaSet", 3, {"a": "b"})
 
 
+CONSTRAINTS = "[{}, {labelSelector: {matchLabels: {x: 1}}}]"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: Pod\nmetadata: {name: a, labels: {x: 1}}", "Expected `str`, got `int` - at `$.metadata.labels[...]`"),
+        (
+            "kind: Pod\nmetadata: {name: a, labels: {app: web, version: 1.5}}",
+            "metadata.labels[version] is 1.5, expected a text: put it in quotes",
+        ),
+        (
+            "kind: PodGroup\nmetadata: {name: a, annotations: {volcano.sh/preemptable: true}}",
+            "metadata.annotations[volcano.sh/preemptable] is true, expected a text: put it in quotes",
+        ),
+        (
+            "kind: Pod\nmetadata: {name: a}\nspec: {nodeSelector: {gpu: yes}}",
+            "spec.nodeSelector[gpu] is true, expected a text: put it in quotes",
+        ),
+        (
+            f"kind: Pod\nmetadata: {{name: a}}\nspec: {{topologySpreadConstraints: {CONSTRAINTS}}}",
+            "spec.topologySpreadConstraints[1].labelSelector.matchLabels[x] is 1, expected a text: put it in quotes",
+        ),
+        ("kind: Pod\nmetadata: {name: a}\nspec: {nodeName: 7}", "Expected `str`, got `int` - at `$.spec.nodeName`"),
         ("kind: Pod\nmetadata: {generateName: a-}", "metadata.name is missing"),
         ("kind: Pod", "metadata.name is missing"),
         ('kind: Pod\nmetadata: {name: ""}', "metadata.name is missing"),
