@@ -267,6 +267,33 @@ def test_a_cluster_that_does_not_settle_is_an_error(file: Path, monkeypatch: pyt
     assert "the cluster had not settled after 1 cycles" in result.stderr
 
 
+JOB = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  minAvailable: 1
+  plugins: PLUGINS
+  tasks:
+  - {name: worker, replicas: 1, template: {metadata: {annotations: {fast: FAST}}, spec: {containers: [{name: c}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("plugins", "fast", "said"),
+    [
+        ("{svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is no argument of it"),
+        ("{}", "true", "metadata.annotations[fast] is true, expected a text: put it in quotes"),
+    ],
+)
+def test_a_job_that_makes_no_pods_is_told_why_beside_the_outcome(plugins: str, fast: str, said: str) -> None:
+    job = JOB.replace("PLUGINS", plugins).replace("FAST", fast)
+    result = simulate("--filename", "-", "--output", "json", stdin=f"{NODE}---{job}")
+    assert json.loads(result.stdout)["binds"] == {}
+    assert said in result.stderr
+    assert result.stderr.count("default/train") == 1, "it is told once, though it holds in each cycle"
+
+
 @pytest.mark.parametrize("output", ["json", "yaml", "table"])
 def test_what_is_remarked_on_the_way_does_not_stand_among_the_outcome(output: str) -> None:
     """A program reads standard output: a node or queue with an odd amount must not be in its way."""

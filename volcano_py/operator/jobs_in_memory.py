@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
+import structlog
 
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass
@@ -30,6 +31,8 @@ from volcano_py.jobs.model import Job
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
 from volcano_py.operator.generated_group import GroupRules
+
+log = structlog.get_logger(__name__)
 
 _MOST_STEPS: Final = 100  # of one job at a time; its life is shorter
 _GROUP: Final = "PodGroup"
@@ -179,6 +182,8 @@ class JobsInMemory:
         event = Event(about, "Warning", reason, message)
         if event not in self._cluster.events:
             self._cluster.events.append(event)
+            # Nobody can look at the events of a cluster in memory, and what has no pods has nothing else to say it.
+            log.warning("a Job waits", job=metadata.key, reason=reason, message=message)
 
 
 def _type_of(kind: str) -> type[Pod] | type[PodGroup] | type[PersistentVolumeClaim]:
