@@ -63,6 +63,14 @@ def test_whoever_wants_company_on_nodes_without_the_topology_is_told_the_label()
     )
 
 
+def test_whoever_wants_company_that_is_outside_the_topology_is_told_which_label_its_node_lacks() -> None:
+    outside = [*NODES, node("bare", labels={HOST: "bare"})]
+    assert told(outside, web("bare"), affinity=near(term(ZONE, app="web"))) == (
+        f"podAffinity wants the same {ZONE} as pods with app=web in namespace team, which are team/web-0 on bare, "
+        f"without label {ZONE} there: label their nodes or correct topologyKey."
+    )
+
+
 def test_whoever_wants_company_that_is_where_there_is_no_room_is_told_where() -> None:
     large = [node("n1", labels={HOST: "n1"}, cpu="2"), node("n2", labels={HOST: "n2"}, cpu="8")]
     message = told(large, web("n1"), cpu="4", affinity=near(term(app="web")))

@@ -26,6 +26,11 @@ def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:
     pods = settled(ssn, ssn.pod_counts.those_matching(terms))
     if not len(pods):
         return f"{wanted}, and none of those has a node: start them, or correct the labelSelector"
+    there = ssn.ledger.tasks.node[pods]
+    bare = [key for key in keys if not ssn.nodes.label(key).present[there].any()]
+    if bare:
+        where = f"{on_nodes(ssn, pods)}, without label {few(bare)} there"
+        return f"{wanted}, which are {where}: label their nodes or correct topologyKey"
     return f"{wanted}, which are {on_nodes(ssn, pods)}: make room beside them, or prefer that instead of requiring it"
 
 
