@@ -105,9 +105,15 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
 
 
 def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
-    """The spec as it came, with its defaults."""
+    """The spec as it came, with its defaults, and without what Volcano's controller adds: it writes the name of a claim
+    that it has made beside what it was made from."""
     patch = defaults(job, raw_spec, customs).get("spec", {})
-    return {**raw_spec, **patch, "plugins": {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}}
+    volumes = [
+        {**volume, "volumeClaimName": None} if volume.get("volumeClaim") is not None else volume
+        for volume in raw_spec.get("volumes") or ()
+    ]
+    plugins = {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}
+    return {**raw_spec, **patch, "plugins": plugins, "volumes": volumes}
 
 
 def _limits(spec: JobSpec) -> Iterator[Violation]:

@@ -461,6 +461,16 @@ def test_a_client_that_spells_the_same_otherwise_can_change_what_can_be_changed(
     assert empty.startswith('spec.tasks[0].template.spec.containers[1].resources: {"requests":{"cpu":"0"}} differs')
 
 
+def test_volcanos_controller_may_write_which_claim_it_has_made() -> None:
+    def volumes(**fields: str) -> dict[str, Any]:
+        return spec(volumes=[{"mountPath": "/data", **fields}])
+
+    claim: dict[str, Any] = {"volumeClaim": {"accessModes": ["ReadWriteOnce"]}}
+    assert updated(volumes(**claim), volumes(**claim, volumeClaimName="train-pvc-x")) == []
+    (name,) = updated(volumes(volumeClaimName="a"), volumes(volumeClaimName="b"))
+    assert name.startswith("spec.volumes[0].volumeClaimName: b differs from a, and cannot change;")
+
+
 # Jobs that name no queue.
 
 
