@@ -273,25 +273,32 @@ kind: Job
 metadata: {name: train}
 spec:
   minAvailable: 1
-  plugins: PLUGINS
+  PART
   tasks:
   - {name: worker, replicas: 1, template: {metadata: {annotations: {fast: FAST}}, spec: {containers: [{name: c}]}}}
 """
 
 
 @pytest.mark.parametrize(
-    ("plugins", "fast", "said"),
+    ("part", "fast", "said"),
     [
-        ("{svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is no argument of it"),
-        ("{}", "true", "metadata.annotations[fast] is true, expected a text: put it in quotes"),
+        ("plugins: {svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is no argument of it"),
+        ("plugins: {ray: []}", "'true'", "spec.plugins.ray: there is no task 'head'"),
+        (
+            "volumes: [{mountPath: /data, volumeClaimName: data}]",
+            "'true'",
+            "PersistentVolumeClaim default/data does not exist",
+        ),
+        ("queue: default", "true", "metadata.annotations[fast] is true, expected a text: put it in quotes"),
     ],
 )
-def test_a_job_that_makes_no_pods_is_told_why_beside_the_outcome(plugins: str, fast: str, said: str) -> None:
-    job = JOB.replace("PLUGINS", plugins).replace("FAST", fast)
+def test_a_job_that_makes_no_pods_is_told_why_beside_the_outcome(part: str, fast: str, said: str) -> None:
+    """It has no pods, so no table tells of it."""
+    job = JOB.replace("PART", part).replace("FAST", fast)
     result = simulate("--filename", "-", "--output", "json", stdin=f"{NODE}---{job}")
     assert json.loads(result.stdout)["binds"] == {}
-    assert said in result.stderr
-    assert result.stderr.count("default/train") == 1, "it is told once, though it holds in each cycle"
+    assert result.stderr.count(said) == 1, "it is told once, though it holds in each cycle"
+    assert "default/train" in result.stderr
 
 
 @pytest.mark.parametrize("output", ["json", "yaml", "table"])
