@@ -64,6 +64,11 @@ def asked_for(job: Job, action: JobAction) -> Step | None:
     return None
 
 
+def has_to_wait(job: Job, action: JobAction) -> bool:
+    """Whether a Command stops a job that is being restarted: it is carried out afterwards, or the job would go on."""
+    return job.status.phase is JobPhase.RESTARTING and action in _STOPPING
+
+
 def _restart(job: Job) -> Step:
     """At its last try what has finished is kept, so that its owner can see why it failed."""
     last = job.status.retry_count >= job.spec.max_retry - 1

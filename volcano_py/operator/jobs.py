@@ -32,6 +32,7 @@ from volcano_py.jobs.actions import (
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
 from volcano_py.operator.jobs_effects import JobEffects
@@ -179,21 +180,25 @@ class JobController:
         self._work.add(key, _LOOK_AGAIN)
 
     async def _take(self, key: str) -> None:
-        """Hand the next request to its job, unless it has one; a job that no watch has told of yet is looked for."""
+        """Hand the next request to its job, if it is its turn; a job that no watch has told of yet is looked for."""
         request = self._requests[key][0]
-        self._work.add(key)  # for those behind it
         job = self._index.job(key)
         if job is None or request.uid not in ("", job.metadata.uid):
             job = await self._effects.read(*key.split("/"))
         if job is None or request.uid not in ("", job.metadata.uid):
             log.info("a Command is about a job that is gone", job=key, asked_by=request.asked_by)
+        elif has_to_wait(job, request.action):
+            return  # the job is looked at again when it goes on
         elif self._memories.of(job).request is not None:
+            self._work.add(key)
             return
         else:
             self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}"))
             self._memories.of(job).request = Request(request.action)
         del self._requests[key][0]
-        if not self._requests[key]:
+        if self._requests[key]:
+            self._work.add(key)
+        else:
             del self._requests[key]
 
     async def _carry_out_all(self, world: World, made: Plan, memory: JobMemory) -> None:

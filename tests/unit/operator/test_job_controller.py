@@ -200,6 +200,31 @@ async def test_commands_that_come_together_are_carried_out_one_after_the_other(
     assert len(cluster.told("CommandIssued")) == 2
 
 
+@pytest.mark.parametrize(
+    ("action", "end"),
+    [(JobAction.ABORT, "Aborted"), (JobAction.TERMINATE, "Terminated"), (JobAction.RESUME, "Running")],
+)
+async def test_a_command_that_stops_a_job_which_is_restarted_is_carried_out_afterwards(
+    cluster: JobCluster, action: JobAction, end: str
+) -> None:
+    """Its pods may take long to go."""
+    cluster.submit(job(task("worker", 2)))
+    await cluster.live()
+    going = cluster.pod("train-worker-0")
+    metadata = {**going["metadata"], "deletionTimestamp": "2026-03-02T09:00:10Z"}
+    cluster.api.put(f"{PODS}/train-worker-0", {**going, "metadata": metadata})
+    cluster.ask(JobAction.RESTART_JOB)
+    await cluster.live()
+    assert cluster.phase() == "Restarting"
+    cluster.ask(action)
+    await cluster.live(60)
+    assert cluster.phase() == "Restarting"
+    cluster.remove_pod("train-worker-0")
+    await cluster.live()
+    assert (cluster.phase(), cluster.created["train-worker-0", "1"]) == (end, 1 if end == "Running" else 0)
+    assert len(cluster.told("CommandIssued")) == 2
+
+
 async def test_a_namesake_that_comes_at_once_has_everything_made_for_it(cluster: JobCluster) -> None:
     """What was known of the first job is nothing that is known of the second."""
     service = f"/api/v1/namespaces/{NAMESPACE}/services/train"
