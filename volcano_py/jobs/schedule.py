@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -39,6 +40,8 @@ _FIELDS: Final = 5
 # Fields that restrict the day: either may match when both are given. `*` leaves the day to the other one. In Debian's
 # cron (and cronsim) so does `*/2`, in Kubernetes it does not: written as a range it means the same in both.
 _DAY_FIELDS: Final = {2: "1-31", 4: "0-6"}
+# cronsim reads a range of one with a step as it reads a number with a step: as one that goes on to the end.
+_RANGE_OF_ONE: Final = re.compile(r"\b(\w+)-\1/\d+")
 _FIX: Final = "give five fields (minute, hour, day of month, month, day of week) such as '*/10 * * * *', or @daily"
 # Names that stand for whatever the machine is set to.
 _LOCAL_ZONES: Final = frozenset({"local", "localtime"})
@@ -130,7 +133,7 @@ def _fields(text: str) -> str:
     fields = text.split()
     if len(fields) != _FIELDS:
         raise ScheduleError(text, f"has {len(fields)} fields", _FIX)
-    fields = [field.replace("?", "*") for field in fields]
+    fields = [_RANGE_OF_ONE.sub(r"\1", field.replace("?", "*")) for field in fields]
     for place, whole in _DAY_FIELDS.items():
         fields[place] = ",".join(_as_range(term, whole) for term in fields[place].split(","))
     return " ".join(fields)
