@@ -148,8 +148,8 @@ def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
         field, value = f"{path}.plugins[{name}]", " ".join(arguments or ()) or "no arguments"
         if name not in plugins.classes:
             there_are = ", ".join(sorted(plugins.classes)) or "none"
-            rule = f"belong to no job plugin that is installed (there are: {there_are})"
-            yield Violation(field=field, value=value, rule=rule, fix="name one of these, or take it out")
+            rule = f"is no job plugin that is installed (there are: {there_are})"
+            yield Violation(field=field, value=name, rule=rule, fix="name one of these, or take it out")
             continue
         try:
             plugin = plugins.plugin_for(job, name)
@@ -158,8 +158,8 @@ def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
             continue
         master = getattr(plugin, "master", None) if name == "mpi" else None
         if master is not None and job.task(master) is None:
-            rule, fix = f"need a task {master!r}, and there is none", "add it, or name another one with --master"
-            yield Violation(field=field, value=value, rule=rule, fix=fix)
+            rule, fix = f"needs a task {master!r}, and there is none", "add it, or name another one with --master"
+            yield Violation(field=field, value=name, rule=rule, fix=fix)
 
 
 def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:

@@ -216,7 +216,7 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(plugins={"gpu": ["--fast"]}),
-            "spec.plugins[gpu]: --fast belong to no job plugin that is installed (there are: mpi, ssh, svc); "
+            "spec.plugins[gpu]: gpu is no job plugin that is installed (there are: mpi, ssh, svc); "
             "name one of these, or take it out",
             id="unknown plugin",
         ),
@@ -228,7 +228,7 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(plugins={"mpi": []}),
-            "spec.plugins[mpi]: no arguments need a task 'master', and there is none; "
+            "spec.plugins[mpi]: mpi needs a task 'master', and there is none; "
             "add it, or name another one with --master",
             id="no master",
         ),
