@@ -11,7 +11,7 @@ import click
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.changes import changes
 from volcano_py.cli.jobs import requests, rows
-from volcano_py.cli.jobs.viewing import describe
+from volcano_py.cli.jobs.viewing import BEFORE_PODS, describe
 from volcano_py.cli.output import console
 from volcano_py.cli.show import Shown, show
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -42,8 +42,10 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
     Raises:
         UnfitObjectError: it cannot be read.
     """
+    job = requests.decoded(found)
+    waits = await requests.why_its_group_waits(client, job) if job.status.phase in BEFORE_PODS else ""
     events = await requests.JOB.events_of(client, found)
-    describe(console(), requests.decoded(found), events, time.time())
+    describe(console(), job, events, time.time(), waits=waits)
 
 
 async def follow(client: KubernetesClient, namespace: str, name: str, output: str) -> None:

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+import orjson
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.names import SCHEDULING_API
+from volcano_py.api.objects import PodGroup
 from volcano_py.cli.jobs.commands import Ask, command_for, objection
 from volcano_py.cli.objects import Kind, UnfitObjectError
+from volcano_py.cli.pod_groups import why_it_waits
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.errors import ForbiddenError, NotFoundError
 from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.names import group_name
 from volcano_py.operator.kube_api import BUS_API
 
 JOB: Final = Kind("job", BATCH_API, JOB_KIND)
+_POD_GROUP: Final = Kind("podgroup", SCHEDULING_API, "PodGroup")
 
 
 def decoded(found: JsonObject) -> Job:
@@ -26,6 +33,16 @@ def decoded(found: JsonObject) -> Job:
             f"job {namespace}/{name} cannot be read: {error}; `volcano-py job view --name {name}"
             f" --namespace {namespace} --output yaml` shows it as it is"
         ) from error
+
+
+async def why_its_group_waits(client: KubernetesClient, job: Job) -> str:
+    """What its PodGroup waits for, in the words of the scheduler; "" for nothing, or where we may not know."""
+    metadata = job.metadata
+    path = _POD_GROUP.path(metadata.namespace, group_name(metadata.name, metadata.uid))
+    try:
+        return why_it_waits(msgspec.convert(orjson.loads(await client.get(path)), PodGroup))
+    except (NotFoundError, ForbiddenError, msgspec.ValidationError):
+        return ""
 
 
 async def issue(client: KubernetesClient, ask: Ask, namespace: str, name: str) -> None:

@@ -22,14 +22,16 @@ from volcano_py.cli.jobs.rows import (
 from volcano_py.cli.listing import Cells, Listing, phase_text
 from volcano_py.jobs.model import Job, JobPhase
 
-_BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
+BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
+"""Phases in which the minimum of pods does not run yet."""
 _NUMBERS: Final = ("REPLICAS", "MIN", "TIMES", "RETRIES")
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
-def describe(out: Console, job: Job, events: Sequence[JsonObject] | None, now: float) -> None:
-    """Print it. `events` None: they may not be read; `now` is in seconds since the epoch."""
-    print_facts(out, _facts(job, now))
+def describe(out: Console, job: Job, events: Sequence[JsonObject] | None, now: float, *, waits: str = "") -> None:
+    """Print it. `events` None: they may not be read; `now` is in seconds since the epoch; `waits` tells what its
+    PodGroup waits for."""
+    print_facts(out, _facts(job, now, waits))
     print_section(out, TASK_HEADER, task_rows(job))
     if job.status.conditions:
         print_section(out, CONDITION_HEADER, condition_rows(job, now))
@@ -57,7 +59,7 @@ def print_events(out: Console, events: Sequence[JsonObject] | None, now: float) 
         out.print("\nEvents: none" if events is not None else "\nEvents: you may not list them")
 
 
-def _facts(job: Job, now: float) -> list[tuple[str, str | Text]]:
+def _facts(job: Job, now: float, waits: str) -> list[tuple[str, str | Text]]:
     """What the job says line by line; what it does not say is left out."""
     spec, status, metadata = job.spec, job.status, job.metadata
     told = {
@@ -74,9 +76,10 @@ def _facts(job: Job, now: float) -> list[tuple[str, str | Text]]:
     if status.state.reason:
         phase.append(f" ({status.state.reason})")
     counts = ", ".join(f"{getattr(status, name)} {name}" for name in _COUNTS if getattr(status, name))
-    none = "none yet" if status.phase in _BEFORE_PODS else "none"
+    none = "none yet" if status.phase in BEFORE_PODS else "none"
     more = {
         "Message": status.state.message,
+        "Waits": waits,
         "Pods": f"{counts or none}; {job.replicas} wanted, {spec.min_available or status.min_available} needed",
         "Retries": f"{status.retry_count} of {spec.max_retry}",
         "Ran for": status.running_duration,

@@ -1,0 +1,46 @@
+"""`volcano-py job view` of a job whose pods wait, or are not made yet: the scheduler says why on its PodGroup."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, is_missing, pod_group
+from tests.unit.cluster.fakes import Reply, refusal
+
+JOB = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "metadata": {"name": "train", "namespace": "default", "uid": "u1"},
+    "spec": {"queue": "research", "minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2, "template": {}}]},
+    "status": {"state": {"phase": "Pending"}},
+}
+GROUP = f"{SCHEDULING}/namespaces/default/podgroups/train-u1"
+WHY = "OverCapability: 2/2 tasks in gang unschedulable: queue research: 3 cpu allocated + 2 asked > 4 capability"
+
+
+@pytest.fixture
+def train(user: UserOfCluster) -> UserOfCluster:
+    """A cluster that has the job."""
+    user.api.on("GET", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/train", found(JOB))
+    user.api.on("GET", "/api/v1/namespaces/default/events", Reply(body={"items": []}))
+    return user
+
+
+async def test_a_job_says_what_its_pod_group_waits_for(train: UserOfCluster) -> None:
+    train.api.on("GET", GROUP, found(pod_group("train-u1", "default", phase="Pending", why=WHY)))
+    told = await train.prints("job", "view", "--name", "train")
+    assert [line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith("Waits:")] == [WHY]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(is_missing("podgroups", "train-u1"), id="not made yet"),
+        pytest.param(refusal(403, "Forbidden", "no"), id="none of our business"),
+        pytest.param(Reply(body={"spec": {"minMember": "many"}}), id="unreadable"),
+        pytest.param(found(pod_group("train-u1", "default", phase="Inqueue")), id="it says nothing"),
+    ],
+)
+async def test_where_it_cannot_be_known_nothing_is_said(train: UserOfCluster, answer: Reply) -> None:
+    train.api.on("GET", GROUP, answer)
+    assert "Waits:" not in await train.prints("job", "view", "--name", "train")
