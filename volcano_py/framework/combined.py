@@ -8,13 +8,23 @@ from typing import Any
 import numpy as np
 
 from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.victims import elect, expendable_first, possible
-from volcano_py.framework.votes import PLENTY, Ballot, Room, Vote
+from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import NOWHERE, Ledger, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
+
+
+def _precedence(ballot: Ballot) -> tuple[bool, int, bool]:
+    """Place of a refusal among those of a tier. A full cluster comes last of its rank: it asks for nodes, which would
+    not let in a job that something else keeps out."""
+    if ballot.refusal is None:
+        return True, 0, False
+    reason = ballot.refusal.reason
+    return False, reason.rank, reason is Reason.CLUSTER_OVERCOMMITTED
 
 
 class Combined:
@@ -89,7 +99,16 @@ class Combined:
         return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
 
     def job_pipelined(self, job: Job) -> bool:
-        return self._vote("job_pipelined", job).vote is not Vote.REJECT
+        for calls in self.dispatch.by_tier("job_pipelined"):
+            permitted = False
+            for call in calls:
+                vote: Vote = call(job).vote
+                if vote is Vote.REJECT:
+                    return False
+                permitted = permitted or vote is Vote.PERMIT
+            if permitted:
+                break
+        return True
 
     def will_be_whole(self, job: Job) -> bool:
         """Whole once what is being released is free: nobody objects, whatever another tier permits.
@@ -100,19 +119,15 @@ class Combined:
             return all(call(job).vote is not Vote.REJECT for call in self.dispatch.calls("job_pipelined"))
 
     def job_enqueueable(self, job: Job) -> Ballot:
-        return self._vote("job_enqueueable", job)
-
-    def _vote(self, point: str, job: Job) -> Ballot:
-        for calls in self.dispatch.by_tier(point):
-            permitted = False
-            for call in calls:
-                ballot: Ballot = call(job)
-                if ballot.vote is Vote.REJECT:
-                    return ballot
-                permitted = permitted or ballot.vote is Vote.PERMIT
-            if permitted:
+        """All plugins of a tier are heard: of several refusals the one is told that must be mended first."""
+        for calls in self.dispatch.by_tier("job_enqueueable"):
+            ballots: list[Ballot] = [call(job) for call in calls]
+            refused = [ballot for ballot in ballots if ballot.vote is Vote.REJECT]
+            if refused:
+                return min(refused, key=_precedence)
+            if any(ballot.vote is Vote.PERMIT for ballot in ballots):
                 break
-        return Ballot(Vote.PERMIT)
+        return PERMIT
 
     def job_enqueued(self, job: Job) -> None:
         for call in self.dispatch.calls("job_enqueued"):

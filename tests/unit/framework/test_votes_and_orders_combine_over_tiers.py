@@ -46,7 +46,7 @@ def opened_with(*tiers: list[type[Plugin]], **options: Any) -> Opened:
         pytest.param([[P]], True, [1], id="one permits"),
         pytest.param([[N]], False, [1], id="one rejects"),
         pytest.param([[P, N]], False, [1, 1], id="a no in the tier outweighs a yes"),
-        pytest.param([[N, P]], False, [1, 0], id="a no ends the walk"),
+        pytest.param([[N], [P]], False, [1, 0], id="a no ends the walk"),
         pytest.param([[P], [N]], True, [1, 0], id="a yes hides later tiers"),
         pytest.param([[A], [N]], False, [1, 1], id="an abstention does not"),
         pytest.param([[A, P], [N]], True, [1, 1, 0], id="one yes is enough for the tier"),
@@ -66,6 +66,15 @@ def test_a_rejection_carries_its_reason() -> None:
     opened = opened_with([saying("job_enqueueable", NO)])
     found = opened.ssn.job_enqueueable(opened.job("a"))
     assert found.refusal == Refusal(Reason.REFUSED_BY_PLUGIN, "not today")
+
+
+@pytest.mark.parametrize("reason", [Reason.QUEUE_CLOSED, Reason.OVER_CAPABILITY, Reason.OVER_QUOTA])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_full_cluster_is_no_answer_where_more_nodes_would_not_let_the_job_in(reason: Reason, first: int) -> None:
+    refusals = [reject(Reason.CLUSTER_OVERCOMMITTED, "add nodes"), reject(reason, "this comes first")]
+    tier = [saying("job_enqueueable", refusals[first]), saying("job_enqueueable", refusals[1 - first])]
+    opened = opened_with(tier)
+    assert opened.ssn.job_enqueueable(opened.job("a")) == refusals[1]
 
 
 def test_a_plugin_whose_switch_is_off_has_no_vote() -> None:
