@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
+from volcano_py.api.few import counted
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
@@ -340,7 +341,7 @@ class QueueController:
         message = f"queue {name} is {change.state}"
         if change.state is QueueState.CLOSING:
             left = PodGroupCounts.of(self._phases.get(name, Counter()).elements()).total
-            message += f" until its {left} PodGroups are gone"
+            message += f" until its {counted(left, 'PodGroup')} {'is' if left == 1 else 'are'} gone"
         if request is not None and not change.refusal:
             message += f", as asked by {request.asked_by}"
         elif change.closed_by_parent is not None:

@@ -268,7 +268,7 @@ async def test_a_queue_closes_when_its_last_pod_group_is_gone(cluster: Cluster) 
         (
             "Normal",
             "CloseQueue",
-            "queue team is Closing until its 1 PodGroups are gone, as asked by Command ns/close-team",
+            "queue team is Closing until its 1 PodGroup is gone, as asked by Command ns/close-team",
         ),
         ("Normal", "SyncQueue", "queue team is Closed"),
     ]
