@@ -7,7 +7,7 @@ the victims are gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,6 +22,7 @@ from volcano_py.framework.job import Job, Task
 from volcano_py.framework.starving import allocate_follows
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import eviction_order
+from volcano_py.framework.views import FITS
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
@@ -199,12 +200,37 @@ class EvictionPlan:
         return candidates if fits.all() else candidates.where(fits)
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
+        """By evicting some of the candidates."""
+        missing = self._missing(task, node)
+        for offer in self._offers(task, node, candidates, missing):
+            victims = self._ssn.victims(self._scheme.point, task, offer)
+            is_enough = len(victims) and not (self._requests_of(victims).sum(axis=0) < missing).any()
+            if is_enough and self._place_without(task, node, victims, missing):
+                return True
+        return False
+
+    def _offers(self, task: Task, node: int, candidates: Rows, missing: IntVector) -> Iterator[Rows]:
+        """The selections of candidates that plugins are asked about until one will do.
+
+        What a gang, a queue or a budget can spare goes to the first that are offered. So those that are of no use are
+        left out; then those that hold too little alone.
+        """
+        ssn, useful = self._ssn, missing > 0
+        if (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
+            useful[short[0]] = True
+        holds = self._requests_of(candidates)
+        some: NDArray[np.bool_] = np.any(holds[:, useful] > 0, axis=1)
+        # Where a predicate refuses the task, nobody knows who is of use.
+        if not some.all() and (not useful.any() or ssn.placer.codes(task.task_class)[node] != FITS):
+            some[:] = True
+        yield candidates[some]
+        enough = (holds >= missing).all(axis=1)
+        if 0 < enough.sum() < some.sum():
+            yield candidates[enough]
+
+    def _place_without(self, task: Task, node: int, victims: Rows, missing: IntVector) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""
         ssn, point = self._ssn, self._scheme.point
-        victims = ssn.victims(point, task, candidates)
-        missing = self._missing(task, node)
-        if not len(victims) or (self._requests_of(victims).sum(axis=0) < missing).any():
-            return False
         mark = self._statement.checkpoint()
         evicted: list[int] = []
         waiting = self._in_the_way_first(eviction_order(ssn, task, victims), task, node)
