@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api import explain
 from volcano_py.api.reasons import Reason
@@ -145,8 +146,8 @@ class Allocate(Action):
 
 
 def _take_promised(ssn: Session, work: Work) -> Statement | None:
-    """Its promised tasks go where they were promised a place. If some cannot, or the job needs others beside them, the
-    statement is left open: it holds what can be had until the job seeks the rest."""
+    """Its promised tasks go where they were promised a place. If that is not all (see `Reservations.place`), or the job
+    needs others beside them, the statement is left open: it holds what can be had until the job seeks the rest."""
     job, holds = work.job, ssn.reservations.promised(work.tasks)
     statement = ssn.statement()
     if not ssn.reservations.place(job, work.tasks[holds], statement):
@@ -165,11 +166,25 @@ def _seek(ssn: Session, work: Work, held: Statement) -> bool:
     """Turns until no promised task waits, wherever there is room; whether the last one was good."""
     ssn.reservations.release(held)
     holds = ssn.reservations.promised(work.tasks)
+    if _take_at_once(ssn, work, holds):
+        return True
     work.tasks = np.concatenate((work.tasks[holds], work.tasks[~holds]))
     others = int((~holds).sum())
     while Turn(ssn, work, alone=False, leaves=others).take():
         if len(work.tasks) <= others:
             return True
+    return False
+
+
+def _take_at_once(ssn: Session, work: Work, holds: NDArray[np.bool_]) -> bool:
+    """The promised tasks go where there is room now, rather than wait; a gang that would not be whole has no use for
+    it, and keeps others from what is free."""
+    statement = ssn.statement()
+    if ssn.reservations.place(work.job, work.tasks[holds], statement, elsewhere=True) and ssn.is_whole(work.job):
+        statement.commit()
+        work.tasks = work.tasks[~holds]
+        return True
+    ssn.reservations.release(statement)
     return False
 
 

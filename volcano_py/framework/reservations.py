@@ -105,16 +105,24 @@ class Reservations:
         if not self.backs_off(row):
             self.hold_for_allocate(statement)
 
-    def place(self, job: Job, rows: Rows, statement: Statement) -> bool:
-        """Put these tasks where they were promised a place, as far as they can be there; whether all can."""
-        placed = 0
+    def place(self, job: Job, rows: Rows, statement: Statement, *, elsewhere: bool = False) -> bool:
+        """Put these tasks where they were promised a place, as far as they can be there. Whether nothing is left to be
+        sought: all can, and none has to wait for it while another node has room.
+
+        `elsewhere`: who would have to wait goes to such a node.
+        """
+        placer, is_settled = self._ssn.placer, True
         for row in rows.tolist():
-            choice = self._choice(job, row)
-            if choice is not None:
-                put = statement.pipeline if choice.pipelined else statement.allocate
-                put(job, self._ssn.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
-                placed += 1
-        return placed == len(rows)
+            choice, task_class = self._choice(job, row), self._ssn.task_class(row)
+            if choice is not None and choice.pipelined and len(placer.feasible(task_class)):
+                choice = placer.choose(task_class, 1) if elsewhere else choice
+                is_settled &= elsewhere
+            if choice is None:
+                is_settled = False
+                continue
+            put = statement.pipeline if choice.pipelined else statement.allocate
+            put(job, task_class, np.array([row], dtype=np.intp), choice.nodes)
+        return is_settled
 
     def _choice(self, job: Job, row: int) -> Choice | None:
         """The node that was promised to the task, if that can be had, now or once terminating pods are gone."""
