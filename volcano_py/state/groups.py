@@ -117,7 +117,10 @@ class Groups:
         return Change.DECISION if _is_out_again(Phase.of(info.phase), Phase.of(update.phase)) else Change.NONE
 
     def expire(self, now: float) -> None:
-        """What the API server shows counts again where an echo is overdue."""
+        """What the API server shows counts again where an echo is overdue. Where the clock was set back, none is waited
+        for longer than one that has just been sent."""
+        latest = now + _ECHO_OVERDUE
+        self._assumed = {key: (info, min(due, latest)) for key, (info, due) in self._assumed.items()}
         for key in [key for key, (_, due) in self._assumed.items() if due < now]:
             del self._assumed[key]
             stored = self._shelf.get(key)

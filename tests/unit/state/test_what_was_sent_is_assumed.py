@@ -275,6 +275,14 @@ def test_a_status_on_its_way_counts_as_stored_until_its_echo_is_overdue(watched:
     assert stored_status(watched, 120.0) == ("Pending", ())
 
 
+def test_nor_is_an_echo_waited_for_longer_because_the_clock_was_set_back(watched: Watched) -> None:
+    watched.put(pod_group("h", phase="Pending"))
+    watched.state.assume_status(status_of("h", "Running"), now=4000.0)
+    assert stored_status(watched, 400.0) == ("Running", ())
+    assert stored_status(watched, 405.0) == ("Running", ())
+    assert stored_status(watched, 411.0) == ("Pending", ())
+
+
 def test_an_older_message_is_no_echo(watched: Watched) -> None:
     """The same phase for the same reason with other numbers was written before."""
 
