@@ -364,6 +364,25 @@ async def test_what_was_made_while_a_list_was_under_way_is_not_taken_for_gone(
     assert sink.calls[-1] == ("upsert", "ns/new")
 
 
+async def test_the_end_of_its_namesake_says_nothing_of_what_an_answer_has_shown(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """A pod is made anew under its old name while a list is under way; then comes the end of the old one, then the list
+    from between the two."""
+    between = page(21, pod("b", 4))
+    api.on("GET", PODS, page(10, pod("a", 3), pod("b", 4)), between)
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    watch = await api.watch()
+    subject.learn(msgspec.convert(pod("a", 22, uid="new"), Pod))
+    await watch.send("DELETED", pod("a", 20))
+    await eventually(lambda: subject.stats().events == 1)
+
+    await gather_up(subject.relist())
+
+    assert sink.versions == {"ns/a": "22", "ns/b": "4"}
+
+
 async def test_what_an_answer_has_shown_goes_when_the_server_says_so(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

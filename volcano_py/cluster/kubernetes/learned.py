@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
-from volcano_py.cluster.kubernetes.versions import is_older, version_of
+from volcano_py.cluster.kubernetes.versions import version_of
 
 
 class Learned:
@@ -17,9 +17,12 @@ class Learned:
         self._objects[metadata_of(obj).key] = obj
 
     def passed(self, key: str, metadata: ObjectMeta) -> None:
-        """The watch has brought this version of the object with this key, or its end."""
+        """The watch has brought this version of what has this key, or its end; an earlier one, of an earlier object of
+        that name, too, says nothing of what is known."""
         known = self._objects.get(key)
-        if known is not None and not is_older(metadata, metadata_of(known)):
+        if known is None:
+            return
+        if not 0 <= version_of(metadata.resource_version) < version_of(metadata_of(known).resource_version):
             del self._objects[key]
 
     def with_newest(self, objects: list[ApiObject], version: str) -> list[ApiObject]:
