@@ -51,6 +51,16 @@ def test_any_order_ends_in_the_same_truth(history: list[Event], data: st.DataObj
     assert deliver(shuffled) == deliver(history)
 
 
+def test_a_deletion_that_is_older_than_the_list_lets_nothing_in_that_is_older_too() -> None:
+    """Of the list's time the object is gone: neither the end of its namesake nor its own beginning is news."""
+    versions = Versions()
+    versions.restart((), "37", ())
+
+    assert versions.forget("ns/a", "namesake", "32") is None
+    assert not versions.is_news("ns/a", "33")
+    assert versions.is_news("ns/a", "38")
+
+
 def test_versions_that_are_no_numbers_are_taken_as_news() -> None:
     versions = Versions()
     versions.restart([("ns/a", "u", "opaque-2")], "opaque-9", ())

@@ -78,7 +78,7 @@ class Versions:
             self.stale += 1
             return None
         # Even for an object never heard of: its addition may yet come, late.
-        self._deleted[key] = max(self._deleted.get(key, -1), number, -1 if known is None else known)
+        self._deleted[key] = max(self._deleted.get(key, self._list_version), number, -1 if known is None else known)
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
         if known is None:
