@@ -36,6 +36,7 @@ class QueueFeed:
         self._deleted: dict[str, int] = {}  # UID → version; kept until a list is newer
         self._told: dict[str, int] = {}  # UID → newest version that an event has told
         self._owed: dict[str, int] = {}  # UID → version that a list has shown before any event did
+        self._at = -1  # version of the last list
         self.has_listed = False
 
     def event(self, change: str | None, raw: Mapping[str, Any]) -> None:
@@ -48,20 +49,21 @@ class QueueFeed:
         uid, version = queue.metadata.uid, version_of(queue.metadata.resource_version)
         if change == "DELETED":
             self._delete(queue.metadata.name, uid, version)
-        else:
+        elif not self._is_past(queue):
             self._told[uid] = max(version, self._told.get(uid, -1))
             self._upsert(queue)
 
     def made(self, queue: Queue) -> None:
         """A queue that we ourselves made, as the server answered: nobody has to wait for its event."""
-        self._upsert(queue)
+        if not self._is_past(queue):
+            self._upsert(queue)
 
     def listed(self, items: Sequence[msgspec.Raw], version: str) -> bool:
         """All queues there were at this version, as JSON. Whether the events keep up.
 
         They do not when a change that the list before this one showed has not come as an event to this day.
         """
-        at = version_of(version)
+        at = self._at = version_of(version)
         queues, unreadable = self._read(items)
         if not self.has_listed:
             self.has_listed = True
@@ -102,6 +104,11 @@ class QueueFeed:
         self._known = {queue.metadata.name: queue for queue in queues}
         for sink in self._sinks:
             sink.replace(KIND, queues)
+
+    def _is_past(self, queue: Queue) -> bool:
+        """Whether the last list is newer and has no such queue any more."""
+        metadata = queue.metadata
+        return metadata.name not in self._known and 0 <= version_of(metadata.resource_version) <= self._at
 
     def _upsert(self, queue: Queue) -> bool:
         """Hand the queue on if it is news; whether it was."""

@@ -121,6 +121,16 @@ def test_a_deletion_that_nobody_reported_is_found_by_the_list() -> None:
     assert recorder.calls == ["delete a u-a"]
 
 
+def test_what_a_list_has_shown_to_be_gone_does_not_come_back_by_a_late_event_or_answer() -> None:
+    feed, recorder = started(queue("a", 1))
+    feed.listed([], "20")
+    feed.event("MODIFIED", raw("a", 11))
+    feed.made(msgspec.convert(raw("b", 12), Queue))
+    assert recorder.calls == ["delete a u-a"]
+    feed.event("ADDED", raw("a", 21, uid="another"))
+    assert recorder.queues == {"a": "another/21"}
+
+
 def test_a_list_does_not_undo_what_came_after_it() -> None:
     feed, recorder = started(queue("a", 1))
     feed.event("ADDED", raw("b", 15))
