@@ -1,7 +1,8 @@
 """Whether what a cycle has placed opens a way for pods that it refused before.
 
 Mostly a placement leaves less for others. But it may be the company that an older job's pod wants, the one that keeps
-its topology even, or the use of devices beside which room was kept. Nobody else wakes the scheduler for that.
+its topology even, or the use of devices beside which room was kept. Nobody else wakes the scheduler for that, nor for
+what is merely promised then.
 """
 
 from __future__ import annotations
@@ -30,13 +31,21 @@ def look_again_if_a_way_is_open(ssn: Session) -> None:
         return
     refused = sorted({row for errors in ssn.fit_errors.values() for row in errors})
     classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
-    if any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes):
+    opened = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
+    if opened or _is_promised_what_is_free(ssn):
         ssn.moments.strike(ssn.now + _SOON)
 
 
 def _has_bound(ssn: Session) -> bool:
     is_bound = ssn.ledger.tasks.status == TaskStatus.BINDING
     return bool((is_bound & (ssn.snapshot.ledger.tasks.status == TaskStatus.PENDING)).any())
+
+
+def _is_promised_what_is_free(ssn: Session) -> bool:
+    """Whether an action after allocate has found a place for which nobody has to leave: it may only promise it."""
+    tasks, nodes = ssn.ledger.tasks, ssn.ledger.nodes
+    places = tasks.node[tasks.status == TaskStatus.PIPELINED]
+    return bool((~nodes.releasing[places].any(axis=1)).any())
 
 
 def _moves(ssn: Session, task_class: TaskClass) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.cycles import Cycles
 from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session
 from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
     Affinity,
     LabelSelector,
@@ -21,6 +22,7 @@ from volcano_py.api.objects import (
 from volcano_py.framework.second_look import look_again_if_a_way_is_open
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
+from volcano_py.plugins.priority import Priority
 
 GPU = "nvidia.com/gpu"
 KEEPS_8_CPU = {
@@ -85,6 +87,17 @@ def test_a_pod_that_is_no_longer_one_too_many_in_its_place_is_looked_at_again() 
         web("other", node_selector={"host": "n2"}),
     )
     assert (session.binds, looks_again(session)) == ({"other-0": "n2"}, True)
+
+
+def test_a_pod_that_preempt_promises_what_is_free_by_now_is_looked_at_again() -> None:
+    """Where nobody has to leave, nothing else will come of the promise."""
+    tiers: list[list[PluginChoice]] = [[Priority, Gang, (Predicates, {"arguments": KEEPS_8_CPU})]]
+    waits, train = gang("waits", cpu="8", age=9), gang("train", cpu="1", devices={GPU: "1"})
+    session = open_session(nodes("n1"), waits, train, tiers=tiers, actions=[Allocate, Preempt])
+    for action in (Allocate, Preempt):
+        action(None).execute(session.ssn)
+    look_again_if_a_way_is_open(session.ssn)
+    assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
 
 
 @pytest.mark.parametrize(
