@@ -127,12 +127,14 @@ def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerd
     if verdict.reason is Reason.CLUSTER_OVERCOMMITTED:
         return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, verdict)
     classes = ssn.ledger.tasks.task_class[rows]
-    for class_row in np.unique(classes).tolist():
-        found = _found_of(ssn, job, class_row)
-        if found is not None and found.refusal == verdict:
-            member = ssn.task_info(int(rows[np.argmax(classes == class_row)]))
-            verdict = Refusal(verdict.reason, held_up(member.key, verdict.message))
-            break
+    refused = [
+        class_row
+        for class_row in np.unique(classes).tolist()
+        if (found := _found_of(ssn, job, class_row)) is not None and found.refusal == verdict
+    ]
+    if refused:
+        first = ssn.ordered_tasks(rows[np.isin(classes, refused)])[0]
+        verdict = Refusal(verdict.reason, held_up(ssn.task_info(int(first)).key, verdict.message))
     return PodVerdict.of(names.POD_REASON_UNDETERMINED, verdict)
 
 

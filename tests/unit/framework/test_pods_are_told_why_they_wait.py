@@ -156,6 +156,16 @@ def test_what_was_found_of_another_member_is_told_as_that_members() -> None:
     assert done.conditions("g")["Unschedulable"].message == f"NeverFits: 3/3 tasks in gang unschedulable: {told}"
 
 
+def test_which_member_is_named_does_not_depend_on_who_is_listed_first() -> None:
+    odd = [pod(name, group="g", cpu="much") for name in ("a", "b")]
+    others = [pod("full", group="g", cpu="2", age=9), pod("wide", group="g", cpu="1")]
+    one, other = (
+        closed(node("n1", cpu="1"), pod_group("g", min_member=4), listed, others).pods()["wide"]
+        for listed in (odd, odd[::-1])
+    )
+    assert one == other
+
+
 def test_what_must_be_mended_of_another_member_is_told_as_that_members() -> None:
     members = [
         pod("full", group="g", cpu="2", age=9),
