@@ -114,10 +114,8 @@ class KopfApp:
             lister.cancel()
             outdated.cancel()
             stop.set()
-            await asyncio.wait((guest,), timeout=_STOP_WITHIN)
-            guest.cancel()
-            await asyncio.gather(guest, lister, outdated, return_exceptions=True)
-            await kopf.aclose()
+            await _end(kopf, guest)
+            await asyncio.gather(lister, outdated, return_exceptions=True)
 
     def _command_event(self, change: str | None, raw: Mapping[str, Any]) -> None:
         if self._commands is None:
@@ -222,3 +220,18 @@ class KopfApp:
             key = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
             self._bad_object("Command", key, str(metadata.get("uid", "")), error)
             return None
+
+
+async def _end(kopf: KopfGuest, guest: asyncio.Task[None]) -> None:
+    """Let kopf end, in its own order if it can, and without waiting for it for ever: a watch of its own that breaks at
+    the moment of the cancellation swallows that, and begins anew."""
+    await asyncio.wait((guest,), timeout=_STOP_WITHIN)
+    guest.cancel()
+    await asyncio.wait((guest,), timeout=_STOP_WITHIN)
+    await kopf.aclose()  # nothing of kopf's goes on without its connections
+    guest.cancel()
+    _, left = await asyncio.wait((guest,), timeout=_STOP_WITHIN)
+    if left:
+        log.warning("kopf does not end; it is left behind")
+    elif not guest.cancelled():
+        guest.exception()  # told already, if it was the reason

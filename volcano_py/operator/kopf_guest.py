@@ -23,7 +23,8 @@ from volcano_py.operator.kopf_login import KopfLogin
 from volcano_py.operator.kube_api import BUS_API
 from volcano_py.operator.webhooks import Webhooks
 
-_CODE: Final = str(Path(kopf.__file__).parent)
+# Where kopf asks at its start what kinds there are.
+_SCANNING: Final = str(Path(kopf.__file__).parent / "_cogs" / "clients" / "scanning.py")
 _FINALIZER: Final = "scheduling.volcano.sh/volcano-py-sets-no-finalizer"
 
 OnEvent = Callable[[str | None, Mapping[str, Any]], None]
@@ -72,7 +73,7 @@ class KopfGuest:
         try:
             await kopf.run_tasks(tasks, ignored=_EveryTask())
         finally:
-            await _end_left_overs()
+            await _end_questions()
 
     def _registry(self, serves_commands: bool) -> kopf.OperatorRegistry:
         """Handlers are all `async`: kopf calls plain functions in threads. They return nothing: kopf writes what a
@@ -150,18 +151,21 @@ class _EveryTask(Collection["asyncio.Task[Any]"]):
         return 0
 
 
-async def _end_left_overs() -> None:
+async def _end_questions() -> None:
     """Cancel what kopf has begun and nobody waits for any more: of its questions about what kinds there are, the others
-    when one has failed. They would ask on, or be told of as destroyed while pending."""
-    left = [task for task in asyncio.all_tasks() if _is_kopfs(task)]
+    when one has failed. They would ask on, or be told of as destroyed while pending.
+
+    No other task of kopf's: those end in an order, and wait for ever for one that has ended too early.
+    """
+    left = [task for task in asyncio.all_tasks() if _asks_what_there_is(task)]
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
 
 
-def _is_kopfs(task: asyncio.Task[Any]) -> bool:
+def _asks_what_there_is(task: asyncio.Task[Any]) -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and code.co_filename.startswith(_CODE)
+    return code is not None and code.co_filename == _SCANNING
 
 
 def _quieten_kopf() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.unit.cluster.fakes import PATIENCE
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import ApiObject, Queue
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.operator import kopf_app
 from volcano_py.operator.commands import CommandController
 from volcano_py.operator.kopf_app import KopfApp, KopfEndedError
 from volcano_py.operator.queue_feed import QueueFeed
@@ -399,6 +400,39 @@ async def test_kopfs_own_end_is_reported_and_it_can_run_again(world: World) -> N
     async with world.running():
         world.server.put(QUEUES, "team")
         await until(lambda: "team" in world.seen.queues)
+
+
+class Stubborn:
+    """A kopf that takes a cancellation for the end of a watch, and begins another one, while it has connections."""
+
+    def __init__(self) -> None:
+        self.runs, self.has_connections = 0, False
+
+    async def run(self, serves_commands: bool, stop: asyncio.Event, ready: asyncio.Event) -> None:
+        self.runs, self.has_connections = self.runs + 1, True
+        ready.set()
+        while self.has_connections:
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        self.has_connections = False
+
+
+async def test_a_kopf_that_does_not_end_is_started_again_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kopf_app, "_STOP_WITHIN", 0.05)
+    guest = Stubborn()
+    monkeypatch.setattr(world.app, "_guest", guest)
+    task = asyncio.create_task(world.app.run())
+    await until(lambda: guest.runs == 1)
+    world.server.serves_commands = True  # a reason to start it again
+    await until(lambda: guest.runs == 2)
+    task.cancel()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
 
 
 async def test_with_kopf_ends_all_that_it_has_begun(world: World) -> None:
