@@ -232,7 +232,7 @@ async def test_jobs_are_judged_and_filled_in_and_can_be_applied_again(
 
     assert 'webhook "jobs.batch.volcano.sh" denied the request: job train breaks 3 rules:' in message, message
     assert "- spec.tasks[0].dependsOn.name: b leads back to the task itself (a → b → a); " in message
-    assert "- spec.plugins[gpu]: no arguments belong to no job plugin that is installed (there are: " in message
+    assert "- spec.plugins[gpu]: gpu is no job plugin that is installed (there are: " in message
     assert f"- spec.queue: {tree.name('dept')} has queues below it ({tree.name('team')}), " in message
 
     await kubectl_apply(cluster, volcano_job("train", tree.name("leaf"), task("worker", 2)), namespace=namespace.name)
