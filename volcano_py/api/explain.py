@@ -110,7 +110,7 @@ def nodes_refuse(
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
     """`asks 64 cpu; the largest node, n7, has 32 cpu even when empty: ask for less or add a larger node`. With
     `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
-    which = "node that would take it" if others_refuse else "node"
+    which = _which_node(others_refuse)
     if largest <= 0:
         return f"asks {amount(resource, asked)}; {_nobody_offers(resource, which)}"
     wanted, most = numbers(resource, asked, largest)
@@ -121,13 +121,17 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "", other
     )
 
 
+def _which_node(others_refuse: bool) -> str:
+    return "node that would take it" if others_refuse else "node"
+
+
 def _nobody_offers(resource: str, which: str = "node") -> str:
     return f"no {which} offers {resource}: remove the request or add a node that does"
 
 
 def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False) -> str:
     """For what some node has of each, but no node of all; `others_refuse` as in `never_fits`."""
-    which = "node that would take it" if others_refuse else "node"
+    which = _which_node(others_refuse)
     return (
         f"asks {amounts(asked)}; no single {which} has that together even when empty: ask for less or add a larger node"
     )

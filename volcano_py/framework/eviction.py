@@ -215,18 +215,26 @@ class EvictionPlan:
         What a gang, a queue or a budget can spare goes to the first that are offered. So those that are of no use are
         left out; then those that hold too little alone.
         """
-        ssn, useful = self._ssn, missing > 0
-        if (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
-            useful[short[0]] = True
         holds = self._requests_of(candidates)
-        some: NDArray[np.bool_] = np.any(holds[:, useful] > 0, axis=1)
-        # Where a predicate refuses the task, nobody knows who is of use.
-        if not some.all() and (not useful.any() or ssn.placer.codes(task.task_class)[node] != FITS):
-            some[:] = True
+        some = self._of_use(task, node, holds, missing)
         yield candidates[some]
         enough = (holds >= missing).all(axis=1)
         if 0 < enough.sum() < some.sum():
             yield candidates[enough]
+
+    def _of_use(self, task: Task, node: int, holds: NDArray[np.int64], missing: IntVector) -> NDArray[np.bool_]:
+        """[K] who of those that hold so much [K, R] has some of what is missing, or of what a ceiling leaves short."""
+        ssn, useful = self._ssn, missing > 0
+        some: NDArray[np.bool_] = np.any(holds[:, useful] > 0, axis=1)
+        if some.all():
+            return some  # mostly: what the ceilings say need not be worked out anew
+        if (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
+            useful[short[0]] = True
+            some |= holds[:, short[0]] > 0
+        # Where a predicate refuses the task, nobody knows who is of use.
+        if not useful.any() or ssn.placer.codes(task.task_class)[node] != FITS:
+            some[:] = True
+        return some
 
     def _place_without(self, task: Task, node: int, victims: Rows, missing: IntVector) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""

@@ -120,7 +120,8 @@ class Groups:
         """What the API server shows counts again where an echo is overdue. Where the clock was set back, none is waited
         for longer than one that has just been sent."""
         latest = now + _ECHO_OVERDUE
-        self._assumed = {key: (info, min(due, latest)) for key, (info, due) in self._assumed.items()}
+        for key in [key for key, (_, due) in self._assumed.items() if due > latest]:
+            self._assumed[key] = (self._assumed[key][0], latest)
         for key in [key for key, (_, due) in self._assumed.items() if due < now]:
             del self._assumed[key]
             stored = self._shelf.get(key)
