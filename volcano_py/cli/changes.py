@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from volcano_py.cluster.kubernetes.client import KubernetesClient, Params
+from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import GoneError, UnreachableError
+from volcano_py.cluster.kubernetes.transport import Params
 
 JsonObject = dict[str, Any]
 

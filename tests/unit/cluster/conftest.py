@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from tests.unit.cluster.claim_bench import CLAIMS, VOLUMES, Bench, claim_body, usable_from, volume_body
@@ -25,6 +24,10 @@ from tests.unit.cluster.fakes import (
 )
 from volcano_py.api.volumes import SELECTED_NODE
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.credentials import Credentials
+from volcano_py.cluster.kubernetes.exchanges import Answer
+from volcano_py.cluster.kubernetes.transport import Transport
+from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 Background = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 
@@ -42,37 +45,42 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-class CountingClient(KubernetesClient):
-    """Knows how many answers are on their way to it."""
+class CountingTransport(Transport):
+    """Knows how many answers are on their way."""
 
     awaited = 0
 
-    def _send(self, *args: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        return self._counted(super()._send(*args))
+    async def send(self, *args: Any, **options: Any) -> Answer:
+        with self._one_more():
+            return await super().send(*args, **options)
 
     @asynccontextmanager
-    async def _counted(
-        self, answering: AbstractAsyncContextManager[aiohttp.ClientResponse]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def watch(self, *args: Any, **options: Any) -> AsyncIterator[WatchStream | Answer]:
         async with AsyncExitStack() as stack:
-            self.awaited += 1
-            try:
-                response = await stack.enter_async_context(answering)
-            finally:
-                self.awaited -= 1
-            yield response
+            with self._one_more():
+                stream = await stack.enter_async_context(super().watch(*args, **options))
+            yield stream
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        self.awaited += 1
+        try:
+            yield
+        finally:
+            self.awaited -= 1
 
 
 @pytest.fixture
 async def client(api: FakeApi, clock: FakeClock, tmp_path: Path) -> AsyncIterator[KubernetesClient]:
     """Time does not pass while an answer is on its way to it, unless the server keeps it."""
-    path = kubeconfig(tmp_path / "kubeconfig", api.url)
-    async with await CountingClient.connect(path, clock=clock) as connected:
+    credentials = await Credentials.load(kubeconfig(tmp_path / "kubeconfig", api.url), clock=clock)
+    transport = CountingTransport(credentials, 128)
+    async with KubernetesClient(credentials, clock=clock, transport=transport) as connected:
 
         async def all_answered() -> None:
             await settle()
             async with asyncio.timeout(PATIENCE):
-                while connected.awaited > api.held:  # noqa: ASYNC110 - a socket has no event
+                while transport.awaited > api.held:  # noqa: ASYNC110 - a socket has no event
                     await asyncio.sleep(0.001)
             await settle()
 

@@ -95,8 +95,6 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
-    port: int
-    """Of the client: which connection it came by."""
 
 
 @dataclass(frozen=True)
@@ -212,14 +210,12 @@ class FakeApi:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        assert request.transport is not None
         seen = Request(
             request.method,
             request.path,
             dict(request.query),
             dict(request.headers),
             json.loads(body) if body else None,
-            request.transport.get_extra_info("peername")[1],
         )
         self.requests.append(seen)
         if "watch" in seen.query:

@@ -9,8 +9,9 @@ import weakref
 import pytest
 
 from tests.unit.cluster.fakes import FakeApi
-from volcano_py.cluster.kubernetes.client import KubernetesClient, WatchStream
+from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import UnreachableError
+from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 
 async def broken_off(api: FakeApi, client: KubernetesClient) -> weakref.ref[WatchStream]:

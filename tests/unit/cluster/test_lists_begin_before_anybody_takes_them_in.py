@@ -32,18 +32,6 @@ async def test_the_reflector_takes_what_has_come_and_asks_no_more(
     assert watch.resource_version == "10"
 
 
-async def test_the_watch_goes_on_by_the_connection_of_the_list(
-    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
-) -> None:
-    api.on("GET", PODS, page(10, pod("a", 3)))
-    async with EarlyLists(client, [POD]) as early:
-        await eventually(lambda: api.sent("GET"))
-        background(Informers(client, sink, [POD], early=early, clock=clock).run())
-        watch = await api.watch()
-
-    assert watch.request.port == api.sent("GET")[0].port
-
-
 async def test_a_list_that_failed_is_asked_for_again(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

@@ -1,4 +1,4 @@
-"""Requests to the API server: aiohttp with keep-alive, bytes in and out, errors as values of one family.
+"""Requests to the API server: bytes in and out, errors as values of one family.
 
 The generated client of kubernetes_asyncio builds a model of every answer, which costs several times what the request
 itself does; its configuration loader is used, its transport is not.
@@ -6,26 +6,18 @@ itself does; its configuration loader is used, its transport is not.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
-from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 import orjson
 import structlog
-from multidict import CIMultiDict
-from yarl import URL
 
 from volcano_py.api.nulls import Reader
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
-from volcano_py.cluster.kubernetes.connections import open_session, timeout
 from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
 from volcano_py.cluster.kubernetes.errors import (
     AnswerError,
@@ -35,16 +27,17 @@ from volcano_py.cluster.kubernetes.errors import (
     UnreachableError,
     api_error,
 )
+from volcano_py.cluster.kubernetes.exchanges import Answer
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
+from volcano_py.cluster.kubernetes.transport import JSON, Params, Transport
 from volcano_py.cluster.kubernetes.unreadable import Identity, identify
+from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-Params = Mapping[str, str | int]
 Body = bytes | Mapping[str, Any] | list[Any]
 
-JSON: Final = "application/json"
 # The API server's own limit for a request is a minute; a list of many pages is many requests.
 DEFAULT_TIMEOUT: Final = 60.0
 PAGE_SIZE: Final = 500
@@ -79,42 +72,6 @@ class Page(msgspec.Struct, frozen=True):
 _PAGES: Final = Reader(Page)
 
 
-class WatchStream:
-    """An open watch: iterate over it for one JSON document (bytes) an event, until the server ends it."""
-
-    def __init__(self, response: aiohttp.ClientResponse, path: str, clock: Clock) -> None:
-        self._response, self._path, self._clock = response, path, clock
-        self.last_data = clock.monotonic()
-        """When the server last sent anything, by the monotonic clock; at first, when it opened the watch."""
-        self.heard = False
-        """Whether it has sent anything."""
-
-    def abort(self) -> None:
-        """Break the connection: whoever iterates gets an UnreachableError."""
-        self._response.close()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The lines. One that the connection's end cut off is dropped: the next watch brings it again."""
-        unfinished: list[bytes] = []
-        try:
-            async for chunk in self._response.content.iter_any():
-                self.last_data, self.heard = self._clock.monotonic(), True
-                *lines, rest = chunk.split(b"\n")
-                if lines and unfinished:
-                    lines[0] = b"".join((*unfinished, lines[0]))
-                    unfinished.clear()
-                for line in lines:
-                    if line:
-                        yield line
-                if rest:
-                    unfinished.append(rest)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            # aiohttp raises one and the same object whenever a response is closed that is being read. Its traceback
-            # would grow by each of them, and keep their buffers.
-            error.__traceback__ = None
-            raise UnreachableError("WATCH", self._path, _cause(error)) from error
-
-
 class KubernetesClient:
     """One API server. Every method raises `ApiError` when the server refuses and `UnreachableError` when it is silent.
 
@@ -129,16 +86,14 @@ class KubernetesClient:
         burst: int = 2000,
         connections: int = 128,
         clock: Clock = SYSTEM_CLOCK,
+        transport: Transport | None = None,
     ) -> None:
         """Must be called on the loop that will use it. `qps` and `burst` are Volcano's defaults."""
         self.credentials = credentials
         self._clock = clock
         self._bucket = TokenBucket(qps, burst, clock)
-        self._session = open_session(connections)
-        self._urgent = open_session(0)
-        self._agent = f"volcano-py/{version('volcano-py')}"
+        self._transport = transport or Transport(credentials, connections)
         self._troubled = float("-inf")  # when the server last failed to answer
-        self._headers: dict[tuple[str, str, str | None], CIMultiDict[str]] = {}
 
     @classmethod
     async def connect(
@@ -162,8 +117,7 @@ class KubernetesClient:
     async def aclose(self) -> None:
         """Close all connections."""
         await self.credentials.aclose()
-        await self._session.close()
-        await self._urgent.close()
+        await self._transport.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -193,7 +147,6 @@ class KubernetesClient:
         *,
         page_size: int = PAGE_SIZE,
         accept: str = JSON,
-        urgent: bool = False,
     ) -> AsyncGenerator[Page, None]:
         """A list page by page (one page, when `page_size` is 0).
 
@@ -206,7 +159,7 @@ class KubernetesClient:
         if page_size:
             query["limit"] = page_size
         while True:
-            answer = await self.request("GET", path, params=query, accept=accept, urgent=urgent)
+            answer = await self.request("GET", path, params=query, accept=accept)
             page = _decoded("LIST", path, answer, _PAGES)
             yield page
             if not page.metadata.continue_:
@@ -280,110 +233,53 @@ class KubernetesClient:
         """Send one request and return the body of the answer; `within` is in seconds and covers all of it."""
         if not urgent:
             await self._bucket.take()
-        session = self._urgent if urgent else self._session
         data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
         while True:
             login = self._login()
             try:
-                async with self._send(session, verb, path, params, data, content_type, accept, within) as response:
-                    answer: bytes = await response.read()
-                    status = response.status
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                answer = await self._transport.send(
+                    verb, path, params, data, content_type=content_type, accept=accept, within=within, urgent=urgent
+                )
+            except OSError as error:
                 self._troubled = self._clock.monotonic()
                 # What was read keeps the error, whose traceback keeps what was read.
                 error.__traceback__ = None
-                raise UnreachableError(verb, path, _cause(error)) from error
-            if status < 300:
-                return answer
+                raise UnreachableError(verb, path, error) from error
+            if answer.status < 300:
+                return answer.body
             # A 401 comes before anything is done, so that repeating is safe for every verb.
-            if status != 401 or not await self.credentials.renew(login):
+            if answer.status != 401 or not await self.credentials.renew(login):
                 # Not by way of a variable, which would tie error and frame together: garbage in cycles.
-                raise self._refusal(verb, path, response, answer)
+                raise self._refusal(verb, path, answer)
 
     @contextlib.asynccontextmanager
     async def watch(self, path: str, params: Params, *, accept: str = JSON) -> AsyncIterator[WatchStream]:
         """An open watch; leaving the block closes it. `params` are those of the API, `watch=1` is added."""
         login = self._login()
-        query = {"watch": 1, **params}
         async with contextlib.AsyncExitStack() as stack:
+            opening = self._transport.watch(path, {"watch": 1, **params}, accept=accept, clock=self._clock)
             try:
-                # The server sends the headers at once, before there is any event.
-                async with asyncio.timeout(DEFAULT_TIMEOUT):
-                    request = self._send(self._urgent, "GET", path, query, None, JSON, accept, None)
-                    response = await stack.enter_async_context(request)
-                    stack.callback(response.close)
-                    answer = await response.read() if response.status >= 300 else b""
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                stream = await stack.enter_async_context(opening)
+            except OSError as error:
                 self._troubled = self._clock.monotonic()
-                raise UnreachableError("WATCH", path, _cause(error)) from error
-            if response.status >= 300:
-                if response.status == 401:
+                raise UnreachableError("WATCH", path, error) from error
+            if isinstance(stream, Answer):
+                if stream.status == 401:
                     await self.credentials.renew(login)
-                raise self._refusal("WATCH", path, response, answer)
-            yield WatchStream(response, path, self._clock)
+                raise self._refusal("WATCH", path, stream)
+            yield stream
 
     def _login(self) -> tuple[object, object]:
         self.credentials.refresh_when_due()
         return self.credentials.authorization, self.credentials.ssl
 
-    def _send(
-        self,
-        session: aiohttp.ClientSession,
-        verb: str,
-        path: str,
-        params: Params | None,
-        data: bytes | None,
-        content_type: str,
-        accept: str,
-        within: float | None,
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        credentials = self.credentials
-        url = credentials.server + path
-        if params:
-            url += "?" + urlencode(params)
-        return session.request(
-            verb,
-            # Names in the API need no quoting, and parameters have been quoted here.
-            URL(url, encoded=True),
-            data=data,
-            headers=self._headers_for(content_type, accept),
-            timeout=timeout(within),
-            # A redirect would take the token to another server.
-            allow_redirects=False,
-            ssl=credentials.ssl,
-            server_hostname=credentials.server_hostname,
-            proxy=credentials.proxy,
-        )
-
-    def _refusal(self, verb: str, path: str, response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
-        refusal = api_error(verb, path, response.status, answer, retry_after=response.headers.get("Retry-After"))
+    def _refusal(self, verb: str, path: str, answer: Answer) -> ApiError:
+        refusal = api_error(verb, path, answer.status, answer.body, retry_after=answer.retry_after)
         if isinstance(refusal, ServerError):
             self._troubled = self._clock.monotonic()
         elif isinstance(refusal, ForbiddenError):
             refusal.just_restarted = self._clock.monotonic() - self._troubled < _RESTART_TAKES
         return refusal
-
-    def _headers_for(self, content_type: str, accept: str) -> CIMultiDict[str]:
-        authorization = self.credentials.authorization
-        key = content_type, accept, authorization
-        headers = self._headers.get(key)
-        if headers is None:
-            headers = CIMultiDict({"Accept": accept, "Content-Type": content_type, "User-Agent": self._agent})
-            # Compressing costs the server and us more CPU than the bytes saved on a cluster's own network.
-            headers["Accept-Encoding"] = "identity"
-            if authorization:
-                headers["Authorization"] = authorization
-            if len(self._headers) >= 64:  # tokens that were rotated away
-                self._headers.clear()
-            self._headers[key] = headers
-        return headers
-
-
-def _cause(error: BaseException) -> BaseException | str:
-    """The same text for the same trouble: aiohttp's own names the address of an SSL context in memory."""
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
-    return error
 
 
 def _decoded(verb: str, path: str, answer: bytes, reader: Reader[T]) -> T:

@@ -39,8 +39,7 @@ class EarlyList:
     """The pages of one list as `KubernetesClient.pages` gives them, errors included."""
 
     def __init__(self, client: KubernetesClient, kind: Kind) -> None:
-        # The watch that follows is urgent, too, and then finds an open connection: to open one takes a millisecond.
-        self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept, urgent=True)
+        self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept)
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(_MOST_PAGES)
         self._task = asyncio.create_task(self._fill(), name=f"early list of {kind.name}")
 

@@ -11,7 +11,7 @@ import msgspec
 from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.kubernetes.client import JSON
+from volcano_py.cluster.kubernetes.transport import JSON
 from volcano_py.jobs.cron import CronJob
 from volcano_py.jobs.flow_model import FLOW_API, JobFlow, JobTemplate
 from volcano_py.jobs.model import BATCH_API, Job

@@ -29,9 +29,10 @@ from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes_asyncio.leaderelection.resourcelock.baselock import BaseLock
 
-from volcano_py.cluster.kubernetes.client import JSON, KubernetesClient, PatchType
+from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
 from volcano_py.cluster.kubernetes.errors import ApiError, NotFoundError
+from volcano_py.cluster.kubernetes.transport import JSON
 
 log = structlog.get_logger(__name__)
 

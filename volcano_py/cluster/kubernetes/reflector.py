@@ -17,7 +17,7 @@ import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient, WatchStream
+from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.decoding import Decoder
 from volcano_py.cluster.kubernetes.early_lists import EarlyList
@@ -27,6 +27,7 @@ from volcano_py.cluster.kubernetes.learned import Learned
 from volcano_py.cluster.kubernetes.reflector_stats import ReflectorStats
 from volcano_py.cluster.kubernetes.unreadable import Identity, RawEvent, identify, stream_error
 from volcano_py.cluster.kubernetes.versions import Versions, version_of
+from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 log = structlog.get_logger(__name__)

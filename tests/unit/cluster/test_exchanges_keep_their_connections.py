@@ -1,0 +1,275 @@
+"""Connections carry one request after the other, and none ever gets an answer that was meant for another."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.ports import silent_port
+from volcano_py.cluster.kubernetes import exchanges as module
+from volcano_py.cluster.kubernetes.exchanges import Answer, Exchanges, Server
+from volcano_py.local.certificates import CertificateAuthority
+
+HEADERS = b"Accept: application/json\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+PATIENCE = 5.0
+
+
+@dataclass
+class Scripted:
+    """Answers the requests of all connections, in the order in which they come, with these bytes."""
+
+    answers: list[bytes] = field(default_factory=list)
+    requests: list[tuple[int, bytes]] = field(default_factory=list)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    url: str = ""
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+    """An empty answer waits for it."""
+
+    @property
+    def connections(self) -> int:
+        return len(self.writers)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        number = len(self.writers)
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                self.requests.append((number, head + await reader.readexactly(length)))
+                answer = self.answers.pop(0) if self.answers else OK
+                if not answer:
+                    await self.held.wait()
+                    answer = OK
+                for piece in answer.split(b"|"):
+                    if piece == b"END":
+                        return
+                    writer.write(piece)
+                    await writer.drain()
+                    await asyncio.sleep(0.001)  # a packet each
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
+    scripted = Scripted()
+    server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0, ssl=context)
+    scheme = "https" if context else "http"
+    scripted.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    yield scripted
+    server.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Scripted]:
+    async with serving() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+async def exchanges() -> AsyncIterator[Exchanges]:
+    opened = Exchanges(2)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def ask(server: Scripted, exchanges: Exchanges) -> Callable[..., asyncio.Task[Answer]]:
+    """One request to the server."""
+
+    def asking(verb: str = "POST", path: str = "/a", body: bytes = b"{}") -> asyncio.Task[Answer]:
+        return asyncio.create_task(exchanges.exchange(Server(server.url, ssl=True), verb, path, HEADERS, body))
+
+    return asking
+
+
+Ask = Callable[..., asyncio.Task[Answer]]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - a socket has no event
+            await asyncio.sleep(0.001)
+
+
+async def test_a_request_is_sent_with_host_headers_and_length(server: Scripted, ask: Ask) -> None:
+    assert await ask("POST", "/a?b=c", b"body") == Answer(200, b"{}", None)
+
+    host = server.url.removeprefix("http://").encode()
+    head = b"POST /a?b=c HTTP/1.1\r\nHost: " + host + b"\r\nAccept: application/json\r\nContent-Length: 4\r\n\r\nbody"
+    assert server.requests == [(1, head)]
+
+
+async def test_a_connection_is_used_again(server: Scripted, ask: Ask) -> None:
+    for _ in range(3):
+        await ask()
+    assert server.connections == 1
+
+
+async def test_no_more_connections_are_opened_than_allowed(server: Scripted, ask: Ask) -> None:
+    server.answers = [b"", b"", b""]
+    asked = [ask() for _ in range(3)]
+    await until(lambda: len(server.requests) == 2)
+    server.held.set()
+
+    assert [(await one).status for one in asked] == [200, 200, 200]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"HTTP/1.1 201 Cre|ated\r\nContent-Le|ngth: 4\r\n\r\n{}|{}", Answer(201, b"{}{}", None)),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}|\r\n1\r\n \r\n0\r\n\r\n",
+            Answer(200, b"{} ", None),
+        ),
+        (b"HTTP/1.1 100 Continue\r\n\r\n|" + OK, Answer(200, b"{}", None)),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, b"", None)),
+        (b"HTTP/1.1 429 Slowly\r\nretry-AFTER: 3\r\nContent-Length: 0\r\n\r\n", Answer(429, b"", "3")),
+    ],
+    ids=["in pieces", "chunked", "after an interim answer", "without a body", "with a pause asked for"],
+)
+async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
+    sent: bytes, answer: Answer, server: Scripted, ask: Ask
+) -> None:
+    server.answers = [sent]
+
+    assert await ask() == answer
+    assert await ask() == Answer(200, b"{}", None)
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"END", "closed the connection before it had answered"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}|END", "closed the connection before it had answered"),
+        (b"SSH-2.0-OpenSSH\r\n", "what was answered is not HTTP"),
+    ],
+    ids=["none", "half of one", "another protocol"],
+)
+async def test_what_is_no_answer_is_an_error_and_nothing_is_repeated(
+    sent: bytes, told: str, server: Scripted, ask: Ask
+) -> None:
+    server.answers = [OK, sent]
+    await ask()
+
+    with pytest.raises(OSError, match=told):
+        await ask()
+    assert [number for number, _ in server.requests] == [1, 1]
+    assert (await ask()).status == 200
+    assert server.connections == 2
+
+
+async def test_a_connection_that_the_server_wants_closed_is_not_used_again(server: Scripted, ask: Ask) -> None:
+    server.answers = [b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"]
+    await ask()
+    await ask()
+
+    assert [number for number, _ in server.requests] == [1, 2]
+
+
+async def test_a_connection_that_the_server_has_closed_is_not_used_again(server: Scripted, ask: Ask) -> None:
+    server.answers = [OK + b"|END"]
+    await ask()
+    await asyncio.sleep(0.05)
+    assert (await ask()).status == 200
+    assert [number for number, _ in server.requests] == [1, 2]
+
+
+async def test_an_answer_to_nothing_ends_the_connection(server: Scripted, ask: Ask) -> None:
+    server.answers = [OK + b"|HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"]
+    await ask()
+    await asyncio.sleep(0.05)
+    assert (await ask()).status == 200
+    assert [number for number, _ in server.requests] == [1, 2]
+
+
+async def test_what_nobody_waits_for_any_more_is_nobody_elses_answer(server: Scripted, ask: Ask) -> None:
+    server.answers = [b""]
+    given_up = ask()
+    await until(lambda: len(server.requests) == 1)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    server.held.set()
+
+    assert (await ask("GET", "/b")).status == 200
+    assert [number for number, _ in server.requests] == [1, 2]
+
+
+async def test_idle_connections_are_closed_before_the_server_does_so(
+    server: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEEP_ALIVE", 0.05)
+    await ask()
+    await asyncio.sleep(0.15)
+    await ask()
+    assert server.connections == 2
+
+
+async def test_a_server_that_is_not_there_is_named(exchanges: Exchanges) -> None:
+    with silent_port() as port:
+        server = Server(f"http://127.0.0.1:{port}", ssl=True)
+        with pytest.raises(OSError, match=f"cannot connect to 127.0.0.1:{port}: "):
+            await exchanges.exchange(server, "GET", "/", HEADERS, b"")
+
+
+async def test_connections_end_with_those_who_opened_them(server: Scripted) -> None:
+    exchanges = Exchanges(1)
+    await exchanges.exchange(Server(server.url, ssl=True), "GET", "/", HEADERS, b"")
+    await exchanges.aclose()
+    await until(server.writers[0].transport.is_closing)
+
+
+def trusting(authority: CertificateAuthority) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority.certificate.decode())
+
+
+@pytest.fixture
+async def encrypted(tmp_path: Path) -> AsyncIterator[tuple[Scripted, CertificateAuthority]]:
+    """A server whose certificate names the API server, not its address."""
+    authority = CertificateAuthority("ca")
+    pair = authority.serving("server", ["kubernetes.default"], [])
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    async with serving(context) as scripted:
+        yield scripted, authority
+
+
+async def test_the_server_must_be_the_one_its_certificate_names(
+    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Exchanges
+) -> None:
+    scripted, authority = encrypted
+    context = trusting(authority)
+
+    named = Server(scripted.url, context, "kubernetes.default")
+    assert (await exchanges.exchange(named, "GET", "/", HEADERS, b"")).status == 200
+    with pytest.raises(OSError, match=r"certificate is not valid for '127\.0\.0\.1'"):
+        await exchanges.exchange(Server(scripted.url, context), "GET", "/", HEADERS, b"")
+    stranger = trusting(CertificateAuthority("other"))
+    with pytest.raises(OSError, match="certificate verify failed"):
+        await exchanges.exchange(Server(scripted.url, stranger, "kubernetes.default"), "GET", "/", HEADERS, b"")
+
+
+async def test_another_certificate_of_ours_is_shown_by_other_connections(
+    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Exchanges
+) -> None:
+    scripted, authority = encrypted
+    for context in (trusting(authority), trusting(authority)):
+        await exchanges.exchange(Server(scripted.url, context, "kubernetes.default"), "GET", "/", HEADERS, b"")
+
+    assert [number for number, _ in scripted.requests] == [1, 2]
