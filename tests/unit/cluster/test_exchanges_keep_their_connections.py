@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +19,14 @@ from volcano_py.cluster.kubernetes.exchanges import Answer, Exchanges, Server
 from volcano_py.local.certificates import CertificateAuthority
 
 HEADERS = b"Accept: application/json\r\n"
+
+
+def compressed(body: bytes, encoding: bytes) -> bytes:
+    """As some proxies send whatever passes through them, asked or not."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n"
+    return head % (encoding, len(body)) + body
+
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 PATIENCE = 5.0
 
@@ -134,10 +144,22 @@ async def test_no_more_connections_are_opened_than_allowed(server: Scripted, ask
             Answer(200, b"{} ", None),
         ),
         (b"HTTP/1.1 100 Continue\r\n\r\n|" + OK, Answer(200, b"{}", None)),
+        (compressed(gzip.compress(b"{}", mtime=0), b"gzip"), Answer(200, b"{}", None)),
+        (compressed(zlib.compress(b"{}"), b"Deflate"), Answer(200, b"{}", None)),
+        (compressed(b"{}", b"identity"), Answer(200, b"{}", None)),
         (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, b"", None)),
         (b"HTTP/1.1 429 Slowly\r\nretry-AFTER: 3\r\nContent-Length: 0\r\n\r\n", Answer(429, b"", "3")),
     ],
-    ids=["in pieces", "chunked", "after an interim answer", "without a body", "with a pause asked for"],
+    ids=[
+        "in pieces",
+        "chunked",
+        "after an interim answer",
+        "gzip",
+        "deflate",
+        "identity",
+        "without a body",
+        "with a pause asked for",
+    ],
 )
 async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
     sent: bytes, answer: Answer, server: Scripted, ask: Ask
@@ -155,8 +177,10 @@ async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
         (b"END", "closed the connection before it had answered"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}|END", "closed the connection before it had answered"),
         (b"SSH-2.0-OpenSSH\r\n", "what was answered is not HTTP"),
+        (compressed(b"{}", b"gzip"), "the answer cannot be decompressed: Content-Encoding gzip"),
+        (compressed(b"{}", b"br"), "the answer cannot be decompressed: Content-Encoding br"),
     ],
-    ids=["none", "half of one", "another protocol"],
+    ids=["none", "half of one", "another protocol", "no gzip after all", "an encoding that nobody asked for"],
 )
 async def test_what_is_no_answer_is_an_error_and_nothing_is_repeated(
     sent: bytes, told: str, server: Scripted, ask: Ask

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -156,6 +157,7 @@ class _Connection(asyncio.Protocol):
         self._spent = False
         self._waiter: asyncio.Future[Answer] | None = None
         self._body: list[bytes] = []
+        self._encoding = b""
         self._retry_after: str | None = None
 
     @property
@@ -206,8 +208,11 @@ class _Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Of the parser: a header of the answer."""
-        if name.lower() == b"retry-after":
-            self._retry_after = value.decode("latin-1")
+        match name.lower():
+            case b"retry-after":
+                self._retry_after = value.decode("latin-1")
+            case b"content-encoding":
+                self._encoding = value.lower()
 
     def on_body(self, part: bytes) -> None:
         """Of the parser: some of the answer's body."""
@@ -215,18 +220,34 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Of the parser: that was all."""
-        status = self._parser.get_status_code()
-        answer = Answer(status, b"".join(self._body), self._retry_after)
-        self._body, self._retry_after = [], None
+        status, body = self._parser.get_status_code(), b"".join(self._body)
+        encoding, retry_after = self._encoding, self._retry_after
+        self._body, self._encoding, self._retry_after = [], b"", None
         if status < 200:  # the answer is still to come
             return
         self._spent = self._spent or not self._parser.should_keep_alive()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(answer)
+        try:
+            answer = Answer(status, _plain(body, encoding) if encoding else body, retry_after)
+        except (zlib.error, ValueError):
+            self._fail(ConnectionError(f"the answer cannot be decompressed: Content-Encoding {encoding.decode()}"))
+        else:
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(error)
+
+
+def _plain(body: bytes, encoding: bytes) -> bytes:
+    """Some proxies compress whatever passes through them, asked or not."""
+    match encoding:
+        case b"gzip" | b"x-gzip" | b"deflate":
+            return zlib.decompress(body, wbits=zlib.MAX_WBITS | 32)  # with the header of either
+        case b"identity":
+            return body
+        case _:
+            raise ValueError(encoding)
 
 
 def _closed() -> ConnectionResetError:
