@@ -23,6 +23,7 @@ _TABLES = pytest.StashKey[Table]()
 _FIGURES = pytest.StashKey[list[str]]()
 
 SOAK_MINUTES = 20.0
+_AFTERWARDS = 15.0  # minutes, for what the churn has left behind
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,10 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes many minutes is run by hand."""
-    if getattr(config.option, "soak", False):
-        return
+    """What takes many minutes is run by hand, and has the time that it was given."""
     by_hand = [item for item in items if item.get_closest_marker("soak")]
+    if getattr(config.option, "soak", False):
+        for item in by_hand:
+            item.add_marker(pytest.mark.timeout(60 * (config.option.soak_minutes + _AFTERWARDS)), append=False)
+        return
     if by_hand:
         config.hook.pytest_deselected(items=by_hand)
         items[:] = [item for item in items if item not in by_hand]

@@ -34,7 +34,6 @@ MIB = 1024**2
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(60 * SOAK_MINUTES + 900)
 async def test_memory_does_not_grow_with_what_has_happened(
     scale: Scale,
     cluster: Cluster,
