@@ -126,7 +126,9 @@ def _which_node(others_refuse: bool) -> str:
 
 
 def _nobody_offers(resource: str, which: str = "node") -> str:
-    return f"no {which} offers {resource}: remove the request or add a node that does"
+    # That a pod takes the place of one is nothing that its author could leave out.
+    fix = "put how many it takes into status.allocatable of a node," if resource == "pods" else "remove the request"
+    return f"no {which} offers {resource}: {fix} or add a node that does"
 
 
 def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False) -> str:

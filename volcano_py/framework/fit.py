@@ -49,14 +49,14 @@ def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitErro
             short.append(dim)
             counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
             undecided &= ~lacking
-    told = [dim for dim in short if dim != PODS]
     # A node that refuses because of what is on it now may be the one that is large enough.
     hopeful = np.flatnonzero(nodes.present & ssn.resolvable(codes))
     advice = _advice(ssn, task_class, refused)
-    if told and not (nodes.allocatable[hopeful][:, told] >= task_class.request[told]).all(axis=1).any():
-        sentence = _even_when_empty(ssn, task_class, hopeful, told)
+    if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
+        sentence = _even_when_empty(ssn, task_class, hopeful, short)
         refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     else:
+        told = [dim for dim in short if dim != PODS]
         shortages = _shortages(ssn, task_class, willing, told, total)
         refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
     return FitError(total, dict(counts), refusal)

@@ -301,3 +301,23 @@ def test_a_cluster_without_nodes_says_so() -> None:
 def test_nodes_without_places_for_pods_say_too_many() -> None:
     opened = open_session(node("n1", pods="1"), pod("old", on="n1"), gang("p", cpu="4"))
     assert misfit(opened) == (Reason.NODES_REFUSE, "0/1 nodes are unavailable: 1 Too many pods.")
+
+
+def test_nodes_that_offer_no_places_for_pods_at_all_say_what_they_lack() -> None:
+    opened = open_session(node("n1", pods="0"), node("n2", pods="0"), gang("p", cpu="4"))
+    reason, message = misfit(opened)
+    assert reason is Reason.NEVER_FITS
+    assert message == (
+        "0/2 nodes are unavailable: 2 Too many pods. The pod asks 1 pod; no node offers pods: put how many it takes "
+        "into status.allocatable of a node, or add a node that does."
+    )
+
+
+def test_no_node_with_places_for_pods_may_be_large_enough_for_one() -> None:
+    opened = open_session(node("n1", cpu="8", pods="0"), node("n2", cpu="2"), gang("p", cpu="4"))
+    reason, message = misfit(opened)
+    assert reason is Reason.NEVER_FITS
+    assert message == (
+        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Too many pods. The pod asks 4 cpu, 1 pod; no single node "
+        "has that together even when empty: ask for less or add a larger node."
+    )
