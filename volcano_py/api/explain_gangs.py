@@ -42,14 +42,15 @@ def not_enough_tasks(
     fix = f": create {missing} more or lower minMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
-    exist = "exists" if existing == 1 else "exist"
+    # Those with another schedulerName may well exist; they do not count.
+    exist = "of this scheduler exists" if existing == 1 else "of this scheduler exist"
     return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{beside}, minMember is {min_member}{fix}"
 
 
 def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
     """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
     missing = sum(role.minimum - role.existing for role in roles)
-    fix = f": create {missing} more with annotation {TASK_SPEC} or lower minTaskMember"
+    fix = f": create {missing} more of this scheduler with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
     return f"PodGroup {group}: minTaskMember is not met by {few([role.told for role in roles])}{fix}"

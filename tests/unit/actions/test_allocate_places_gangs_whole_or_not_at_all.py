@@ -81,7 +81,7 @@ def test_row_4_a_gang_with_too_few_pods_is_let_in_and_left_alone() -> None:
     note = opened.ssn.notes[opened.job("g").row]
     assert (note.reason, note.message) == (
         Reason.NOT_ENOUGH_TASKS,
-        "PodGroup team/g: 2 pods exist, minMember is 3: create 1 more or lower minMember",
+        "PodGroup team/g: 2 pods of this scheduler exist, minMember is 3: create 1 more or lower minMember",
     )
 
 

@@ -121,14 +121,14 @@ def test_a_gang_says_how_many_have_a_place_and_how_many_are_missing() -> None:
 
 def test_pods_that_do_not_exist_yet_are_counted() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 1, 3) == (
-        "PodGroup ml/train: 1 pod exists, minMember is 3: create 2 more or lower minMember"
+        "PodGroup ml/train: 1 pod of this scheduler exists, minMember is 3: create 2 more or lower minMember"
     )
 
 
 def test_pods_that_have_ended_are_not_left_unsaid() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 0, 3, ended=2) == (
-        "PodGroup ml/train: 0 pods exist beside 2 that failed or are being deleted, minMember is 3: create 3 more or "
-        "lower minMember"
+        "PodGroup ml/train: 0 pods of this scheduler exist beside 2 that failed or are being deleted, minMember is 3: "
+        "create 3 more or lower minMember"
     )
     assert "1 that failed or is being deleted" in explain_gangs.not_enough_tasks("ml/train", 2, 3, ended=1)
 
@@ -137,7 +137,7 @@ def test_every_role_that_is_short_of_pods_is_named() -> None:
     short = [ShortRole("driver", 0, 1), ShortRole("worker", 2, 4)]
     assert explain_gangs.not_enough_of_roles("ml/train", short) == (
         "PodGroup ml/train: minTaskMember is not met by 0 of 1 pods of role driver, 2 of 4 pods of role worker: create "
-        "3 more with annotation volcano.sh/task-spec or lower minTaskMember"
+        "3 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 

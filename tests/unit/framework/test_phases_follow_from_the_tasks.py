@@ -22,8 +22,8 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.state.cluster_state import ClusterState
 
 MISSING_ONE = (
-    "NotEnoughTasks: 1/2 tasks in gang unschedulable: PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or "
-    "lower minMember"
+    "NotEnoughTasks: 1/2 tasks in gang unschedulable: PodGroup team/g: 1 pod of this scheduler exists, minMember "
+    "is 2: create 1 more or lower minMember"
 )
 
 
@@ -258,7 +258,7 @@ def test_a_gang_short_of_a_role_has_its_own_reason() -> None:
     assert condition.reason == "NotEnoughPodsOfTask"
     assert condition.message == (
         "NotEnoughTasks: 2/2 tasks in gang unschedulable: PodGroup team/g: minTaskMember is not met by 0 of 1 pods of "
-        "role driver: create 1 more with annotation volcano.sh/task-spec or lower minTaskMember"
+        "role driver: create 1 more of this scheduler with annotation volcano.sh/task-spec or lower minTaskMember"
     )
 
 

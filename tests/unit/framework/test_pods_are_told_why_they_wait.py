@@ -180,7 +180,7 @@ def test_what_must_be_mended_of_another_member_is_told_as_that_members() -> None
 
 def test_a_gang_that_is_short_of_pods_tells_those_it_has() -> None:
     done = closed(node("n1"), gang("g", pods=1, min_member=2, cpu="1"))
-    sentence = "PodGroup team/g: 1 pod exists, minMember is 2: create 1 more or lower minMember"
+    sentence = "PodGroup team/g: 1 pod of this scheduler exists, minMember is 2: create 1 more or lower minMember"
     assert done.pods() == {"g-0": ("Undetermined", f"NotEnoughTasks: {sentence}")}
 
 

@@ -33,7 +33,8 @@ def act(session: Opened) -> dict[str, str]:
 def test_a_gang_whose_pods_do_not_exist_yet_is_not_tried() -> None:
     session = opened(gang("train", pods=2, min_member=3, cpu="1"))
     assert session.ssn.job_valid(session.job("train")) == Refusal(
-        Reason.NOT_ENOUGH_TASKS, "PodGroup team/train: 2 pods exist, minMember is 3: create 1 more or lower minMember"
+        Reason.NOT_ENOUGH_TASKS,
+        "PodGroup team/train: 2 pods of this scheduler exist, minMember is 3: create 1 more or lower minMember",
     )
     assert act(session) == {}
 
@@ -46,8 +47,8 @@ def test_who_has_to_create_the_missing_pods_is_named() -> None:
     refusal = session.ssn.job_valid(session.job("train"))
     assert refusal is not None
     assert refusal.message == (
-        "PodGroup team/train: 1 pod exists beside 1 that failed or is being deleted, minMember is 3; Job train has to "
-        "create 2 more: see its events, or lower its minAvailable"
+        "PodGroup team/train: 1 pod of this scheduler exists beside 1 that failed or is being deleted, minMember is "
+        "3; Job train has to create 2 more: see its events, or lower its minAvailable"
     )
 
 

@@ -225,7 +225,7 @@ def test_a_group_that_is_let_in_and_gets_no_pods_is_told_once_they_had_time_to_c
     assert told() == ["Inqueue"]
     assert [job.reason for job in simulation.reports[-1].pending] == [Reason.NOT_ENOUGH_TASKS], "but it is counted"
     simulation.run()
-    missing = "PodGroup team/g: 0 pods exist, minMember is 2: create 2 more or lower minMember"
+    missing = "PodGroup team/g: 0 pods of this scheduler exist, minMember is 2: create 2 more or lower minMember"
     assert told() == ["Inqueue", f"NotEnoughTasks: 2/2 tasks in gang unschedulable: {missing}"]
 
 
