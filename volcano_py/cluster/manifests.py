@@ -107,7 +107,7 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
     for path in paths:
         if not path.exists():
             raise ManifestError(f"{path}: no such file or folder")
-        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if path.is_dir() else [path]
+        files = _manifests(path) if path.is_dir() else [path]
         if not files:
             raise ManifestError(f"{path}: no .yaml, .yml or .json file in it")
         for file in files:
@@ -119,6 +119,10 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
                 raise ManifestError(f"{file}: {error.strerror}") from error
             documents.extend(read_text(text, str(file)))
     return documents
+
+
+def _manifests(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and not path.is_dir())
 
 
 def _fault(error: yaml.YAMLError) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from volcano_py.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, metadata_of
 from volcano_py.api.workloads import Workload
-from volcano_py.cluster.manifests import EPOCH, ManifestError, read_text, stored
+from volcano_py.cluster.manifests import EPOCH, ManifestError, read_paths, read_text, stored
 
 
 def read(text: str) -> list[ApiObject]:
@@ -97,6 +98,13 @@ def test_the_items_of_a_list_of_one_kind_are_of_that_kind() -> None:
     assert [(type(node), metadata_of(node).name) for node in read(nodes)] == [(Node, "n1"), (Node, "n2")]
     foreign = "{kind: QueueList, apiVersion: scheduling.run.ai/v2, items: [{metadata: {name: q}}]}"
     assert read(foreign) == []
+
+
+def test_a_folder_within_a_folder_may_be_called_like_a_manifest(tmp_path: Path) -> None:
+    inner = tmp_path / "jobs.yaml"
+    inner.mkdir()
+    (inner / "train.yaml").write_text("kind: PodGroup\nmetadata: {name: train}\n")
+    assert [document.body["kind"] for document in read_paths([tmp_path])] == ["PodGroup"]
 
 
 def test_the_items_of_a_list_say_what_they_are_themselves() -> None:
