@@ -14,7 +14,7 @@ from volcano_py.scheduler import builtin_registry
 
 @click.group()
 def config() -> None:
-    """Check and explain a volcano-scheduler.conf."""
+    """Say what is wrong in a volcano-scheduler.conf."""
 
 
 @config.command(

@@ -22,7 +22,7 @@ VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "jobtemplate": ("volcano_py.cli.job_template", "jobtemplate", "Make, see and delete what JobFlows make Jobs from."),
     "pod": ("volcano_py.cli.pods", "pod", "List pods, their queues and why they wait."),
     "podgroup": ("volcano_py.cli.pod_groups", "podgroup", "List PodGroups and why they wait."),
-    "config": ("volcano_py.cli.config", "config", "Check and explain a volcano-scheduler.conf."),
+    "config": ("volcano_py.cli.config", "config", "Say what is wrong in a volcano-scheduler.conf."),
     "dump": ("volcano_py.cli.dump", "dump", "Write the live state of a daemon for a bug report."),
     "bench": ("volcano_py.cli.bench", "bench", "Measure how fast the scheduler decides."),
     "completion": ("volcano_py.cli.completion", "completion", "Complete verbs and options in your shell."),
