@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from volcano_py.cli.live.display import display, readable, say
+from volcano_py.cli.live.display import display, say
 from volcano_py.cli.live.follower import DRAWING_SECONDS, Follower
 from volcano_py.cli.live.mirror import WATCHED, Mirror
 from volcano_py.cli.live.overview import Overview
@@ -140,7 +140,7 @@ class LocalCluster:
             informers = Informers(client, mirror, WATCHED, resync_every=None)
             with display(self._out, head) as shown:
                 self.shown = True
-                follower = Follower(mirror, shown, lambda: readable(scheduler.process.log_tail(1)))
+                follower = Follower(mirror, shown, lambda: scheduler.process.log_tail(1))
                 try:
                     await during(self._work(plane, informers, follower), informers.run(), follower.run())
                 except NotSettledError as error:

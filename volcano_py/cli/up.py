@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from volcano_py.cli.configuration import load_configuration
-from volcano_py.cli.live.display import output, readable, say
+from volcano_py.cli.live.display import output, say
 from volcano_py.cli.local_cluster import Goal, LocalCluster, Plan
 from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.settling import SAMPLE, lacks, sample_lacks
@@ -117,9 +117,8 @@ def _run(plan: Plan) -> None:
     try:
         asyncio.run(cluster.run())
     except LocalError as error:
-        text = "\n".join(readable(line) for line in str(error).splitlines())
         hint = "" if plan.work_dir else "\nWith --work-dir DIR all logs are kept."
-        raise click.ClickException(text + hint) from error
+        raise click.ClickException(f"{error}{hint}") from error
     except asyncio.CancelledError:
         # To stay up until somebody stops it is what it was asked to do.
         if not cluster.shown or plan.goal is not None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volcano_py.local.errors import LocalError, ProcessFailedError
+from volcano_py.local.log_lines import readable
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -19,8 +20,6 @@ _LOOK_AGAIN_SECONDS = 0.5
 
 _TAIL_LINES = 30
 _TAIL_BYTES = 262_144
-_LINE_CHARACTERS = 600
-"""A structured line with a long traceback in it would hide all the others."""
 
 
 class ManagedProcess:
@@ -115,7 +114,7 @@ class ManagedProcess:
         return ProcessFailedError(self.name, f"{problem}{_ending(self.exit_code)} ({self.log})", self.log_tail())
 
     def log_tail(self, lines: int = _TAIL_LINES) -> str:
-        """The last lines of the log; "" when there is none."""
+        """The last lines of the log, for people; "" when there is none."""
         try:
             with self.log.open("rb") as file:
                 file.seek(0, os.SEEK_END)
@@ -123,7 +122,7 @@ class ManagedProcess:
                 content = file.read()
         except FileNotFoundError:
             return ""
-        return "\n".join(_shortened(line) for line in content.decode(errors="replace").splitlines()[-lines:])
+        return "\n".join(readable(line) for line in content.decode(errors="replace").splitlines()[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         # It leads its session, so its id is its group's. Only while it is not reaped: later the id may be anybody's.
@@ -135,10 +134,6 @@ class ManagedProcess:
 def launched(command: Sequence[str]) -> list[str]:
     """`command` behind the launcher that ties its life to ours."""
     return [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]} … ({len(line)} characters)"
 
 
 def _ending(code: int | None) -> str:

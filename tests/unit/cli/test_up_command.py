@@ -177,8 +177,8 @@ def test_interrupted_before_anything_was_shown_it_has_not_either(stage: Stage, u
     assert up().exit_code == 130
 
 
-def test_what_does_not_settle_is_an_error_with_the_reason_and_a_log_for_people(stage: Stage, up: Up) -> None:
-    log = '{"ts":"2026-01-01T10:00:00Z","level":"info","msg":"cycle","binds":1}'
+def test_what_does_not_settle_is_an_error_with_the_reason_and_the_end_of_the_log(stage: Stage, up: Up) -> None:
+    log = "10:00:00 info cycle  binds=1"
     stage.end = NotSettledError(f"it has not settled within 120 s:\n  the gang\n--- end of the log ---\n{log}")
     result = up("--once")
     assert result.exit_code == 1

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import re
 
-import pytest
 from rich.console import Console
 
 from tests.unit.cli.up_objects import GIB, NO_GROUP, WHY, group_row, lone_row, node_row, queue_row, waiting_row
-from volcano_py.cli.live.display import Lines, display, readable
+from volcano_py.cli.live.display import Lines, display
 from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head
@@ -118,22 +117,3 @@ def test_a_terminal_is_redrawn_only_when_there_is_something_new() -> None:
         assert out.file.tell() == drawn
         shown.show(seen, "another line of the log")
         assert out.file.tell() > drawn
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        (
-            '{"ts":"2026-01-01T10:15:02.123Z","level":"info","msg":"cycle","binds":4,"pending":1,"logger":"volcano_py.x"}',
-            "10:15:02 info cycle  binds=4 pending=1",
-        ),
-        ('{"ts":"2026-01-01T10:15:02Z","level":"error","msg":"no"}', "10:15:02 error no"),
-        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
-        ('{"cut off', '{"cut off'),
-        ('{"other": 1}', '{"other": 1}'),
-        ("[1, 2]", "[1, 2]"),
-        ("", ""),
-    ],
-)
-def test_the_log_of_the_daemon_is_shown_in_a_form_for_people(line: str, told: str) -> None:
-    assert readable(line) == told

@@ -179,6 +179,18 @@ async def test_a_long_line_does_not_hide_the_others(tmp_path: Path) -> None:
     assert process.log_tail() == f"cause\n{'0' * 600} … (2000 characters)\nend"
 
 
+async def test_the_end_of_a_log_of_json_lines_is_in_a_form_for_people_however_long_they_are(tmp_path: Path) -> None:
+    short = '{"ts":"2026-01-01T10:15:02.123Z","level":"info","msg":"cycle","binds":4}'
+    long = f'{{"ts":"2026-01-01T10:15:03.5Z","level":"error","msg":"no","error":"{"x" * 2000}"}}'
+    process = ManagedProcess("volcano-py", ["printf", f"{short}\n{long}\n"], tmp_path / "log")
+    await process.start()
+    await process.wait_unexpected_end()
+    first, second = process.log_tail().splitlines()
+    assert first == "10:15:02 info cycle  binds=4"
+    assert second.startswith("10:15:03 error no  error=xxx")
+    assert second.endswith("x … (2025 characters)")
+
+
 async def test_a_process_sees_only_the_environment_it_is_given(tmp_path: Path) -> None:
     process = ManagedProcess("env", ["/usr/bin/env"], tmp_path / "log", {"ONLY": "this"})
     await process.start()

@@ -7,7 +7,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import orjson
 from rich.console import Console
 from rich.live import Live
 
@@ -105,20 +104,6 @@ class Lines:
 def say(out: Console, line: str) -> None:
     """One line as it is, however long."""
     out.print(line, markup=False, soft_wrap=True)
-
-
-def readable(line: str) -> str:
-    """A line of the daemon's JSON log for people, `10:15:02 info cycle  binds=4 pending=1`; any other as it is."""
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return line
-    if not isinstance(record, dict) or "msg" not in record:
-        return line
-    moment, level, message = (str(record.pop(field, "")) for field in ("ts", "level", "msg"))
-    record.pop("logger", None)
-    fields = " ".join(f"{name}={value}" for name, value in record.items())
-    return f"{moment[11:19]} {level} {message}  {fields}".strip()
 
 
 def _print_tables(out: Console, seen: Overview) -> None:
