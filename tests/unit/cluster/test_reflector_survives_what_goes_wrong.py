@@ -117,6 +117,44 @@ async def test_a_watch_of_which_nothing_was_ever_heard_is_opened_anew_without_a_
     assert subject.stats().watches == 2
 
 
+INITIALIZING = refusal(429, "TooManyRequests", "storage is (re)initializing", headers={"Retry-After": "1"})
+
+
+async def test_a_server_that_has_just_started_and_asks_to_come_back_is_no_cause_for_alarm(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, INITIALIZING, INITIALIZING, page(10))
+    subject = Reflector(client, POD, sink, clock=clock)
+    with capture_logs() as logs:
+        background(subject.run())
+        await eventually(subject.synced.is_set, clock)
+    assert [entry["log_level"] for entry in logs] == ["info", "debug"]
+
+
+async def test_a_server_that_goes_on_asking_to_come_back_is_warned_of_once(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, INITIALIZING)
+    started = clock.monotonic()
+    with capture_logs() as logs:
+        background(Reflector(client, POD, sink, clock=clock).run())
+        await eventually(lambda: clock.monotonic() > started + 60, clock)
+    levels = [entry["log_level"] for entry in logs]
+    assert levels[0] == "info"
+    assert (levels.count("info"), levels.count("warning")) == (1, 1)
+
+
+async def test_another_trouble_than_being_asked_to_come_back_is_warned_of_at_once_and_once(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, INITIALIZING, refusal(403, "Forbidden"), refusal(403, "Forbidden"), INITIALIZING, page(10))
+    subject = Reflector(client, POD, sink, clock=clock)
+    with capture_logs() as logs:
+        background(subject.run())
+        await eventually(subject.synced.is_set, clock)
+    assert [entry["log_level"] for entry in logs] == ["info", "warning", "debug", "info"]
+
+
 async def test_attempts_grow_apart_and_begin_anew_after_a_success(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:

@@ -19,6 +19,7 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.complaints import Complaints
 from volcano_py.cluster.kubernetes.decoding import Decoder
 from volcano_py.cluster.kubernetes.early_lists import EarlyList
 from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
@@ -43,8 +44,6 @@ _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
 # Seconds after which a resource that was not served is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
-
-_HINT_NOT_FOUND = "is its CustomResourceDefinition installed?"
 
 
 class Reflector:
@@ -83,7 +82,7 @@ class Reflector:
         self._unreadable: dict[str, str] = {}
         self._stream: WatchStream | None = None
         self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
-        self._complaint = ""
+        self._complaints = Complaints(kind.name, clock)
         self._listed_at = 0.0
         self._heard = clock.monotonic()
         self._lists = self._watches = self._events = self._failures = 0
@@ -133,7 +132,7 @@ class Reflector:
                 if isinstance(error, NotFoundError) and self.kind.optional:
                     await self._do_without()
                     continue
-                self._complain(error)
+                self._complaints.tell(error)
                 await self._pause(error)
             except Exception:
                 # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
@@ -141,16 +140,9 @@ class Reflector:
                 self.resource_version = ""
                 await self._pause(None)
 
-    def _complain(self, error: RequestError) -> None:
-        """Once for each trouble, not once for each attempt."""
-        level = "debug" if str(error) == self._complaint else "warning"
-        self._complaint = str(error)
-        hint = {"hint": _HINT_NOT_FOUND} if isinstance(error, NotFoundError) else {}
-        getattr(log, level)("cannot follow a resource, trying again", kind=self.kind.name, error=str(error), **hint)
-
     def _all_is_well(self) -> None:
         self._backoff.reset()
-        self._complaint = ""
+        self._complaints.all_is_well()
 
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
