@@ -14,6 +14,7 @@ from volcano_py.api.told import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
 from volcano_py.cluster.memory import MemoryCluster
+from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
 from volcano_py.operator.generated_group import (
@@ -88,6 +89,7 @@ class Simulation:
         self.now = EPOCH.timestamp()
         self._scheduler = Scheduler(registry, self.cluster.apply)
         self._jobs = JobsInMemory(self.cluster, self._rules)
+        self._budgets = MemoryBudgets(self.cluster)
         for kind, obj in items:
             self.cluster.put(kind, obj)
             self.now = max(self.now, obj.metadata.created)  # type: ignore[attr-defined]
@@ -121,6 +123,7 @@ class Simulation:
     def _run_controllers(self) -> None:
         self._jobs.run(self.now)
         self.cluster.provide_volumes()
+        self._budgets.run()
         for pod in self.cluster.objects("Pod", Pod):
             if wants_group(pod, self._rules):
                 self._group_for(pod)

@@ -56,6 +56,7 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True):
 
 class PodDisruptionBudgetStatus(ApiObject, frozen=True):
     disruptions_allowed: Integer = 0
+    desired_healthy: Integer = 0
     disrupted_pods: dict[str, Any] = {}
 
 
