@@ -57,13 +57,38 @@ async def test_having_nothing_at_all_says_where_was_looked(tmp_path: Path) -> No
         await Credentials.load()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "a: b", "current-context: x\ncontexts: []\nclusters: []\nusers: []"])
-async def test_a_kubeconfig_that_is_none_is_named(content: str, tmp_path: Path) -> None:
+_NOT_ONE = "it is no kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        pytest.param("", _NOT_ONE, id="empty"),
+        pytest.param("[]", _NOT_ONE, id="a list"),
+        pytest.param("text", _NOT_ONE, id="text"),
+        pytest.param(
+            "clusters: [{name: a, cluster: {server: s}}]\ncontexts: [{name: c, context: {cluster: a, user: u}}]\n"
+            "current-context: c\nusers: [{name: u, user: none}]",
+            _NOT_ONE,
+            id="a user that is text",
+        ),
+        pytest.param("a: b", "Expected key current-context", id="something else"),
+        pytest.param(
+            "current-context: x\ncontexts: []\nclusters: []\nusers: []", "Expected object with name x", id="bare"
+        ),
+        pytest.param("a: [", "not YAML: while parsing a flow node expected the node content", id="no YAML"),
+    ],
+)
+async def test_a_kubeconfig_that_is_none_is_named(content: str, fault: str, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_text(content)
 
-    with pytest.raises(CredentialsError, match=r"kubeconfig .*/broken cannot be used: "):
+    with pytest.raises(CredentialsError) as error:
         await Credentials.load(path)
+
+    assert str(error.value).startswith(f"kubeconfig {path} cannot be used: ")
+    assert fault in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 async def test_a_proxy_of_the_environment_is_used_but_not_for_hosts_it_exempts(

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 import structlog
+import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader
@@ -25,6 +26,9 @@ log = structlog.get_logger(__name__)
 REFRESH_EVERY = 60.0
 # Between two refreshes that a 401 asks for; a revoked token must not start an exec plugin with every request.
 _FORCED_AT_MOST_EVERY = 10.0
+
+# What the loader runs into where a file is YAML of another shape.
+_MISSHAPEN = (AttributeError, KeyError, TypeError)
 
 
 class CredentialsError(Exception):
@@ -75,10 +79,9 @@ class Credentials:
         credentials = cls(source, context, clock)
         try:
             await credentials._read()
-        except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:
-            # The loader lets a badly shaped file surface as any of these.
+        except (ConfigException, OSError, ValueError, yaml.YAMLError, *_MISSHAPEN) as error:
             what = f"kubeconfig {source}" if source else "in-cluster configuration"
-            raise CredentialsError(f"{what} cannot be used: {str(error) or type(error).__name__}") from error
+            raise CredentialsError(f"{what} cannot be used: {_fault(error)}") from error
         return credentials
 
     @property
@@ -196,6 +199,14 @@ def _source(kubeconfig: Path | None, context: str | None) -> str | None:
             "give one with --kubeconfig"
         )
     return os.pathsep.join(str(path) for path in paths)
+
+
+def _fault(error: Exception) -> str:
+    if isinstance(error, yaml.YAMLError):
+        return f"not YAML: {' '.join(str(error).split())}"
+    if isinstance(error, _MISSHAPEN):
+        return "it is no kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+    return str(error) or type(error).__name__
 
 
 def _runs_plugin_each_time(loader: KubeConfigLoader) -> bool:
