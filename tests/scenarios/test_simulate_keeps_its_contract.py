@@ -198,6 +198,18 @@ def test_kinds_that_scheduling_does_not_read_are_passed_over() -> None:
     assert outcome("-f", "-", stdin=other + NODE)["binds"] == {}
 
 
+def test_people_are_told_what_is_passed_over() -> None:
+    web, other = "kind: Deployment\nmetadata: {name: web}\n", "kind: ConfigMap\nmetadata: {name: a}\n"
+    manifests = "---\n".join([NODE, web, "nodes: {n1: {}}\n", other, web])
+    printed = simulate("-f", "-", stdin=manifests).stdout
+    assert printed.endswith("\nNot simulated: 1 ConfigMap, 2 Deployment, 1 object without a kind\n")
+    assert outcome("-f", "-", stdin=manifests)["binds"] == {}
+
+
+def test_where_nothing_is_passed_over_nothing_is_said(file: Path) -> None:
+    assert "Not simulated" not in simulate("-f", str(file)).output
+
+
 def test_nothing_at_all_is_an_empty_cluster() -> None:
     told = outcome("-f", "-", stdin="")
     assert (told["binds"], told["podGroups"], set(told["queues"])) == ({}, {}, {"default", "root"})

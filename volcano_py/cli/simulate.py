@@ -12,7 +12,7 @@ from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.manifests import read_documents
 from volcano_py.cli.output import console, log_aside, output_option, print_data
-from volcano_py.cluster.manifests import ManifestError, stored
+from volcano_py.cluster.manifests import ManifestError, passed_over, stored
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
@@ -77,13 +77,16 @@ def simulate(
     registry = builtin_registry().with_installed()
     configuration = load_configuration(scheduler_conf, registry)
     rules = GroupRules(scheduler_names=frozenset(scheduler_names), default_queue=default_queue)
+    documents = read_documents(filenames)
     try:
-        items = stored(read_documents(filenames))
+        items = stored(documents)
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
     result = Simulation(items, configuration, registry, rules=rules).run(cycles)
     if output == "table":
         _print_tables(result)
+        if others := passed_over(documents):
+            click.echo(f"Not simulated: {plain(', '.join(others))}")
     else:
         print_data(result.as_json(), output)
     if cycles is None and not result.settled:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ import msgspec
 import yaml
 
 from volcano_py.api import objects, volumes, workloads
+from volcano_py.api.few import counted
 from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.jobs.model import Job
@@ -202,6 +204,15 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
         else (kind, _admitted(obj, priorities))
         for (kind, _), obj in found.items()
     ]
+
+
+def passed_over(documents: Iterable[Document]) -> list[str]:
+    """What of the documents `stored` does not read: so many of each kind, by name."""
+    bodies = [document.body for document in documents if _read_as(document.body) is None]
+    counts = Counter(str(body["kind"]) for body in bodies if body.get("kind"))
+    told = [f"{count} {kind}" for kind, count in sorted(counts.items())]
+    unnamed = len(bodies) - counts.total()
+    return [*told, f"{counted(unnamed, 'object')} without a kind"] if unnamed else told
 
 
 def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject:
