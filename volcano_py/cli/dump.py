@@ -40,5 +40,8 @@ def dump(url: str, output_file: Path | None) -> None:
         ) from error
     if output_file is None:
         sys.stdout.buffer.write(body)
-    else:
+        return
+    try:
         output_file.write_bytes(body)
+    except OSError as error:
+        raise click.ClickException(f"{output_file}: {error.strerror}") from error

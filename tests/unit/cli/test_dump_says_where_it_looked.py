@@ -5,12 +5,25 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import click.testing
 import pytest
 
 from tests.support.ports import silent_port
 from volcano_py.cli.main import main
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A daemon with nothing in its state."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None: ...
 
 
 def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -> None:
@@ -52,3 +65,14 @@ def test_a_connection_that_breaks_is_told() -> None:
 def test_what_is_no_address_is_refused() -> None:
     result = click.testing.CliRunner().invoke(main, ["dump", "--url", "localhost:8080"])
     assert (result.exit_code, result.output) == (1, "Error: localhost:8080: not an http address\n")
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "state.json"
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        other = threading.Thread(target=server.handle_request)
+        other.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        result = click.testing.CliRunner().invoke(main, ["dump", "--url", url, "--output-file", str(file)])
+        other.join()
+    assert (result.exit_code, result.output) == (1, f"Error: {file}: No such file or directory\n")
