@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,9 @@ QPS = 10_000
 BURST = 20_000
 
 KUBE_SCHEDULER: Final = "kube-scheduler"
+
+# Other braces in a command are its own, such as those of JSON.
+_FIELD: Final = re.compile(r"\{(kubeconfig|directory|port)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,8 @@ class Contender:
 
     def process(self, directory: Path) -> ManagedProcess:
         values = {"kubeconfig": str(self.kubeconfig), "directory": str(directory), "port": str(free_port(set()))}
-        return ManagedProcess(
-            self.name, [part.format(**values) for part in self.command], directory / f"{self.name}.log"
-        )
+        command = [_FIELD.sub(lambda found: values[found[1]], part) for part in self.command]
+        return ManagedProcess(self.name, command, directory / f"{self.name}.log")
 
 
 def ours(kubeconfig: Path) -> Contender:

@@ -66,7 +66,13 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     show_default=True,
     help="What is measured, see below.",
 )
-@click.option("--rate", type=float, default=200.0, show_default=True, help="Pods per second of --load arrival.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=200.0,
+    show_default=True,
+    help="Pods per second of --load arrival.",
+)
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How often, in turn.")

@@ -40,3 +40,8 @@ def test_a_program_that_is_missing_is_left_to_the_start() -> None:
 
 def test_ours_loads_what_its_rehearsal_names() -> None:
     ours(KUBECONFIG).warm_up()
+
+
+def test_what_stands_in_braces_in_a_command_and_is_not_ours_stays(tmp_path: Path) -> None:
+    contender = Contender("peer", "volcano", ("x", "--kubeconfig={kubeconfig}", '--gates={"a": true}'), KUBECONFIG)
+    assert contender.process(tmp_path).command == ["x", f"--kubeconfig={KUBECONFIG}", '--gates={"a": true}']

@@ -87,3 +87,10 @@ def test_the_command_measures_a_load_and_knows_which_mode_has_it() -> None:
     refused = CliRunner().invoke(main, ["bench", "--mode=decide", "--load=arrival", *sizes])
     assert refused.exit_code == 2
     assert "--mode decide has no load arrival; see --help for its loads" in refused.output
+
+
+@pytest.mark.parametrize("rate", ["0", "-1"])
+def test_pods_that_never_come_cannot_be_measured(rate: str) -> None:
+    refused = CliRunner().invoke(main, ["bench", "--mode=decide", "--rate", rate, "--nodes=1", "--pods=1", "--gang=1"])
+    assert refused.exit_code == 2
+    assert f"{float(rate)} is not in the range x>0" in refused.output
