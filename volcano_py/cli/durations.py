@@ -18,9 +18,12 @@ class _Duration(click.ParamType[float]):
         if isinstance(value, int | float):
             return float(value)
         try:
-            return parse_duration(value).total_seconds()
+            seconds = parse_duration(value).total_seconds()
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        if seconds < 0:
+            self.fail(f"{value} is less than nothing", param, ctx)
+        return seconds
 
 
 DURATION = _Duration()

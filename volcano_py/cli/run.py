@@ -43,6 +43,9 @@ NO_HELPING_THREADS: Final = ("OPENBLAS_NUM_THREADS", "1")
 # Connections for whatever is not a binding: lists, evictions, statuses, events, and what the controllers write.
 OTHERS_IN_FLIGHT: Final = 64
 
+# As everybody who elects by a Lease, attempts are up to a fifth further apart than asked for.
+RETRY_JITTER: Final = 1.2
+
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
 # health and metrics are always served, and work is not spread over threads.
 WITHOUT_EFFECT: Final = (
@@ -137,9 +140,19 @@ def _without_effect(command: F) -> F:
 )
 @click.option("--healthz-address", help="A further address for health, as Volcano's.")
 @click.option(
-    "--kube-api-qps", type=float, default=2000.0, show_default=True, help="Requests to the API server per second."
+    "--kube-api-qps",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2000.0,
+    show_default=True,
+    help="Requests to the API server per second.",
 )
-@click.option("--kube-api-burst", type=int, default=2000, show_default=True, help="That many at once beyond it.")
+@click.option(
+    "--kube-api-burst",
+    type=click.IntRange(min=1),
+    default=2000,
+    show_default=True,
+    help="That many at once beyond it.",
+)
 @click.option(
     "--binds-in-flight",
     type=click.IntRange(1, 1000),
@@ -219,7 +232,6 @@ def _log() -> Any:
 
 
 def _options(flags: dict[str, Any]) -> DaemonOptions:
-    listen = [*(flags["listen_addresses"] or (":8080",)), *filter(None, [flags["healthz_address"]])]
     return DaemonOptions(
         kubeconfig=flags["kubeconfig"],
         context=flags["context"],
@@ -233,7 +245,7 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         resync_period=flags["resync_period"],
         default_queue=flags["default_queue"],
         node_selector=tuple(_label(text) for text in flags["node_selectors"]),
-        listen_addresses=tuple(dict.fromkeys(listen)),
+        listen_addresses=_listen_addresses(flags),
         qps=flags["kube_api_qps"],
         burst=flags["kube_api_burst"],
         binds_in_flight=flags["binds_in_flight"],
@@ -242,15 +254,47 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         per_job_metrics=flags["per_job_metrics"],
         seed=flags["seed"],
         admission=admission_options(flags),
-        election=LeaderElectionOptions(
-            enabled=flags["leader_elect"],
-            namespace=flags["leader_elect_resource_namespace"],
-            name=flags["leader_elect_resource_name"],
-            lease_duration=flags["leader_elect_lease_duration"],
-            renew_deadline=flags["leader_elect_renew_deadline"],
-            retry_period=flags["leader_elect_retry_period"],
-        ),
+        election=_election(flags),
     )
+
+
+def _listen_addresses(flags: dict[str, Any]) -> tuple[str, ...]:
+    from volcano_py.observe.listen import ListenAddress
+
+    given = [("--listen-address", address) for address in flags["listen_addresses"] or (":8080",)]
+    if flags["healthz_address"]:
+        given.append(("--healthz-address", flags["healthz_address"]))
+    for flag, address in given:
+        try:
+            ListenAddress.parse(address)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint=flag) from error
+    return tuple(dict.fromkeys(address for _, address in given))
+
+
+def _election(flags: dict[str, Any]) -> LeaderElectionOptions:
+    election = LeaderElectionOptions(
+        enabled=flags["leader_elect"],
+        namespace=flags["leader_elect_resource_namespace"],
+        name=flags["leader_elect_resource_name"],
+        lease_duration=flags["leader_elect_lease_duration"],
+        renew_deadline=flags["leader_elect_renew_deadline"],
+        retry_period=flags["leader_elect_retry_period"],
+    )
+    lease, renewal, retry = election.lease_duration, election.renew_deadline, election.retry_period
+    if election.enabled and retry < 1:
+        raise click.BadParameter(f"{retry:g} s is below 1 s", param_hint="--leader-elect-retry-period")
+    if election.enabled and renewal <= RETRY_JITTER * retry:
+        raise click.BadParameter(
+            f"{retry:g} s, and a fifth more at times, is not below the {renewal:g} s of --leader-elect-renew-deadline",
+            param_hint="--leader-elect-retry-period",
+        )
+    if election.enabled and lease <= renewal:
+        raise click.BadParameter(
+            f"{renewal:g} s is not below the {lease:g} s of --leader-elect-lease-duration",
+            param_hint="--leader-elect-renew-deadline",
+        )
+    return election
 
 
 def _controllers(text: str) -> frozenset[str]:

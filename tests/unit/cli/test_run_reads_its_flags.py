@@ -90,6 +90,36 @@ def test_flags_without_effect_are_accepted(monkeypatch: pytest.MonkeyPatch) -> N
     assert options(monkeypatch, "--percentage-nodes-to-find=50", "--enable-healthz") == DaemonOptions()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--listen-address=8080"], "Invalid value for --listen-address: listen address '8080' is not HOST:PORT"),
+        (["--healthz-address=x"], "Invalid value for --healthz-address: listen address 'x' is not HOST:PORT"),
+        (["--kube-api-qps=0"], "'--kube-api-qps': 0.0 is not in the range x>0"),
+        (["--kube-api-burst=0"], "'--kube-api-burst': 0 is not in the range x>=1"),
+        (["--schedule-period=-1s"], "'--schedule-period': -1s is less than nothing"),
+        (["--resync-period=-1h"], "'--resync-period': -1h is less than nothing"),
+        (
+            ["--leader-elect-renew-deadline=15s"],
+            "--leader-elect-renew-deadline: 15 s is not below the 15 s of --leader-elect-lease-duration",
+        ),
+        (
+            ["--leader-elect-retry-period=9s"],
+            "--leader-elect-retry-period: 9 s, and a fifth more at times, is not below the 10 s of --leader-elect",
+        ),
+        (["--leader-elect-retry-period=500ms"], "--leader-elect-retry-period: 0.5 s is below 1 s"),
+    ],
+)
+def test_values_with_which_no_daemon_could_run_are_refused_by_their_flag(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    assert said in refusal(monkeypatch, *arguments)
+
+
+def test_without_an_election_its_durations_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not options(monkeypatch, "--leader-elect=false", "--leader-elect-retry-period=0").election.enabled
+
+
 @pytest.mark.parametrize("at_once", [1, 64, 300])
 async def test_each_binding_under_way_has_a_connection_and_others_have_some(
     monkeypatch: pytest.MonkeyPatch, at_once: int
