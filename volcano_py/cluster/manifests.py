@@ -76,6 +76,9 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 # Classes that every cluster has (scheduling.k8s.io system priority classes).
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
+KUBERNETES_SCHEDULER: Final = "default-scheduler"
+"""Whose the pods are that name no scheduler."""
+
 Stored = tuple[str, ApiObject]
 """(kind, object)"""
 
@@ -294,6 +297,8 @@ def _admitted(obj: ApiObject, priorities: Mapping[str, PriorityClass]) -> ApiObj
     if not isinstance(obj, Pod):
         return obj
     obj = _with_host_ports(obj)
+    if not obj.spec.scheduler_name:
+        obj = msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, scheduler_name=KUBERNETES_SCHEDULER))
     if obj.spec.priority is not None:
         return obj
     name = obj.spec.priority_class_name

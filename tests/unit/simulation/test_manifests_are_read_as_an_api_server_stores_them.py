@@ -147,6 +147,11 @@ def test_the_priority_of_a_pod_is_that_of_its_class(classes: str, spec: str, pri
     assert one(f"{classes}kind: Pod\nmetadata: {{name: a}}\nspec: {spec}").spec.priority == priority
 
 
+def test_a_pod_that_names_no_scheduler_is_the_default_schedulers() -> None:
+    assert one("kind: Pod\nmetadata: {name: p}").spec.scheduler_name == "default-scheduler"
+    assert one("kind: Pod\nmetadata: {name: p}\nspec: {schedulerName: mine}").spec.scheduler_name == "mine"
+
+
 def test_the_class_says_whether_a_pod_preempts() -> None:
     pod = one(f"{CLASSES}kind: Pod\nmetadata: {{name: a}}\nspec: {{priorityClassName: high}}")
     assert pod.spec.preemption_policy == "Never"
