@@ -19,6 +19,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.framework.by_node import ByNode
 from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.job import Job, Task
+from volcano_py.framework.sparing import Place, needless
 from volcano_py.framework.starving import allocate_follows
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.victims import eviction_order
@@ -53,14 +54,6 @@ class Scheme(msgspec.Struct, frozen=True):
     may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
 
 
-class _Place(msgspec.Struct, frozen=True):
-    """A task that has a place now, and who had to go for it."""
-
-    row: int
-    node: int
-    victims: tuple[int, ...]
-
-
 class EvictionPlan:
     """See the module. Made for one attempt of one job."""
 
@@ -73,9 +66,9 @@ class EvictionPlan:
         self._for_backfill: Statement = ssn.statement()
         """Places of tasks that ask for nothing, had at once. They count while the plan is made. If nobody goes for the
         gang they are given back then: only backfill can turn them into bindings, and it takes what has no place."""
-        self._light: list[_Place] = []
+        self._light: list[Place] = []
         """Those places."""
-        self._places: list[_Place] = []
+        self._places: list[Place] = []
         self._hopeless: set[tuple[int, str]] = set()
         """Class rows, with their preemption policy, that found no place in this plan."""
 
@@ -92,6 +85,8 @@ class EvictionPlan:
                 break
             self._place(row)
         is_complete = ssn.will_be_whole(self._job)
+        if is_complete:
+            self._spare()
         victims = [victim for place in self._places for victim in place.victims]
         worth_it = bool(victims) or (bool(self._places) and keep_without_victims)
         if not worth_it or not is_complete or self._would_come_back(victims):
@@ -109,6 +104,15 @@ class EvictionPlan:
         ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True
+
+    def _spare(self) -> None:
+        """Who went for one task stays if what others free for other tasks is enough for both."""
+        places = self._places
+        if spared := needless(self._ssn, self._job, {self._statement: places, self._for_backfill: self._light}):
+            self._places = [
+                Place(place.row, place.node, tuple(row for row in place.victims if row not in spared))
+                for place in places
+            ]
 
     def _give_up(self, victims: list[int]) -> None:
         """Take everything back; not yet where nobody has to go and allocate is to give the places, else lesser jobs
@@ -150,7 +154,7 @@ class EvictionPlan:
             return False
         if task.task_class.best_effort and not choice.pipelined:
             self._for_backfill.pipeline(task.job, task.task_class, np.array([task.row], dtype=np.intp), choice.nodes)
-            self._light.append(_Place(task.row, int(choice.nodes[0]), ()))
+            self._light.append(Place(task.row, int(choice.nodes[0]), ()))
         else:
             self._promise(task, int(choice.nodes[0]), ())
         return True
@@ -251,12 +255,12 @@ class EvictionPlan:
             evicted.append(victim)
             lacked, missing = missing, self._missing(task, node)
             if not missing.any() and self._may_take(task, node):
-                self._promise(task, node, self._needed(evicted, lacked, task, node, mark))
+                self._promise(task, node, self._needed(evicted, lacked, task, node))
                 return True
         self._statement.rollback(mark)
         return False
 
-    def _needed(self, evicted: list[int], lacked: IntVector, task: Task, node: int, mark: int) -> tuple[int, ...]:
+    def _needed(self, evicted: list[int], lacked: IntVector, task: Task, node: int) -> tuple[int, ...]:
         """Those of the evicted who have to go; the others stay, who held too little and went before somebody larger.
 
         `lacked` is what was missing when the last one went: who is to stay holds no more than that one freed beyond.
@@ -265,21 +269,14 @@ class EvictionPlan:
         dims = lacked > 0
         beyond = self._requests_of([last])[0] - lacked
         spared = (self._requests_of(before)[:, dims] <= beyond[dims]).all(axis=1)
-        needed = evicted
+        needed = list(evicted)
         for victim in [row for row, may_stay in zip(before, spared.tolist(), strict=True) if may_stay][::-1]:
-            fewer = [row for row in needed if row != victim]
-            self._evict_anew(fewer, task, node, mark)
-            if not self._missing(task, node).any() and self._may_take(task, node):
-                needed = fewer
-        if spared.any():
-            self._evict_anew(needed, task, node, mark)
+            operation = self._statement.take_back(victim)
+            if self._missing(task, node).any() or not self._may_take(task, node):
+                self._statement.do(operation)
+            else:
+                needed.remove(victim)
         return tuple(needed)
-
-    def _evict_anew(self, victims: list[int], task: Task, node: int, mark: int) -> None:
-        """These instead of those who were evicted since the mark."""
-        self._statement.rollback(mark)
-        for victim in victims:
-            self._evict(victim, task, node)
 
     def _missing(self, task: Task, node: int) -> IntVector:
         """[R] what there is too little of for the task: on the node, once terminating pods are gone; where that has
@@ -331,7 +328,7 @@ class EvictionPlan:
     def _promise(self, task: Task, node: int, victims: tuple[int, ...]) -> None:
         rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
         self._statement.pipeline(task.job, task.task_class, rows, nodes)
-        self._places.append(_Place(task.row, node, victims))
+        self._places.append(Place(task.row, node, victims))
 
     def _evict(self, victim: int, task: Task, node: int) -> None:
         ssn = self._ssn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -23,6 +23,13 @@ class Kind(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
+
+
+_BECOMES: Final = {
+    Kind.ALLOCATE: TaskStatus.ALLOCATED,
+    Kind.PIPELINE: TaskStatus.PIPELINED,
+    Kind.EVICT: TaskStatus.RELEASING,
+}
 
 
 class Operation(msgspec.Struct, eq=False):
@@ -52,21 +59,16 @@ class Statement:
 
     def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] take free resources of nodes `nodes` [K]."""
-        self._place(Kind.ALLOCATE, TaskStatus.ALLOCATED, Placement(job, task_class, rows, nodes))
+        self.do(self._remember(Kind.ALLOCATE, Placement(job, task_class, rows, nodes)))
 
     def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
-        self._place(Kind.PIPELINE, TaskStatus.PIPELINED, Placement(job, task_class, rows, nodes))
+        self.do(self._remember(Kind.PIPELINE, Placement(job, task_class, rows, nodes)))
 
     def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
         """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
         nodes = self._ssn.ledger.tasks.node[rows].astype(np.intp)
-        placement = Placement(job, task_class, rows, nodes)
-        operation = self._remember(Kind.EVICT, placement, action, message)
-        self._ssn.ledger.move(rows, TaskStatus.RELEASING, nodes)
-        self._operations.append(operation)
-        self._ssn.placer.touch(nodes)
-        self._ssn.tell_deallocated(placement)
+        self.do(self._remember(Kind.EVICT, Placement(job, task_class, rows, nodes), action, message))
 
     def checkpoint(self) -> int:
         """A mark for `rollback`."""
@@ -75,17 +77,28 @@ class Statement:
     def rollback(self, mark: int) -> None:
         """Undo everything since the mark, last first."""
         while len(self._operations) > mark:
-            operation = self._operations.pop()
-            placement = operation.placement
-            self._ssn.ledger.restore(placement.rows, operation.statuses, operation.nodes)
+            self._undo(self._operations.pop())
+
+    def take_back(self, row: int) -> Operation:
+        """Undo the one operation with this task, whatever was done since. `do` puts it last."""
+        operation = next(each for each in reversed(self._operations) if row in each.placement.rows)
+        self._operations.remove(operation)
+        self._undo(operation)
+        return operation
+
+    def do(self, operation: Operation) -> None:
+        """Carry out an operation, a new one or one that was taken back."""
+        kind, placement = operation.kind, operation.placement
+        self._ssn.ledger.move(placement.rows, _BECOMES[kind], placement.nodes)
+        self._operations.append(operation)
+        if kind is Kind.EVICT:
             self._ssn.placer.touch(placement.nodes)
-            if operation.kind is Kind.EVICT:
-                self._ssn.tell_allocated(placement)
-                continue
-            if placement.task_class.best_effort:
-                placement.job.best_effort_pending += placement.count
-            self._ssn.tentative.update(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
             self._ssn.tell_deallocated(placement)
+            return
+        if placement.task_class.best_effort:
+            placement.job.best_effort_pending -= placement.count
+        self._ssn.placer.touch(placement.nodes, promised=kind is Kind.PIPELINE)
+        self._ssn.tell_allocated(placement)
 
     def discard(self) -> None:
         """Undo everything."""
@@ -104,16 +117,19 @@ class Statement:
         self._operations.clear()
         self._ssn.emit(effects)
 
-    def _place(self, kind: Kind, status: TaskStatus, placement: Placement) -> None:
-        operation = self._remember(kind, placement, "", "")
-        self._ssn.ledger.move(placement.rows, status, placement.nodes)
-        self._operations.append(operation)
+    def _undo(self, operation: Operation) -> None:
+        placement = operation.placement
+        self._ssn.ledger.restore(placement.rows, operation.statuses, operation.nodes)
+        self._ssn.placer.touch(placement.nodes)
+        if operation.kind is Kind.EVICT:
+            self._ssn.tell_allocated(placement)
+            return
         if placement.task_class.best_effort:
-            placement.job.best_effort_pending -= placement.count
-        self._ssn.placer.touch(placement.nodes, promised=kind is Kind.PIPELINE)
-        self._ssn.tell_allocated(placement)
+            placement.job.best_effort_pending += placement.count
+        self._ssn.tentative.update(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
+        self._ssn.tell_deallocated(placement)
 
-    def _remember(self, kind: Kind, placement: Placement, action: str, message: str) -> Operation:
+    def _remember(self, kind: Kind, placement: Placement, action: str = "", message: str = "") -> Operation:
         tasks = self._ssn.ledger.tasks
         rows = placement.rows
         return Operation(kind, placement, tasks.status[rows], tasks.node[rows], action, message)
