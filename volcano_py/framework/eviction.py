@@ -205,21 +205,28 @@ class EvictionPlan:
 
     def _place_on(self, task: Task, node: int, candidates: Rows) -> bool:
         """By evicting some of the candidates."""
-        missing = self._missing(task, node)
-        for offer in self._offers(task, node, candidates, missing):
+        missing, blockers = self._missing(task, node), self._in_the_way(task, node, candidates)
+        for offer in self._offers(task, node, candidates, missing, blockers):
             victims = self._ssn.victims(self._scheme.point, task, offer)
             is_enough = len(victims) and not (self._requests_of(victims).sum(axis=0) < missing).any()
-            if is_enough and self._place_without(task, node, victims, missing):
+            if is_enough and self._place_without(task, node, victims, missing, blockers):
                 return True
         return False
 
-    def _offers(self, task: Task, node: int, candidates: Rows, missing: IntVector) -> Iterator[Rows]:
+    def _offers(
+        self, task: Task, node: int, candidates: Rows, missing: IntVector, blockers: list[int]
+    ) -> Iterator[Rows]:
         """The selections of candidates that plugins are asked about until one will do.
 
-        What a gang, a queue or a budget can spare goes to the first that are offered. So those that are of no use are
-        left out; then those that hold too little alone.
+        What a gang, a queue or a budget can spare goes to the first that are offered. So who is in the way comes before
+        others, and with who holds some of what is missing; those that are of no use are left out; then those that hold
+        too little alone.
         """
         holds = self._requests_of(candidates)
+        if blockers:
+            in_the_way = np.isin(candidates, blockers)
+            yield candidates[in_the_way]
+            yield candidates[in_the_way | (holds[:, missing > 0] > 0).any(axis=1)]
         some = self._of_use(task, node, holds, missing)
         yield candidates[some]
         enough = (holds >= missing).all(axis=1)
@@ -240,12 +247,12 @@ class EvictionPlan:
             some[:] = True
         return some
 
-    def _place_without(self, task: Task, node: int, victims: Rows, missing: IntVector) -> bool:
+    def _place_without(self, task: Task, node: int, victims: Rows, missing: IntVector, blockers: list[int]) -> bool:
         """Evict one after the other until the task fits, under every rule; take it back when it never does."""
         ssn, point = self._ssn, self._scheme.point
         mark = self._statement.checkpoint()
         evicted: list[int] = []
-        waiting = self._in_the_way_first(eviction_order(ssn, task, victims), task, node)
+        waiting = sorted(eviction_order(ssn, task, victims), key=lambda row: row not in blockers)
         while (victim := self._next_victim(waiting, missing)) is not None:
             waiting.remove(victim)
             # Plugins may have judged each alone: without those that went before, its side may have no more to give.
@@ -300,19 +307,19 @@ class EvictionPlan:
         rarest = holds[:, int(holds.sum(axis=0).argmin())]
         return waiting[int(rarest.argmax())] if rarest.any() else None
 
-    def _in_the_way_first(self, waiting: list[int], task: Task, node: int) -> list[int]:
+    def _in_the_way(self, task: Task, node: int, candidates: Rows) -> list[int]:
         """Where a predicate refuses the task (a port is taken, say), plugins do not tell because of whom. So each is
-        tried alone: in front comes the first without whom the task may come."""
+        tried alone: those without whom the task may come."""
         placer, mark = self._ssn.placer, self._statement.checkpoint()
-        if placer.may_take(task.task_class, node):
-            return waiting
-        for victim in waiting:
-            self._evict(victim, task, node)
-            may_take = placer.may_take(task.task_class, node)
+        blockers: list[int] = []
+        if placer.codes(task.task_class)[node] == FITS or placer.may_take(task.task_class, node):
+            return blockers
+        for candidate in candidates.tolist():
+            self._evict(candidate, task, node)
+            if placer.may_take(task.task_class, node):
+                blockers.append(candidate)
             self._statement.rollback(mark)
-            if may_take:
-                return [victim, *(each for each in waiting if each != victim)]
-        return waiting
+        return blockers
 
     def _requests_of(self, rows: Rows | list[int]) -> NDArray[np.int64]:
         """[K, R]"""
