@@ -184,8 +184,8 @@ class Combined:
     def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
         path = self._path(queue)
-        nodes = [(self.branch_key(path[: depth + 1]), path[depth]) for depth in range(len(path))]
-        return (self.queue_rank(queue), tuple(nodes), queue.created, queue.name)
+        keys = [self.branch_key(path[: depth + 1]) for depth in range(len(path))]
+        return (self.queue_rank(queue), tuple(keys), queue.created, queue.name)
 
     def _path(self, queue: QueueInfo) -> tuple[str, ...]:
         """The queue's way through the tree; empty where there is none."""

@@ -116,7 +116,10 @@ class Plugin:
         raise NotImplementedError
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
-        """The key of a node of that tree among its siblings, as things stand; then the node's name decides.
+        """The key of a node of that tree among its siblings, as things stand.
+
+        Siblings that tie are told apart by the best below them that waits, level by level; then by its queue's creation
+        time and name.
 
         Keys may move when tasks are placed or taken away, and at no other time.
         """

@@ -1,16 +1,16 @@
 """Which queue's turn it is: queues side by side, or in the one tree that a plugin lays over them.
 
 In a tree the next queue is found by descent: at each node the child with the smallest key among those that still have
-work below them. Serving a queue moves the keys of the nodes on its path and of no others, so a turn costs
-O(depth × log children), and the order is transitive. Before the tree, queues are ranked by their `queue_order` keys
-(a priority, say): the tree only decides among queues of equal rank.
+work below them; of children that tie, the one with the best below it. Serving a queue moves the keys of the nodes on
+its path and of no others, so a turn costs O(depth × log children), and the order is transitive. Before the tree, queues
+are ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from volcano_py.framework.ordering import Heap
 from volcano_py.state.infos import QueueInfo
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 """Names of the nodes from below the root down to the queue's own node."""
+
+Rank = tuple[tuple[Any, ...], float, str]
+"""Of a node: its key and those on the way down to its best waiting queue, and that queue's creation time and name."""
+
+# So many levels below a node are looked at when it ties with a sibling. No sensible tree is deeper, and a turn in one
+# that is must not cost the square of its depth.
+_LEVELS: Final = 32
 
 
 class QueueOrder(Protocol):
@@ -46,15 +53,16 @@ class _Node:
     Its entry in its parent's heap is the one with its `stamp`; `queued` tells whether that is still there.
     """
 
-    __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "stamp")
+    __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "rank", "stamp")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.active = 0
         self.children: dict[str, _Node] = {}
-        self.queues: list[tuple[Any, str, QueueInfo]] = []
-        self.heap: list[tuple[Any, str, int, _Node]] = []
+        self.queues: list[tuple[float, str, QueueInfo]] = []
+        self.heap: list[tuple[tuple[Any, ...], float, str, int, _Node]] = []
         self.key: Any = None
+        self.rank: Rank | None = None
         self.stamp = 0
         self.queued = False
 
@@ -115,18 +123,17 @@ class _Walk:
 
     def push(self, path: Path, queue: QueueInfo) -> None:
         self.take_out()
-        node = self.root
+        node, way = self.root, []
         node.active += 1
-        nothing_moved = self._placements == self._ssn.placements
         for depth in range(len(path)):
             child = node.children.get(path[depth])
             if child is None:
                 child = node.children[path[depth]] = _Node(path[: depth + 1])
             child.active += 1
-            if not (nothing_moved and child.queued):
-                self._key(node, child)
+            way.append(child)
             node = child
         heapq.heappush(node.queues, (queue.created, queue.name, queue))
+        self._place_way(way, keys_moved=self._placements != self._ssn.placements)
 
     def pop(self) -> QueueInfo:
         self.take_out()
@@ -145,7 +152,7 @@ class _Walk:
         """The queue that was served waits again."""
         self.served = None
         if self._placements != self._ssn.placements:
-            self._key_way(self._way)
+            self._place_way(self._way)
 
     def take_out(self) -> None:
         """The queue that was served, if it has not come back, waits no more."""
@@ -168,44 +175,58 @@ class _Walk:
         epoch = self._ssn.branch_epoch()
         if epoch != self._epoch:
             self._epoch = epoch
-            self._key_all()
+            self._place_all()
         else:
-            self._key_way(moved)
+            self._place_way(moved)
 
-    def _key_all(self) -> None:
-        nodes = [self.root]
-        for node in nodes:
-            active = [child for child in node.children.values() if child.active]
-            for child in active:
-                self._key(node, child)
-            nodes.extend(active)
+    def _place_all(self) -> None:
+        pairs = [(self.root, child) for child in self.root.children.values() if child.active]
+        for _, node in pairs:
+            pairs.extend((node, child) for child in node.children.values() if child.active)
+        for parent, child in reversed(pairs):
+            self._take_key(child)
+            self._place(parent, child)
 
-    def _key_way(self, way: list[_Node]) -> None:
-        """Take the keys of the nodes on the way that queues wait at or below."""
-        node = self.root
-        for child in way:
-            if child.active:
-                self._key(node, child)
-            node = child
+    def _place_way(self, way: list[_Node], *, keys_moved: bool = True) -> None:
+        """Put the nodes on the way that queues wait at or below where they belong, from the last one up."""
+        for depth in range(len(way) - 1, -1, -1):
+            child = way[depth]
+            if not child.active:
+                continue
+            if keys_moved or not child.queued:
+                self._take_key(child)
+            self._place(way[depth - 1] if depth else self.root, child)
 
-    def _key(self, parent: _Node, child: _Node) -> None:
-        """Put the child into its parent's heap with the key of this moment; an older entry becomes void."""
-        key = tuple([call(child.path) for call in self._keys])
-        if child.queued and key == child.key:
+    def _take_key(self, node: _Node) -> None:
+        keys = [call(node.path) for call in self._keys]
+        node.key = keys[0] if len(keys) == 1 else tuple(keys)
+
+    def _place(self, parent: _Node, child: _Node) -> None:
+        """Put the child into its parent's heap as it ranks at this moment; an older entry becomes void."""
+        rank = self._rank(child)
+        if child.queued and rank == child.rank:
             return
-        is_first = child.queued and parent.heap[0][3] is child and parent.heap[0][2] == child.stamp
-        child.key, child.queued = key, True
+        is_first = child.queued and parent.heap[0][4] is child and parent.heap[0][3] == child.stamp
+        child.rank, child.queued = rank, True
         child.stamp += 1
-        entry = (key, child.path[-1], child.stamp, child)
+        entry = (*rank, child.stamp, child)  # flat, since tuples in tuples are slow to compare
         if is_first:
             heapq.heapreplace(parent.heap, entry)
         else:
             heapq.heappush(parent.heap, entry)
 
+    def _rank(self, node: _Node) -> Rank:
+        """From its key and the rank of what comes first at or below it."""
+        if node.queues:
+            created, name, _ = node.queues[0]
+            return (node.key,), created, name
+        keys, created, name = self._first(node).rank or ((), 0.0, "")
+        return (node.key, *keys[:_LEVELS]), created, name
+
     @staticmethod
     def _first(node: _Node) -> _Node:
         while True:
-            _, _, stamp, child = node.heap[0]
+            _, _, _, stamp, child = node.heap[0]
             if child.active and stamp == child.stamp:
                 return child
             heapq.heappop(node.heap)

@@ -1,7 +1,7 @@
 """Whose turn it is where a plugin lays queues in a tree: the descent against a comparison of whole paths.
 
 root ── a ── a1, a2 ── (a2) deep
-     └─ b
+     └─ b ── b
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def popped(order: QueueOrder) -> list[str]:
 
 
 def full_key(session: Opened, world: World, info: QueueInfo) -> tuple[Any, ...]:
-    """The slow comparison: rank, then the keys and names of all nodes on the path, then age and name."""
+    """The slow comparison: rank, then the keys of all nodes on the path, then age and name."""
     path = world.paths.get(info.name, (info.name,))
-    nodes = tuple((world.keys[path[: depth + 1]], path[depth]) for depth in range(len(path)))
-    return -info.priority, nodes, info.created, info.name
+    keys = tuple(world.keys[path[: depth + 1]] for depth in range(len(path)))
+    return -info.priority, keys, info.created, info.name
 
 
-TREE: dict[str, Path] = {"a1": ("a", "a1"), "a2": ("a", "a2"), "deep": ("a", "a2", "deep"), "b": ("b",)}
+TREE: dict[str, Path] = {"a1": ("a", "a1"), "a2": ("a", "a2"), "deep": ("a", "a2", "deep"), "b": ("b", "b")}
 
 
 def test_at_each_node_the_child_with_the_smallest_key_is_next() -> None:
@@ -95,9 +95,25 @@ def test_at_each_node_the_child_with_the_smallest_key_is_next() -> None:
     assert popped(order_of(opened(world), "a1", "a2", "deep", "b")) == ["a2", "deep", "a1", "b"]
 
 
-def test_equal_nodes_go_by_name() -> None:
-    world = World({"z": ("z",), "y2": ("y", "2"), "y1": ("y", "1")})
-    assert popped(order_of(opened(world), "z", "y2", "y1")) == ["y1", "y2", "z"]
+def test_of_equal_nodes_the_one_with_the_best_below_it_is_next() -> None:
+    world = World({"a1": ("a", "1"), "b1": ("b", "1"), "b2": ("b", "2")}, Counter({("a", "1"): 2, ("b", "1"): 3}))
+    assert popped(order_of(opened(world), "a1", "b1", "b2")) == ["b2", "a1", "b1"]
+
+
+def test_only_those_who_wait_speak_for_a_node() -> None:
+    world = World({"a1": ("a", "1"), "b1": ("b", "1"), "b2": ("b", "2")}, Counter({("a", "1"): 2, ("b", "1"): 3}))
+    assert popped(order_of(opened(world), "a1", "b1")) == ["a1", "b1"]
+
+
+def test_where_all_levels_tie_queues_go_by_age_and_name() -> None:
+    paths = {"z": ("z",), "y2": ("y", "2"), "y1": ("y", "1")}
+    session = open_session(queue("z"), queue("y2", age=5), queue("y1"), tiers=[[owner(World(paths))]])
+    assert popped(order_of(session, "z", "y2", "y1")) == ["z", "y2", "y1"], (
+        "nothing below z is compared with y's queues"
+    )
+    level = {name: (*path, name) for name, path in paths.items() if name != "z"}
+    session = open_session(queue("y2", age=5), queue("y1"), tiers=[[owner(World(level))]])
+    assert popped(order_of(session, "y2", "y1")) == ["y2", "y1"]
 
 
 def test_queues_of_one_node_go_by_age() -> None:
@@ -134,6 +150,16 @@ def test_a_queue_that_has_nothing_more_to_do_leaves_its_turns_to_the_others() ->
         assert order.pop().name == expected
         world.serve(world.paths[expected])
     assert not len(order)
+
+
+def test_a_queue_that_had_left_may_wait_again() -> None:
+    world = World(TREE, Counter({("b",): 1}))
+    session = opened(world)
+    order = order_of(session, "a1", "b")
+    assert [order.pop().name for _ in range(2)] == ["a1", "b"]
+    order.push(session.ssn.queues["b"])
+    order.push(session.ssn.queues["a1"])
+    assert popped(order) == ["a1", "b"]
 
 
 def test_keys_are_those_after_what_was_taken_back() -> None:
@@ -224,7 +250,7 @@ def test_a_chain_of_thousands_is_no_deeper_than_it_is_long() -> None:
     world = World({"deep": path, "top": ("top",)})
     order = order_of(opened(world), "deep", "top")
     world.epoch += 1
-    assert popped(order) == ["deep", "top"]
+    assert popped(order) == ["top", "deep"]
 
 
 NAMES = ("a", "b", "c")

@@ -36,7 +36,7 @@ Exhausted = NDArray[np.bool_]
 """[R] which resources are used up in the whole cluster."""
 
 # Shares come out of chains of divisions; two that are equal on paper may differ in their last bits. Keys lose the last
-# 13 of the 53 bits of a float, so that such nodes tie and their names decide, not the noise.
+# 13 of the 53 bits of a float, so that such nodes tie and what is below them decides, not noise.
 _SPLIT: Final = 2.0**13 + 1.0
 
 
