@@ -171,9 +171,13 @@ class CronJobController:
         status = msgspec.structs.replace(cron.status, last_schedule_time=max(filter(None, times), default=None))
         known = msgspec.structs.replace(cron, status=status)
         made = plan_cron(known, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
-        if made.status.last_schedule_time is not None and self._is_there(cron.metadata):
-            self._dealt_with[uid] = made.status.last_schedule_time
+        if made.status.last_schedule_time is not None:
+            self._note_dealt_with(cron, made.status.last_schedule_time)
         return made
+
+    def _note_dealt_with(self, cron: CronJob, moment: datetime) -> None:
+        if self._is_there(cron.metadata):
+            self._dealt_with[cron.metadata.uid] = moment
 
     def _is_there(self, metadata: ObjectMeta) -> bool:
         """Whether the CronJob has not gone while an answer was waited for."""
@@ -197,6 +201,8 @@ class CronJobController:
             message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
             self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
             return
+        # It may have been deleted before the answer came, and then nobody learns of it any more.
+        self._note_dealt_with(cron, moment)
         self._learn(VOLCANO_JOB.name, job)
 
     async def _delete(self, cron: CronJob, job: Job) -> None:

@@ -12,13 +12,15 @@ from tests.support.killable import EPOCH
 from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.operator.cron_jobs import CronJobController
+from volcano_py.operator.kube_api import Learn
 
 
-def controller(cluster: MakerCluster) -> CronJobController:
+def controller(cluster: MakerCluster, learn: Learn | None = None) -> CronJobController:
     return CronJobController(
         cluster.api,
         active=lambda: cluster.is_leading,
         record=cluster.events.append,
+        learn=learn,
         now=lambda: cluster.now().timestamp(),
     )
 
@@ -177,6 +179,25 @@ async def test_a_minute_gets_no_second_job_while_the_status_cannot_be_written(cl
     await cluster.live(40)
     assert cluster.made == {due(5): 1}
     assert cluster.status(CRONS, "tick")["lastScheduleTime"] == "2026-03-02T09:05:00Z"
+
+
+async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_making_is_answered(api: Any) -> None:
+    """Watches have told that it is gone when the answer comes, so that nobody learns of it any more."""
+    cluster = MakerCluster(api, lambda cluster: controller(cluster, learn=lambda kind, obj: None))
+    original = cluster.api.post
+
+    async def post(path: str, body: dict[str, Any]) -> bytes:
+        answer: bytes = await original(path, body)
+        if cluster.made.total() == 1:
+            cluster.remove(f"{path}/{body['metadata']['name']}")
+        return answer
+
+    cluster.api.post = post
+    cluster.start()
+    cluster.submit(CRONS, "tick", spec())
+    await cluster.live(119)
+    assert (cluster.made, cluster.status(CRONS, "tick")) == ({due(1): 1}, {"lastScheduleTime": "2026-03-02T09:01:00Z"})
+    await cluster.stop()
 
 
 async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
