@@ -1,7 +1,7 @@
 """What a value of a spec means, however it is spelt: clients that read an object into their own types write it anew.
 
-Those in Go write `null` and `{}` for what was left out, leave out what is empty, and write `1000m` as `1` and `10m` as
-`10m0s`.
+Those in Go write `null` and `{}` for what was left out, and `0` for a `divisor`, leave out what is empty, and write
+`1000m` as `1`, `10m` as `10m0s`, and a quantity that is null as `0`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _meaning(field: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_meaning("", each) for each in value] or None
     if field in _AMOUNTS:
-        return _amount(value)
+        return _amount(value) or None
     if field in _DURATIONS:
         return _duration(value)
     return value or None
@@ -41,7 +41,7 @@ def _meaning(field: str, value: Any) -> Any:
 
 def _amount(value: Any) -> Any:
     try:
-        return parse_quantity(value)
+        return parse_quantity(0 if value is None else value)
     except QuantityError:
         return value
 

@@ -461,6 +461,24 @@ def test_a_client_that_spells_the_same_otherwise_can_change_what_can_be_changed(
     assert empty.startswith('spec.tasks[0].template.spec.containers[1].resources: {"requests":{"cpu":"0"}} differs')
 
 
+def test_a_client_that_writes_0_for_what_is_no_quantity_can_change_what_can_be_changed() -> None:
+    def measured(cpu: Any, replicas: int, **divisor: str) -> dict[str, Any]:
+        source = {"resourceFieldRef": {"resource": "limits.cpu", **divisor}}
+        container = {
+            "name": "main",
+            "env": [{"name": "CPUS", "valueFrom": source}],
+            "resources": {"requests": {"cpu": cpu}},
+        }
+        return spec(task(replicas=replicas, template={"spec": {"containers": [container]}}))
+
+    assert updated(measured(None, 3), measured("0", 4, divisor="0")) == []
+    assert updated(measured("0", 3, divisor="0"), measured(None, 4)) == []
+    (cpu,) = updated(measured(None, 3), measured("1", 4))
+    assert cpu.startswith("spec.tasks[0].template.spec.containers[0].resources.requests.cpu: 1 differs from nothing,")
+    (divisor,) = updated(measured("1", 3), measured("1", 4, divisor="1m"))
+    assert ".env[0].valueFrom.resourceFieldRef.divisor: 1m differs from nothing, and cannot change;" in divisor
+
+
 def test_volcanos_controller_may_write_which_claim_it_has_made() -> None:
     def volumes(**fields: str) -> dict[str, Any]:
         return spec(volumes=[{"mountPath": "/data", **fields}])
