@@ -104,15 +104,21 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     yield from breaks_of_queue(f"{path}.queue", spec.queue, world, written)
 
 
-def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
-    """The spec as it came, with its defaults, and without what Volcano's controller adds: it writes the name of a claim
-    that it has made beside what it was made from."""
-    patch = defaults(job, raw_spec, customs).get("spec", {})
+def as_submitted(job: Job) -> Job:
+    """The job without what Volcano's controller adds: it writes the name of a claim that it has made beside what it was
+    made from."""
     volumes = [
-        {**volume, "volumeClaimName": None} if volume.get("volumeClaim") is not None else volume
-        for volume in raw_spec.get("volumes") or ()
+        volume if volume.volume_claim is None else msgspec.structs.replace(volume, volume_claim_name="")
+        for volume in job.spec.volumes
     ]
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, volumes=volumes))
+
+
+def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
+    """The spec as it came, with its defaults, and without what was added to it."""
+    patch = defaults(job, raw_spec, customs).get("spec", {})
     plugins = {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}
+    volumes = msgspec.to_builtins(as_submitted(job).spec.volumes)
     return {**raw_spec, **patch, "plugins": plugins, "volumes": volumes}
 
 

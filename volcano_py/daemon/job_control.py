@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
-
-from volcano_py.admission.jobs import JobCustoms, breaks_of_job
+from volcano_py.admission.jobs import JobCustoms, as_submitted, breaks_of_job
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.cluster.kubernetes import kinds
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -87,17 +85,8 @@ def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
     nothing = QueueWorld.of(())
 
     def problem(job: Job) -> str:
-        broken = breaks_of_job(_as_submitted(job), "spec", nothing, customs)
+        broken = breaks_of_job(as_submitted(job), "spec", nothing, customs)
         told = [str(each) for each in broken if each.field != "spec.queue"]
         return " | ".join(told[:_MOST_TOLD])
 
     return problem
-
-
-def _as_submitted(job: Job) -> Job:
-    """Volcano's controller writes the name of a claim that it has made beside what it was made from."""
-    volumes = [
-        msgspec.structs.replace(volume, volume_claim=None) if volume.volume_claim_name else volume
-        for volume in job.spec.volumes
-    ]
-    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, volumes=volumes))
