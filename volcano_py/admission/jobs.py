@@ -14,18 +14,18 @@ from volcano_py.admission.meanings import differ
 from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
 from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.queue_world import QueueWorld
-from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_tasks
+from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_pod_names, breaks_of_tasks
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
 from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
+from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins import JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 MOST_PODS: Final = 1_000_000
 """Of one job. Kubernetes is made for 150,000 pods in a cluster; plugins write a line for each of a job's hosts."""
 
-_LONGEST_NAME: Final = 63  # characters; a label of the pods
 _CHANGEABLE: Final = frozenset({"minAvailable", "priorityClassName"})
 _CHANGEABLE_OF_TASKS: Final = frozenset({"replicas", "minAvailable"})
 _LONGEST_SHOWN: Final = 60  # characters of a value that was changed
@@ -83,7 +83,7 @@ def judge_update(
     Defaults count as filled in, in both: the update has been, and the object may be older than the webhooks.
     """
     changed = tuple(_changes(_filled(before, raw_before, customs), _filled(after, raw_after, customs)))
-    was, now = (tuple(_limits(with_defaults(job, customs.rules).spec)) for job in (before, after))
+    was, now = (tuple(_limits(with_defaults(job, customs.rules))) for job in (before, after))
     return (*changed, *newly_broken(now, was))
 
 
@@ -92,8 +92,8 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     written = job.spec.queue
     job = with_defaults(job, customs.rules, customs.namespace)
     name, spec = job.metadata.name, job.spec
-    if len(name) > _LONGEST_NAME:
-        rule, fix = f"has {len(name)} characters; there may be {_LONGEST_NAME}", "shorten it"
+    if len(name) > LONGEST_LABEL:
+        rule, fix = f"has {len(name)} characters; there may be {LONGEST_LABEL}", "shorten it"
         yield Violation(field="metadata.name", value=name, rule=rule, fix=fix)
     yield from breaks_of_tasks(name, f"{path}.tasks", spec.tasks)
     yield from _minimum(path, spec)
@@ -122,10 +122,11 @@ def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[
     return {**raw_spec, **patch, "plugins": plugins, "volumes": volumes}
 
 
-def _limits(spec: JobSpec) -> Iterator[Violation]:
-    for index, task in enumerate(spec.tasks):
+def _limits(job: Job) -> Iterator[Violation]:
+    for index, task in enumerate(job.spec.tasks):
         yield from breaks_of_numbers(f"spec.tasks[{index}]", task)
-    yield from _minimum("spec", spec)
+        yield from breaks_of_pod_names(job.metadata.name, f"spec.tasks[{index}]", task)
+    yield from _minimum("spec", job.spec)
 
 
 def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:

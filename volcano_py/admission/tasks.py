@@ -12,9 +12,8 @@ from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.violation import NOT_SET, Violation
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.jobs.model import Task
-from volcano_py.jobs.names import pod_name
+from volcano_py.jobs.names import LONGEST_LABEL, pod_name
 
-_LONGEST_NAME: Final = 63  # characters; the pod's name is its host name too
 _NO_NUMA: Final = frozenset({"", "none"})
 
 
@@ -29,8 +28,9 @@ def breaks_of_tasks(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Viol
             rule, fix = f"is the name of {path}[{other}] too", "give each task a name of its own"
             yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix=fix)
         yield from breaks_of_numbers(field, task)
+        yield from breaks_of_pod_names(job, field, task)
         yield from breaks_of_policies(f"{field}.policies", task.policies)
-        yield from _pod(job, field, task)
+        yield from _pod(field, task)
         if task.partition_policy is not None:
             topology = task.partition_policy.network_topology
             yield from breaks_of_topology(f"{field}.partitionPolicy.networkTopology", topology)
@@ -75,12 +75,21 @@ def breaks_of_numbers(field: str, task: Task) -> Iterator[Violation]:
         )
 
 
-def _pod(job: str, field: str, task: Task) -> Iterator[Violation]:
-    """The pod template, as far as a job depends on it; the API server judges the rest when pods are made."""
+def breaks_of_pod_names(job: str, field: str, task: Task) -> Iterator[Violation]:
+    """A pod's name is its host name, too; the more replicas, the longer."""
     longest = pod_name(job, task.name, max(task.replicas - 1, 0))
-    if len(longest) > _LONGEST_NAME:
-        rule = f"makes pods with names of {len(longest)} characters ({longest}); there may be {_LONGEST_NAME}"
-        yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix="shorten it, or the job's name")
+    if len(longest) > LONGEST_LABEL:
+        yield Violation(
+            field=f"{field}.name",
+            value=task.name,
+            rule=f"makes pods with names of {len(longest)} characters ({longest}); there may be {LONGEST_LABEL}",
+            fix="shorten it, or the job's name",
+            excess=Fraction(len(longest) - LONGEST_LABEL),
+        )
+
+
+def _pod(field: str, task: Task) -> Iterator[Violation]:
+    """The pod template, as far as a job depends on it; the API server judges the rest when pods are made."""
     containers = _containers(task.template)
     if not containers:
         where = f"{field}.template.spec.containers"

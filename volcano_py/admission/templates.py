@@ -13,11 +13,15 @@ from volcano_py.admission.jobs import JobCustoms, breaks_of_job
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
 from volcano_py.api.nulls import converted
-from volcano_py.api.objects import ApiObject
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.jobs.cron import CronJob, job_name
+from volcano_py.jobs.flow_jobs import flow_job_name
+from volcano_py.jobs.flow_model import JobFlow
 from volcano_py.jobs.model import Job, JobMeta, JobSpec
+from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.schedule import ScheduleError, parse_schedule
 
-_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # as many minutes after the epoch, in digits, as now
 _ANY_SCHEDULE: Final = "@daily"
 
 
@@ -45,25 +49,31 @@ class _FlowSpec(ApiObject, frozen=True):
 
 
 def judge(
-    kind: str, spec: Mapping[str, Any], before: Mapping[str, Any] | None, world: QueueWorld, customs: JobCustoms
+    kind: str,
+    name: str,
+    spec: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+    world: QueueWorld,
+    customs: JobCustoms,
 ) -> Violations:
-    """What is wrong with the spec of one of `KINDS`, as it came; or what it breaks of the one that an update replaces.
+    """What is wrong with an object of one of `KINDS`, by its name and its spec as it came; or what this breaks of the
+    spec that an update replaces.
 
     A stored spec that cannot be read, from before there were rules, counts as none: the update may correct it.
 
     Raises:
         msgspec.ValidationError: the spec is not shaped as the API has it.
     """
-    found = tuple(KINDS[kind](spec, world, customs))
+    found = tuple(KINDS[kind](name, spec, world, customs))
     if before is None:
         return found
     try:
-        return newly_broken(found, tuple(KINDS[kind](before, world, customs)))
+        return newly_broken(found, tuple(KINDS[kind](name, before, world, customs)))
     except msgspec.ValidationError:
         return found
 
 
-def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
     """The schedule can be read, and the jobs that it makes would be let in."""
     spec = converted(raw, _CronSpec)
     # Each on its own: of two mistakes both are told.
@@ -72,20 +82,16 @@ def _cron(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Ite
             parse_schedule(schedule, zone, _SOME_TIME)
         except ScheduleError as error:
             yield Violation(field=error.field, value=error.value or NOT_SET, rule=error.rule, fix=error.fix)
-    yield from _job(spec.job_template.spec, "spec.jobTemplate.spec", world, customs)
+    made = JobMeta(name=job_name(CronJob(metadata=ObjectMeta(name=name)), _SOME_TIME))
+    yield from breaks_of_job(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, customs)
 
 
-def _template(raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
-    """The jobs that flows make of it would be let in."""
-    yield from _job(converted(raw, JobSpec), "spec", world, customs)
+def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+    """The jobs that flows make of it would be let in, if the flows' names, with which theirs begin, leave room."""
+    yield from breaks_of_job(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, customs)
 
 
-def _job(spec: JobSpec, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
-    """Jobs get names of their own later on, no longer than the CRD lets them be."""
-    yield from breaks_of_job(Job(metadata=JobMeta(), spec=spec), path, world, customs)
-
-
-def _flow(raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
+def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
     """Each job is named once, and waits for others of the flow, never for itself."""
     flows = converted(raw, _FlowSpec).flows
     first: dict[str, int] = {}
@@ -93,6 +99,14 @@ def _flow(raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
         if (other := first.setdefault(flow.name, index)) != index:
             rule, fix = f"is the name of spec.flows[{other}] too", "name each job template once"
             yield Violation(field=f"spec.flows[{index}].name", value=flow.name, rule=rule, fix=fix)
+        made = flow_job_name(JobFlow(metadata=ObjectMeta(name=name)), flow.name)
+        if len(made) > LONGEST_LABEL:
+            yield Violation(
+                field=f"spec.flows[{index}].name",
+                value=flow.name,
+                rule=f"makes a job with a name of {len(made)} characters ({made}); there may be {LONGEST_LABEL}",
+                fix="shorten it, or the flow's name",
+            )
     yield from breaks_of_dependencies(
         "job",
         {flow.name: f"spec.flows[{first[flow.name]}].dependsOn.targets" for flow in flows},
@@ -100,7 +114,7 @@ def _flow(raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
     )
 
 
-KINDS: Final[Mapping[str, Callable[[Mapping[str, Any], QueueWorld, JobCustoms], Iterator[Violation]]]] = {
+KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], QueueWorld, JobCustoms], Iterator[Violation]]]] = {
     "cronjob": _cron,
     "jobtemplate": _template,
     "jobflow": _flow,

@@ -10,12 +10,11 @@ from typing import Any, Final
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, JobFlow, JobTemplate, Step
 from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.names import LONGEST_LABEL
 
 CREATED_BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 CREATED_BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 """Labels and annotations of a Job, `<namespace>.<name>`."""
-
-_LONGEST_LABEL: Final = 63  # characters of a label's value
 
 # Lists whose items are told apart by a field; the first field that all of them have counts. Other lists are replaced.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -60,7 +59,7 @@ def flow_job(flow: JobFlow, step: Step, template: JobTemplate) -> JsonObject:
             "name": flow_job_name(flow, step.name),
             "namespace": namespace,
             # A long name is no valid label; nothing of ours looks for it.
-            "labels": {key: value for key, value in marks.items() if len(value) <= _LONGEST_LABEL},
+            "labels": {key: value for key, value in marks.items() if len(value) <= LONGEST_LABEL},
             "annotations": marks,
             "ownerReferences": [owner],
         },

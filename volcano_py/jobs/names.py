@@ -13,6 +13,9 @@ JOB_QUEUE: Final = "volcano.sh/queue-name"
 TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
 
+LONGEST_LABEL: Final = 63
+"""Characters of a label's value, and of a name that is one label in DNS: that of a host, a Service, a volume."""
+
 # Reasons of events on Jobs.
 COMMAND_ISSUED: Final = "CommandIssued"
 EXECUTE_ACTION: Final = "ExecuteAction"

@@ -25,6 +25,7 @@ from volcano_py.jobs.names import (
     JOB_QUEUE,
     JOB_RETRY_COUNT,
     JOB_VERSION,
+    LONGEST_LABEL,
     PARTITION_ID,
     TASK_INDEX,
     TEMPLATE_UID,
@@ -109,8 +110,10 @@ def _labels(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[
         JOB_NAME: job.metadata.name,
         TASK_SPEC: task.name,
         JOB_NAMESPACE: job.metadata.namespace,
-        JOB_QUEUE: job.spec.queue,
     }
+    # A long name is no valid label; nothing of ours looks for it.
+    if len(job.spec.queue) <= LONGEST_LABEL:
+        labels[JOB_QUEUE] = job.spec.queue
     if (partition := partition_of(task, index)) is not None:
         labels[PARTITION_ID] = str(partition)
     return labels

@@ -232,9 +232,11 @@ class AdmissionHandlers:
 
     async def _template(self, kind: str, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
+        # A name that the server draws is not part of the request.
+        name = ((review.new or {}).get("metadata") or {}).get("name") or review.name
         customs = self._customs(review)
         with _readable(kind):
-            found = await self._judged(lambda world: templates.judge(kind, new, old, world, customs))
+            found = await self._judged(lambda world: templates.judge(kind, name, new, old, world, customs))
         _refuse(kind, review.name, found)
 
     def _customs(self, review: Review) -> JobCustoms:

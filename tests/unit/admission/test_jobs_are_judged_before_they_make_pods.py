@@ -510,8 +510,8 @@ def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
     """The CRD fills in `default`, so that to name it is to name none."""
     content = {**spec(), "queue": written}
     assert judge_create(job(content), there, customs) == ()
-    assert judge("jobtemplate", content, None, there, customs) == ()
-    assert judge("cronjob", cron(jobTemplate={"spec": content}), None, there, customs) == ()
+    assert judge("jobtemplate", "step", content, None, there, customs) == ()
+    assert judge("cronjob", "tick", cron(jobTemplate={"spec": content}), None, there, customs) == ()
 
 
 def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
@@ -537,20 +537,20 @@ def cron(schedule: str = "*/5 * * * *", **fields: Any) -> dict[str, Any]:
 
 
 def test_the_job_in_a_cron_job_is_judged_as_any_job() -> None:
-    assert judge("cronjob", cron(), None, WORLD, CUSTOMS) == ()
-    (only,) = judge("cronjob", cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
+    assert judge("cronjob", "tick", cron(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge("cronjob", "tick", cron(jobTemplate={"spec": spec(minAvailable=3)}), None, WORLD, CUSTOMS)
     assert only.field == "spec.jobTemplate.spec.minAvailable"
 
 
 def test_the_job_in_a_template_is_judged_as_any_job() -> None:
-    assert judge("jobtemplate", spec(), None, WORLD, CUSTOMS) == ()
-    (only,) = judge("jobtemplate", spec(minAvailable=3), None, WORLD, CUSTOMS)
+    assert judge("jobtemplate", "step", spec(), None, WORLD, CUSTOMS) == ()
+    (only,) = judge("jobtemplate", "step", spec(minAvailable=3), None, WORLD, CUSTOMS)
     assert only.field == "spec.minAvailable"
-    assert judge("jobtemplate", spec(minAvailable=3, maxRetry=1), spec(minAvailable=3), WORLD, CUSTOMS) == ()
+    assert judge("jobtemplate", "step", spec(minAvailable=3, maxRetry=1), spec(minAvailable=3), WORLD, CUSTOMS) == ()
 
 
 def test_a_schedule_must_be_understood() -> None:
-    (only,) = judge("cronjob", cron("now and then"), None, WORLD, CUSTOMS)
+    (only,) = judge("cronjob", "tick", cron("now and then"), None, WORLD, CUSTOMS)
     assert str(only) == (
         "spec.schedule: now and then has 3 fields; give five fields (minute, hour, day of month, month, day of week)"
         " such as '*/10 * * * *', or @daily"
@@ -559,16 +559,16 @@ def test_a_schedule_must_be_understood() -> None:
 
 def test_a_time_zone_is_told_apart_from_the_schedule() -> None:
     zone = "spec.timeZone: Moon/Base is no known time zone; use a name of the IANA database such as Europe/Berlin"
-    (only,) = judge("cronjob", cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    (only,) = judge("cronjob", "tick", cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert str(only) == f"{zone} or Etc/UTC"
-    first, second = judge("cronjob", cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
+    first, second = judge("cronjob", "tick", cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert (first.field, second.field) == ("spec.timeZone", "spec.schedule")
     assert second.rule == "cannot be read: bad minute"
 
 
 def test_a_cron_job_that_was_wrong_before_can_be_suspended() -> None:
     broken = cron("now and then")
-    assert judge("cronjob", {**broken, "suspend": True}, broken, WORLD, CUSTOMS) == ()
+    assert judge("cronjob", "tick", {**broken, "suspend": True}, broken, WORLD, CUSTOMS) == ()
 
 
 @pytest.mark.parametrize(
@@ -583,22 +583,22 @@ def test_what_could_not_be_read_before_can_be_corrected(
     kind: str, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     """It was stored under a CRD that is looser than ours."""
-    assert judge(kind, after, before, WORLD, CUSTOMS) == ()
+    assert judge(kind, "made", after, before, WORLD, CUSTOMS) == ()
     with pytest.raises(msgspec.ValidationError):
-        judge(kind, before, before, WORLD, CUSTOMS)
+        judge(kind, "made", before, before, WORLD, CUSTOMS)
 
 
 def test_a_flow_waits_for_jobs_that_it_has_and_never_for_itself() -> None:
     def flow(**needs: list[str]) -> dict[str, Any]:
         return {"flows": [{"name": name, "dependsOn": {"targets": targets}} for name, targets in needs.items()]}
 
-    assert judge("jobflow", flow(a=[], b=["a"], c=["a", "b"]), None, WORLD, CUSTOMS) == ()
-    assert [str(each) for each in judge("jobflow", flow(a=["b"], b=["a", "x"]), None, WORLD, CUSTOMS)] == [
+    assert judge("jobflow", "flow", flow(a=[], b=["a"], c=["a", "b"]), None, WORLD, CUSTOMS) == ()
+    assert [str(each) for each in judge("jobflow", "flow", flow(a=["b"], b=["a", "x"]), None, WORLD, CUSTOMS)] == [
         "spec.flows[1].dependsOn.targets: x is no job of this object; name one of the jobs (a)",
         (
             "spec.flows[0].dependsOn.targets: b leads back to the job itself (a → b → a); "
             "take one of these dependencies away"
         ),
     ]
-    (twice,) = judge("jobflow", {"flows": [{"name": "a"}, {"name": "a"}]}, None, WORLD, CUSTOMS)
+    (twice,) = judge("jobflow", "flow", {"flows": [{"name": "a"}, {"name": "a"}]}, None, WORLD, CUSTOMS)
     assert str(twice) == "spec.flows[1].name: a is the name of spec.flows[0] too; name each job template once"

@@ -42,7 +42,7 @@ def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
     queues = world(*(queue(name) for name in {str(spec.get("queue", "default")), "default"}))
     if body["kind"] == "Job":
         return judge_create(msgspec.convert(body, Job), queues, CUSTOMS)
-    return judge(body["kind"].lower(), spec, None, queues, CUSTOMS)
+    return judge(body["kind"].lower(), body["metadata"]["name"], spec, None, queues, CUSTOMS)
 
 
 @pytest.mark.parametrize(("where", "body"), [pytest.param(*each, id=each[0]) for each in shown()])

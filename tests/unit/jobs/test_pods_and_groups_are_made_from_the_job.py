@@ -57,6 +57,14 @@ def test_a_pod_says_whose_it_is() -> None:
     }
 
 
+def test_a_queue_whose_name_is_no_label_is_written_where_it_may_be() -> None:
+    longest = "q" * 63
+    assert made(job(task(), queue=longest))["metadata"]["labels"]["volcano.sh/queue-name"] == longest
+    metadata = made(job(task(), queue=f"{longest}q"))["metadata"]
+    assert "volcano.sh/queue-name" not in metadata["labels"]
+    assert metadata["annotations"]["volcano.sh/queue-name"] == f"{longest}q"
+
+
 def test_the_template_is_kept_and_never_changed() -> None:
     template = task()["template"] | {"metadata": {"labels": {"app": "x"}, "annotations": {"note": "y"}}}
     of = job({"name": "worker", "replicas": 1, "template": template}, volumes=[{"mountPath": "/d", "volumeClaim": {}}])

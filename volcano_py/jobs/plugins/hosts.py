@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from volcano_py.jobs.model import Job, Task
-from volcano_py.jobs.names import pod_name
-
-_LONGEST_LABEL: Final = 63  # characters, as of a volume's name
+from volcano_py.jobs.names import LONGEST_LABEL, pod_name
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -49,4 +45,4 @@ def names_own_host(task: Task) -> tuple[str, str]:
 def volume_name(job: Job, suffix: str) -> str:
     """`<job>-<suffix>`, or a plain name where no volume can be called so: a job's name may be longer, and have dots."""
     name = f"{job.metadata.name}-{suffix}"
-    return name if len(name) <= _LONGEST_LABEL and "." not in name else f"volcano-{suffix}"
+    return name if len(name) <= LONGEST_LABEL and "." not in name else f"volcano-{suffix}"

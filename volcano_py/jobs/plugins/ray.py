@@ -8,6 +8,7 @@ from typing import Final
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import TASK_SPEC
 from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import first_host
 from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject, PluginArgumentError
@@ -62,7 +63,12 @@ class RayPlugin(JobPlugin):
 
     def objects(self, job: Job) -> Sequence[KeptObject]:
         self._head_of(job)
-        return (KeptObject("v1", "Service", head_service(job), lambda: self._service(job)),)
+        if len(service := head_service(job)) > LONGEST_LABEL:
+            raise PluginArgumentError(
+                f"spec.plugins.{self.name}: the Service in front of the head would be called {service}, which has"
+                f" {len(service)} characters, and there may be {LONGEST_LABEL}; shorten the job's name"
+            )
+        return (KeptObject("v1", "Service", service, lambda: self._service(job)),)
 
     def _head_of(self, job: Job) -> Task:
         head = job.task(self._head)

@@ -13,7 +13,7 @@ from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import JOB_NAME, JOB_NAMESPACE
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, volume_name
-from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject
+from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject, PluginArgumentError
 from volcano_py.jobs.plugins.pod_editing import add_env, add_volume, all_containers, mount
 
 MOUNT_PATH: Final = "/etc/volcano"
@@ -60,6 +60,11 @@ class SvcPlugin(JobPlugin):
 
     def objects(self, job: Job) -> Sequence[KeptObject]:
         name = job.metadata.name
+        if "." in name:
+            raise PluginArgumentError(
+                f"spec.plugins.{self.name}: the job's name, {name}, would be that of a Service, which has no dots; give"
+                " the job another name"
+            )
         kept = [
             KeptObject("v1", "ConfigMap", hosts_config_map(job), lambda: _config_map(job), follows_job=True),
             KeptObject("v1", "Service", name, lambda: self._service(job)),
