@@ -151,8 +151,8 @@ def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
 
 
 def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
-    for name, arguments in job.spec.plugins.items():
-        field, value = f"{path}.plugins[{name}]", " ".join(arguments or ()) or "no arguments"
+    for name in job.spec.plugins:
+        field = f"{path}.plugins[{name}]"
         if name not in plugins.classes:
             there_are = ", ".join(sorted(plugins.classes)) or "none"
             rule = f"is no job plugin that is installed (there are: {there_are})"
@@ -161,7 +161,10 @@ def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
         try:
             plugin = plugins.plugin_for(job, name)
         except PluginArgumentError as error:
-            yield Violation(field=field, value=value, rule=f"cannot be used: {error}", fix="correct the arguments")
+            # The arguments themselves may be keys: the error says as much of them as may be shown.
+            problem, _, fix = str(error).removeprefix(f"spec.plugins.{name}: ").partition("; ")
+            rule, fix = f"cannot be used: {problem}", fix or "correct the arguments"
+            yield Violation(field=field, value=name, rule=rule, fix=fix)
             continue
         master = getattr(plugin, "master", None) if name == "mpi" else None
         if master is not None and job.task(master) is None:

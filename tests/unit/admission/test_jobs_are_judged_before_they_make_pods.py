@@ -19,6 +19,7 @@ from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.mpi import MpiPlugin
 from volcano_py.jobs.plugins.ray import RayPlugin
+from volcano_py.jobs.plugins.ssh import SshPlugin
 
 WORLD = world(queue("dept"), queue("team", "dept"), queue("shut", state="Closed"))
 
@@ -222,8 +223,7 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(plugins={"mpi": ["--port=x"]}, tasks=[task("master")]),
-            "spec.plugins[mpi]: --port=x cannot be used: spec.plugins.mpi: --port is 'x'; give a whole number from 1 "
-            "to 65535; correct the arguments",
+            "spec.plugins[mpi]: mpi cannot be used: --port is 'x'; give a whole number from 1 to 65535",
             id="bad argument",
         ),
         pytest.param(
@@ -279,10 +279,19 @@ def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
     content = spec(task("a"), plugins={"ray": []})
     (only,) = judge_create(job(content), WORLD, customs)
     assert str(only) == (
-        "spec.plugins[ray]: no arguments cannot be used: spec.plugins.ray: there is no task 'head' (tasks are a); name "
-        "the head's task with --head; correct the arguments"
+        "spec.plugins[ray]: ray cannot be used: there is no task 'head' (tasks are a); name the head's task with --head"
     )
     assert judge_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
+
+
+def test_an_answer_shows_no_keys() -> None:
+    customs = JobCustoms(JobRules(), JobPlugins.of((SshPlugin,)))
+    (only,) = judge_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, customs)
+    known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
+    assert str(only) == (
+        f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is no argument of it (known: {known}); "
+        "correct the arguments"
+    )
 
 
 def test_a_name_that_is_no_label_is_refused() -> None:

@@ -16,7 +16,8 @@ from volcano_py.jobs.model import Job, Task
 
 
 class PluginArgumentError(ValueError):
-    """An argument in `spec.plugins` that cannot be read; the text names the plugin, the argument and what is right."""
+    """An argument in `spec.plugins` that cannot be read; the text names the plugin, the argument and,
+    behind a semicolon, what is right."""
 
 
 class KeptObject(msgspec.Struct, frozen=True):
