@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,6 +61,23 @@ async def changes(
             else:
                 known[_uid(change.object)] = change.object
             yield [change]
+
+
+async def with_pauses(news: AsyncGenerator[list[Change], None], seconds: float) -> AsyncGenerator[list[Change], None]:
+    """What comes, and nothing whenever nothing has come for so long."""
+    async with aclosing(news):
+        coming = asyncio.ensure_future(anext(news))
+        try:
+            while True:
+                await asyncio.wait({coming}, timeout=seconds)
+                if not coming.done():
+                    yield []
+                    continue
+                yield coming.result()
+                coming = asyncio.ensure_future(anext(news))
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
 
 
 async def _listed(client: KubernetesClient, path: str, params: Params | None) -> tuple[list[JsonObject], str]:

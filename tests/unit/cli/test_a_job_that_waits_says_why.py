@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, is_missing, pod_group
-from tests.unit.cluster.fakes import Reply, refusal
+from tests.unit.cluster.fakes import Reply, eventually, page, refusal
+from volcano_py.cli.jobs import following
 
 JOB = {
     "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -24,6 +27,25 @@ def train(user: UserOfCluster) -> UserOfCluster:
     user.api.on("GET", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/train", found(JOB))
     user.api.on("GET", "/api/v1/namespaces/default/events", Reply(body={"items": []}))
     return user
+
+
+async def test_a_job_that_is_watched_says_when_its_pod_group_waits_for_something_else(
+    train: UserOfCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler writes it on the PodGroup; the job itself stays as it is."""
+    monkeypatch.setattr(following, "LOOK_AGAIN", 0.02)
+    train.api.on("GET", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", page(7, JOB))
+    whys = ["", "", WHY, WHY, "NotEnoughResources: no node has 4 cpu"]
+    train.api.on("GET", GROUP, *(found(pod_group("train-u1", "default", phase="Pending", why=why)) for why in whys))
+    viewing = asyncio.create_task(train.run("job", "view", "--name", "train", "--watch"))
+    watch = await train.api.watch()
+    await eventually(lambda: len(train.api.sent("GET", GROUP)) > len(whys) + 1)
+    await watch.send("DELETED", JOB)
+    train.api.refuse_watch(refusal(403, "Forbidden", "no more"))
+    watch.end()
+    told = (await viewing).stdout.splitlines()
+    waits = [line.split(maxsplit=1)[1] for line in told if line.startswith("Waits:")]
+    assert (waits, sum(line.startswith("Phase:") for line in told)) == ([WHY, whys[-1]], 3)
 
 
 async def test_a_job_says_what_its_pod_group_waits_for(train: UserOfCluster) -> None:

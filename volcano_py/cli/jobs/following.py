@@ -9,13 +9,16 @@ from contextlib import aclosing
 import click
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.changes import changes
+from volcano_py.cli.changes import changes, with_pauses
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.viewing import BEFORE_PODS, describe
 from volcano_py.cli.output import console
 from volcano_py.cli.show import Shown, show
 from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.jobs.model import BATCH_API, JOB_KIND
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+
+LOOK_AGAIN = 3.0
+"""Seconds until the PodGroup of a job that does not change is asked again what it waits for."""
 
 
 def shown_jobs(
@@ -43,13 +46,21 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
         UnfitObjectError: it cannot be read.
     """
     job = requests.decoded(found)
-    waits = await requests.why_its_group_waits(client, job) if job.status.phase in BEFORE_PODS else ""
+    await _describe(client, found, job, await _what_it_waits_for(client, job))
+
+
+async def _what_it_waits_for(client: KubernetesClient, job: Job) -> str:
+    return await requests.why_its_group_waits(client, job) if job.status.phase in BEFORE_PODS else ""
+
+
+async def _describe(client: KubernetesClient, found: JsonObject, job: Job, waits: str) -> None:
     events = await requests.JOB.events_of(client, found)
     describe(console(), job, events, time.time(), waits=waits)
 
 
 async def follow(client: KubernetesClient, namespace: str, name: str, output: str) -> None:
-    """Describe one job, and again each time that its spec or status changes; as data, a document for each change.
+    """Describe one job, and again each time that its spec, its status or what it waits for changes; as data, a document
+    for each change of the job.
 
     Never returns.
 
@@ -61,16 +72,22 @@ async def follow(client: KubernetesClient, namespace: str, name: str, output: st
     if output != "table":
         await show(client, shown, output, watch=True)
         return
-    said: tuple[object, object] | None = None
-    async with aclosing(changes(client, shown.path, shown.params)) as news:
+    found: JsonObject | None = None
+    said: tuple[object, ...] | None = None
+    async with aclosing(with_pauses(changes(client, shown.path, shown.params), LOOK_AGAIN)) as news:
         async for batch in news:
             for change in batch:
-                now = change.object.get("spec"), change.object.get("status")
+                found = None if change.deleted else change.object
                 if change.deleted:
                     said = None
                     click.echo(f"\njob {namespace}/{name} is deleted")
-                elif now != said:
-                    if said is not None:
-                        click.echo()
-                    said = now
-                    await describe_with_events(client, change.object)
+            if found is None:
+                continue
+            job = requests.decoded(found)
+            waits = await _what_it_waits_for(client, job)
+            now = found.get("spec"), found.get("status"), waits
+            if now != said:
+                if said is not None:
+                    click.echo()
+                said = now
+                await _describe(client, found, job, waits)
