@@ -6,6 +6,7 @@ nothing else tells of that. So losses for which a policy waits are noted in the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,9 +25,11 @@ _MOST_NOTED: Final = 1000  # that is 50 KB; the policy that answers one of them 
 def losses(job: Job, members: Members, now: float) -> tuple[Lost, ...]:
     """Those that were noted and have not come back, and those that are new at the time `now`."""
     lost = {(loss.task, loss.index): loss for loss in _noted(job) if _is_missed(loss, job, members)}
+    # The status counts them, too: they are there, and nobody wants them any more.
+    surplus = Counter(member.task for member in members.surplus)
     for task in job.spec.tasks:
         state = job.status.task_status_count.get(task.name)
-        before = sum(state.phase.values()) if state is not None else 0
+        before = sum(state.phase.values()) - surplus[task.name] if state is not None else 0
         gone = min(before, task.replicas) - len(members.current[task.name])
         # Which ones they were is not recorded; pods are made from the first on.
         for index in islice(members.missing(task), max(0, gone)):

@@ -534,6 +534,19 @@ def test_as_many_replicas_as_can_be_written_cost_no_more_than_the_pods_that_are_
     assert plan(world(of, group=group(of, "Pending"))).waiting
 
 
+def test_a_pod_that_is_one_too_many_after_an_edit_is_no_sign_that_another_one_was_evicted() -> None:
+    """Those before it are still to be made: their predecessors, of an earlier version, take their time to go."""
+    status = {"taskStatusCount": {"worker": {"phase": {"Running": 2}}}}
+    policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+    before = job(task(replicas=4), status=status, policies=policies, minAvailable=1)
+    after = job(task(replicas=3), status=status, policies=policies, minAvailable=1)
+    there = {"worker-2": "Running", "worker-3": "Running"}
+    made = plan(replace(world(after), pods=pods(before, there)))
+    assert [name for name, _ in only(made, DeletePods).pods] == ["train-worker-3"]
+    evicted = plan(replace(world(after), pods=pods(before, {"worker-3": "Running"})))
+    assert decided(evicted).state.phase == "Restarting"
+
+
 def test_of_a_template_that_makes_no_pods_not_every_replica_is_tried() -> None:
     of = job(
         task("worker", MOST, template={"spec": {"containers": 7}}),
