@@ -271,8 +271,9 @@ class JobController:
                 log.info("pods deleted", job=job.metadata.key, pods=len(action.pods), why=action.why)
                 await effects.delete_pods(job, action)
             case DeleteJob():
+                if not await effects.delete_job(job):
+                    return False
                 log.info("job deleted: its time to live after its end is over", job=job.metadata.key)
-                await effects.delete_job(job)
         return True
 
     async def _write_decision(self, job: Job, status: JobStatus, memory: JobMemory) -> bool:

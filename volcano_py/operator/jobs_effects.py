@@ -14,7 +14,7 @@ from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP, VOLCANO_JOB
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
-from volcano_py.jobs.model import FINISHED, Job, JobStatus
+from volcano_py.jobs.model import Job, JobStatus
 from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
 from volcano_py.jobs.patches import merge_patch
 from volcano_py.operator.jobs_index import JobIndex
@@ -104,14 +104,18 @@ class JobEffects:
         self._learn(VOLCANO_JOB.name, found)
         return found
 
-    async def delete_job(self, job: Job) -> None:
-        """Delete a job whose time is over, if that is still so."""
+    async def delete_job(self, job: Job) -> bool:
+        """Delete a job whose time is over, if it still is as it was seen; its owner may have given it more.
+
+        False when it is not: the newest is known then.
+        """
         found = await self.read_again(job)
-        if found is None or found.metadata.uid != job.metadata.uid or found.status.phase not in FINISHED:
-            return
+        if found is None or found.metadata.resource_version != job.metadata.resource_version:
+            return False
         path = job_path(job.metadata.namespace, job.metadata.name)
         await delete_object(self._api, path, job.metadata.uid, foreground=True)
         self._index.note_deleting(job.metadata)
+        return True
 
     async def create_group(self, job: Job, action: CreateGroup) -> None:
         """Raises NotReadyError when the name is taken."""

@@ -433,6 +433,20 @@ async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(clust
     assert f"{JOBS}/train" not in cluster.api.objects
 
 
+async def test_a_job_whose_time_is_over_stays_if_it_was_given_more_a_moment_ago(cluster: JobCluster) -> None:
+    """The watch has not told yet."""
+    cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
+    await cluster.live(3)
+    cluster.pod_is("train-worker-0", "Succeeded")
+    await cluster.live(5)
+    cluster.tells_of = lambda kind: kind != "VolcanoJob"
+    cluster.edit(ttlSecondsAfterFinished=120)
+    await cluster.live(80)
+    assert cluster.phase() == "Completed"
+    await cluster.live(60)
+    assert f"{JOBS}/train" not in cluster.api.objects
+
+
 async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1), volumes=[{"mountPath": "/d", "volumeClaimName": "data"}]))
     await cluster.live()
