@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
-from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.cluster.kubernetes.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.jobs.model import JobAction, is_volcano_job
 from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
@@ -23,6 +23,8 @@ log = structlog.get_logger(__name__)
 
 _GROUP: Final = "scheduling.volcano.sh"
 _WORKERS: Final = 2
+# HTTP statuses from this one on leave open whether the server has done what it was asked for.
+_MAY_HAVE_BEEN_DONE: Final = 500
 
 
 class Command(ApiObject, frozen=True):
@@ -63,6 +65,8 @@ class CommandController:
     def __init__(self, api: KubeApi, queues: Queues | None, jobs: Jobs | None = None, *, active: IsActive) -> None:
         self._api, self._queues, self._jobs, self._active = api, queues, jobs, active
         self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
+        # UIDs of those whose deletion got no answer. The leader is alone: if they are gone now, that was it.
+        self._unanswered: set[str] = set()
         self._work: WorkQueue[str] = WorkQueue("command")
 
     def listed(self, commands: Sequence[Command], version: str) -> None:
@@ -71,7 +75,7 @@ class CommandController:
         for uid, command in list(self._commands.items()):
             # One that is newer than the list was created after it.
             if uid not in uids and version_of(command.metadata.resource_version) <= version_of(version):
-                del self._commands[uid]
+                self.delete(uid)
         for command in commands:
             self.upsert(command)
 
@@ -90,7 +94,8 @@ class CommandController:
 
     def delete(self, uid: str) -> None:
         """A command is gone, carried out by us or by somebody else."""
-        self._commands.pop(uid, None)
+        if uid not in self._unanswered:
+            self._commands.pop(uid, None)
 
     def leadership_gained(self) -> None:
         """To be called when this replica gets the Lease: the commands that wait are carried out."""
@@ -114,10 +119,15 @@ class CommandController:
             await self._api.delete(command_path(command.metadata), delete_only(uid))
         except RequestError as error:
             if not is_another_object(error):
+                if not (isinstance(error, ApiError) and error.status < _MAY_HAVE_BEEN_DONE):
+                    self._unanswered.add(uid)
+                    self._commands[uid] = command
                 raise
-            log.info("command was carried out by somebody else", command=command.metadata.key)
-            self._commands.pop(uid, None)
-            return
+            if uid not in self._unanswered:
+                log.info("command was carried out by somebody else", command=command.metadata.key)
+                self._commands.pop(uid, None)
+                return
+        self._unanswered.discard(uid)
         self._commands.pop(uid, None)
         self._hand_on(command)
 

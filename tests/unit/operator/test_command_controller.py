@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.controllers import Controlled
-from volcano_py.cluster.kubernetes.errors import UnreachableError
+from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
 from volcano_py.operator.commands import Command, CommandController
 from volcano_py.operator.queue_state import QueueAction
 
@@ -109,6 +109,38 @@ async def test_a_command_whose_deletion_got_no_answer_is_carried_out_once(bus: B
     bus.api.refuse("DELETE", "commands", UnreachableError("DELETE", COMMANDS, "reset"))
     await bus.settle()
     assert len(bus.requests) == 1
+
+
+@pytest.mark.parametrize("is_told_first", [False, True])
+@pytest.mark.parametrize(
+    "error", [UnreachableError("DELETE", COMMANDS, "reset"), api_error("DELETE", COMMANDS, 504, b"")]
+)
+async def test_a_command_that_was_deleted_without_an_answer_is_carried_out_all_the_same(
+    bus: Bus, error: Exception, is_told_first: bool
+) -> None:
+    """Nobody else did it: the next attempt finds it gone, or the watch says so even before."""
+    command = bus.command()
+
+    def carried_out(verb: str, path: str) -> None:
+        if bus.api.objects.pop(path, None) is not None:
+            if is_told_first:
+                bus.controller.delete(command.metadata.uid)
+            raise error
+
+    bus.api.on_request = carried_out
+    await bus.settle()
+    bus.controller.delete(command.metadata.uid)
+    await bus.settle()
+    assert len(bus.requests) == 1
+
+
+async def test_a_command_that_was_refused_and_is_gone_then_was_somebody_elses(bus: Bus) -> None:
+    bus.command()
+    refusal = api_error("DELETE", COMMANDS, 429, b"")
+    bus.api.refuse("DELETE", "commands", refusal)
+    bus.api.on_request = lambda verb, path: bus.api.objects.clear()
+    await bus.settle()
+    assert bus.requests == []
 
 
 async def test_two_replicas_carry_it_out_once(bus: Bus) -> None:
