@@ -170,6 +170,9 @@ class JobController:
             made = plan(world)
             memory = self._memories.of(world.job)
             if not made.actions:
+                if world.request is not None:
+                    self._consumed(world, memory)  # it means nothing here, and hides what policies wait for
+                    continue
                 await self._settled(key, world, made, memory)
                 return
             try:
@@ -210,7 +213,6 @@ class JobController:
             self._tell(world.job, told)
 
     async def _settled(self, key: str, world: World, made: Plan, memory: JobMemory) -> None:
-        self._consumed(world, memory)
         waiting = made.waiting.message if made.waiting is not None else ""
         if made.waiting is not None and waiting != memory.waiting:
             self._tell(world.job, made.waiting)

@@ -419,6 +419,22 @@ async def test_a_task_that_crashes_again_and_again_is_restarted_after_the_timeou
     assert "failing/worker" not in cluster.status().get("controlledResources", {})
 
 
+@pytest.mark.parametrize("action", [JobAction.RESUME, JobAction.RESTART_TASK])
+async def test_a_command_that_means_nothing_makes_no_policy_forget_its_time(
+    cluster: JobCluster, action: JobAction
+) -> None:
+    policies = [{"event": "PodFailed", "action": "AbortJob", "timeout": "30s"}]
+    cluster.submit(job(task("worker", 2), policies=policies, minAvailable=1))
+    await cluster.live(3)
+    cluster.pod_is("train-worker-0", "Failed")
+    await cluster.live(10)
+    cluster.ask(action)
+    await cluster.live(10)
+    assert cluster.phase() == "Running"
+    await cluster.live(20)
+    assert cluster.phase() == "Aborted"
+
+
 async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
     await cluster.live()
