@@ -171,6 +171,24 @@ async def test_a_path_below_the_servers_address_is_kept(api: FakeApi, tmp_path: 
         assert b"v1.36.1" in await client.get("/version")
 
 
+async def test_a_proxy_carries_requests_and_watches(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It alone knows where the server is."""
+    monkeypatch.setenv("http_proxy", api.url)
+    api.on("GET", "/version", Reply(body={"gitVersion": "v1.36.1"}))
+    api.on("POST", POD, refusal(409, "AlreadyExists"))
+    async with await KubernetesClient.connect(kubeconfig(tmp_path / "config", "http://cluster.example")) as client:
+        assert b"v1.36.1" in await client.get("/version")
+        assert b"v1.36.1" in await client.request("GET", "/version", urgent=True)
+        with pytest.raises(ConflictError):
+            await client.post(POD, {})
+        async with client.watch("/api/v1/pods", {"resourceVersion": "1"}):
+            await api.watch()
+
+    assert {request.headers["Host"] for request in api.requests} == {"cluster.example"}
+
+
 async def test_kopf_can_log_in_as_we_do(client: KubernetesClient, api: FakeApi) -> None:
     info = kopf.ConnectionInfo(**msgspec.structs.asdict(client.connection))
 
