@@ -134,12 +134,14 @@ class Closing:
         ssn = self._ssn
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
         conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
+        ready = ssn.job_ready(job)
         if not self._decided:
             # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
+            if not (ready and job.ready) and _is_told_to_wait(conditions):
+                phase = _while_incomplete(job, phase)
             yield from self._status(job.info, phase, conditions, counts)
             return
         passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
-        ready = ssn.job_ready(job)
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
         if waits or not ready or not job.tasks:
@@ -147,11 +149,7 @@ class Closing:
         if ready and job.ready:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         elif verdict is not None and (waits or not _is_filled_by_leavers(job)):
-            if job.count(TaskStatus.RUNNING):
-                phase = Phase.UNKNOWN
-            elif phase is Phase.UNKNOWN:
-                phase = Phase.PENDING
-            ssn.ledger.jobs.phase[job.row] = phase
+            phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
         yield from self._status(job.info, phase, conditions, counts, passing=passing)
@@ -309,6 +307,13 @@ class Closing:
                     yield Event(queue.ref, "Warning", Reason.INVALID_QUEUE.value, explain.invalid_queue(name, problem))
 
 
+def _while_incomplete(job: Job, phase: Phase) -> Phase:
+    """The phase of a job that lacks tasks: Unknown when some run all the same."""
+    if job.count(TaskStatus.RUNNING):
+        return Phase.UNKNOWN
+    return Phase.PENDING if phase is Phase.UNKNOWN else phase
+
+
 def _is_filled_by_leavers(job: Job) -> bool:
     """Whether it would be complete if the pods that are leaving stayed."""
     return job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
@@ -318,6 +323,12 @@ def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
     """status.running, succeeded, failed."""
     by_status: list[int] = counts.tolist()
     return by_status[TaskStatus.RUNNING], by_status[TaskStatus.SUCCEEDED], by_status[TaskStatus.FAILED]
+
+
+def _is_told_to_wait(conditions: Sequence[Condition]) -> bool:
+    """Whether `Unschedulable` is the latest word."""
+    known = next((condition for condition in conditions if condition.type == names.UNSCHEDULABLE), None)
+    return known is not None and not _is_outdated(known, conditions)
 
 
 def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:

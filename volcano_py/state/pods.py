@@ -24,7 +24,7 @@ from volcano_py.state.infos import (
 )
 from volcano_py.state.interner import Interner
 from volcano_py.state.ledger import NOWHERE, Rows
-from volcano_py.state.status import TaskStatus, status_of
+from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
@@ -286,11 +286,13 @@ class Pods:
         self._told.pop(row, None)
         self._promised.pop(row, None)
         self.infos[row] = None
+        # A finished pod held nothing, but counted among those that its gang needs to exist.
+        is_missed = not finished or (job != NOWHERE and bool(self._ledger.jobs.counts[job, ~FINISHED_STATUSES].any()))
         if node != NOWHERE:
             self._nodes.forget_if_empty(node)
         if job != NOWHERE:
             self._groups.forget_if_empty(job)
-        return Change.STATUS if finished else Change.DECISION
+        return Change.DECISION if is_missed else Change.STATUS
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
