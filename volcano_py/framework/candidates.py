@@ -24,9 +24,9 @@ def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
 _HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
 _RUNNING: Final = _statuses(TaskStatus.RUNNING)
 _COMING: Final = _statuses(TaskStatus.BINDING, TaskStatus.BOUND)
-# Seconds until pods that are still to be bound, or to start, are looked at again. That they are and do wakes nobody, as
-# nothing else can be decided otherwise.
-_RIPE_AFTER: Final = 1.0
+RIPE_AFTER: Final = 1.0
+"""Seconds until pods that are still to be bound, or to start, are looked at again. That they are and do wakes nobody,
+as nothing else can be decided otherwise."""
 
 
 class Candidates:
@@ -38,6 +38,7 @@ class Candidates:
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
+        ssn.bound_when_sought = ssn.bound()
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         has_queue = np.zeros(jobs.size, dtype=np.bool_)
         has_queue[ssn.job_rows()] = True
@@ -89,7 +90,7 @@ class Candidates:
     def _wait_for(self, rows: Rows) -> None:
         """Their pods may be victims a moment later."""
         if len(rows):
-            self._ssn.moments.strike(self._ssn.now + _RIPE_AFTER)
+            self._ssn.moments.strike(self._ssn.now + RIPE_AFTER)
 
     def _queues(self, rows: Rows) -> NDArray[np.int32]:
         ledger = self._ssn.ledger

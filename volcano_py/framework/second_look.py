@@ -1,14 +1,15 @@
 """Whether what a cycle has placed opens a way for pods that it refused before.
 
 Mostly a placement leaves less for others. But it may be the company that an older job's pod wants, the one that keeps
-its topology even, or the use of devices beside which room was kept. Nobody else wakes the scheduler for that, nor for
-what is merely promised then.
+its topology even, or the use of devices beside which room was kept. It may also bring its queue beyond its share after
+victims were sought. Nobody else wakes the scheduler for that, nor for what is merely promised then.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from volcano_py.framework.candidates import RIPE_AFTER
 from volcano_py.framework.class_state import reaches_of
 from volcano_py.framework.plugin import Reach
 from volcano_py.state.status import TaskStatus
@@ -22,23 +23,21 @@ _SOON: Final = 0.01
 
 
 def look_again_if_a_way_is_open(ssn: Session) -> None:
-    """Ask for another cycle when a node takes a pod now that none took in its turn.
+    """Ask for another cycle when a node takes a pod now that none took in its turn, or may once others are evicted.
 
     Only after bindings, so that each further cycle has done something. What gangs have given back opens no way: it was
     free when they were tried.
     """
-    if not _has_bound(ssn):
+    bound = ssn.bound()
+    if not bound:
         return
     refused = sorted({row for errors in ssn.fit_errors.values() for row in errors})
     classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
     opened = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
     if opened or _is_promised_what_is_free(ssn):
         ssn.moments.strike(ssn.now + _SOON)
-
-
-def _has_bound(ssn: Session) -> bool:
-    is_bound = ssn.ledger.tasks.status == TaskStatus.BINDING
-    return bool((is_bound & (ssn.snapshot.ledger.tasks.status == TaskStatus.PENDING)).any())
+    if refused and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
+        ssn.moments.strike(ssn.now + RIPE_AFTER)
 
 
 def _is_promised_what_is_free(ssn: Session) -> bool:

@@ -84,6 +84,8 @@ class Session(Combined):
         self.reservations = Reservations(self)
         self.placements = 0
         """How often tasks were placed or taken away: while it stays the same, orders do."""
+        self.bound_when_sought: int | None = None
+        """How many tasks had been bound when victims were last sought; None when they were not."""
         self._refusals = Refusals()
         self._pod_counts: PodCounts | None = None
         self._leaving: tuple[int, Leaving] | None = None
@@ -209,6 +211,11 @@ class Session(Combined):
         order, sorted_jobs = self._by_job
         first, last = np.searchsorted(sorted_jobs, (job_row, job_row + 1))
         return order[first:last]
+
+    def bound(self) -> int:
+        """How many tasks this cycle has handed to the binder so far."""
+        is_bound = self.ledger.tasks.status == TaskStatus.BINDING
+        return int((is_bound & (self.snapshot.ledger.tasks.status == TaskStatus.PENDING)).sum())
 
     def sum_by_queue(self, per_job: NDArray[Any], rows: Rows) -> dict[str, NDArray[Any]]:
         """[R] sums of `per_job` [len(rows), R] by queue name, for all queues."""
