@@ -19,7 +19,7 @@ from volcano_py.api.report import PendingJob
 from volcano_py.framework.job import Job
 from volcano_py.framework.missing_queue import queue_source
 from volcano_py.framework.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
-from volcano_py.state.infos import JobInfo, QueueInfo, TaskInfo
+from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.ledger import NOWHERE, JobTable
 from volcano_py.state.queue_tree import lay
 from volcano_py.state.snapshot import Phase
@@ -120,15 +120,21 @@ class Closing:
         return scheduled
 
     @cached_property
-    def _about_to_run(self) -> NDArray[np.bool_]:
-        """[J] whether the bindings of this cycle make enough of the PodGroup's tasks scheduled, within moments: where
-        volumes have to be made first, it takes minutes."""
-        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+    def _will_run(self) -> NDArray[np.bool_]:
+        """[J] whether bindings that are under way make enough of the PodGroup's tasks scheduled."""
+        jobs = self._ssn.ledger.jobs
         binding = jobs.counts[:, TaskStatus.BINDING]
-        begun = binding > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
+        will_run: NDArray[np.bool_] = (binding > 0) & (self._scheduled + binding >= jobs.min_member)
+        return will_run
+
+    @cached_property
+    def _about_to_run(self) -> NDArray[np.bool_]:
+        """[J] whether bindings of this cycle are among them, and do so within moments: where volumes have to be made
+        first, it takes minutes."""
+        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+        begun = jobs.counts[:, TaskStatus.BINDING] > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
         begun[ssn.ledger.tasks.job[list(ssn.claim_bindings)]] = False
-        about_to_run: NDArray[np.bool_] = begun & (self._scheduled + binding >= jobs.min_member)
-        return about_to_run
+        return begun & self._will_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:
         ssn = self._ssn
@@ -139,7 +145,7 @@ class Closing:
             # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
             if not (ready and job.ready) and _is_told_to_wait(conditions):
                 phase = _while_incomplete(job, phase)
-            yield from self._status(job.info, phase, conditions, counts)
+            yield from self._status(job.row, phase, conditions, counts)
             return
         passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
@@ -152,7 +158,7 @@ class Closing:
             phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.info, phase, conditions, counts, passing=passing)
+        yield from self._status(job.row, phase, conditions, counts, passing=passing)
         if verdict is not None:
             for row, told in pod_verdicts(ssn, job, verdict):
                 yield from self._pod(ssn.task_info(row), told, self._nominated(row))
@@ -197,16 +203,18 @@ class Closing:
 
     def _status(
         self,
-        info: JobInfo,
+        row: int,
         phase: Phase,
         conditions: tuple[Condition, ...],
         counts: tuple[int, int, int],
         *,
         passing: bool = False,
     ) -> Iterator[Effect]:
-        if not info.ref.uid:
+        info = self._ssn.snapshot.jobs[row]
+        if info is None or not info.ref.uid:
             return  # only foreseen: the API server has no such PodGroup yet
-        if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts):
+        is_overdue = info.is_passing and not self._will_run[row]
+        if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
         yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, passing=passing)
         changed = [condition for condition in conditions if condition not in info.conditions]
@@ -232,7 +240,7 @@ class Closing:
             pending = int(counts[TaskStatus.PENDING])
             self.pending.append(PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending))
             conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
-            yield from self._status(info, phase, conditions, _status_counts(counts))
+            yield from self._status(row, phase, conditions, _status_counts(counts))
             yield from self._pods_of(row, refusal)
 
     def _pods_without_group(self) -> Iterator[Effect]:

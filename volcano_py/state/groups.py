@@ -110,7 +110,8 @@ class Groups:
         if row is None or info is None or info.ref.uid != update.group.uid:
             return Change.NONE
         counts = (update.running, update.succeeded, update.failed)
-        assumed = replace(info, phase=update.phase, conditions=update.conditions, counts=counts)
+        status = {"phase": update.phase, "conditions": update.conditions, "counts": counts}
+        assumed = replace(info, **status, is_passing=update.passing)
         self.infos[row] = assumed
         self._ledger.jobs.phase[row] = Phase.of(update.phase)
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
@@ -151,7 +152,8 @@ class Groups:
         if _status(seen) == _status(info):
             del self._assumed[key]
             return seen
-        return replace(seen, phase=info.phase, conditions=info.conditions, counts=info.counts)
+        status = {"phase": info.phase, "conditions": info.conditions, "counts": info.counts}
+        return replace(seen, **status, is_passing=info.is_passing)
 
     def reprioritise(self) -> None:
         """PriorityClasses have changed."""

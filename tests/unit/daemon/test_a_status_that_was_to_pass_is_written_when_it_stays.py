@@ -1,0 +1,36 @@
+"""A PodGroup whose gang is being bound is not told so, unless that comes to nothing."""
+
+from __future__ import annotations
+
+from tests.support.sessions import gang
+from tests.unit.daemon.cycling import Bench, phases
+from volcano_py.daemon.cycles import DECISIVE_PAUSE
+
+
+async def test_who_makes_pods_anew_when_a_group_is_let_in_hears_of_it(bench: Bench) -> None:
+    """Its pods were deleted just when they were bound; without the word their controller would wait for ever."""
+    group, *members = gang("g", pods=2, cpu="1", group_phase="Pending")
+    bench.put(group, *members)
+    await bench.after(DECISIVE_PAUSE)
+    assert (len(bench.binds), phases(bench)) == (2, [])
+    for each in members:
+        bench.state.delete("Pod", each)
+    await bench.after(DECISIVE_PAUSE)
+    assert phases(bench) == ["Inqueue"]
+
+
+async def test_that_bindings_take_their_time_is_no_reason_to_tell(bench: Bench) -> None:
+    bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
+    await bench.after(DECISIVE_PAUSE)
+    bench.put(*gang("other", cpu="1", group_phase="Running", running_on=["n1"]))
+    await bench.after(1.0)
+    assert phases(bench) == ["Running"], "that of the other one"
+
+
+async def test_who_could_not_be_bound_is_told_that_it_is_let_in(bench: Bench) -> None:
+    bench.put(*gang("g", cpu="1", group_phase="Pending"))
+    await bench.after(DECISIVE_PAUSE)
+    (bind,) = bench.bound
+    bench.state.bind_failed(bind.pod.uid, retry_at=bench.now + 60.0)
+    await bench.after(DECISIVE_PAUSE)
+    assert phases(bench) == ["Inqueue"]
