@@ -10,23 +10,28 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.shares import sums_by_group
 from volcano_py.state.ledger import Rows
 from volcano_py.state.snapshot import Phase
-from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+from volcano_py.state.status import ALLOCATED_STATUSES, FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 
 
 class Promises:
     """The jobs with a promise, and how much it is, as of the moment it is made.
 
     Attributes:
-        rows: [K] rows of jobs in phase Inqueue, and of Running ones that hold their minimum of tasks.
+        rows: [K] rows of jobs in phase Inqueue, and of Running ones that hold their minimum of tasks and go on.
     """
 
     def __init__(self, ssn: Session) -> None:
         self._jobs = jobs = ssn.ledger.jobs
         rows = ssn.job_rows()
         rows = rows[jobs.has_min_resources[rows]]
-        phase = jobs.phase[rows]
-        holds_minimum = jobs.counts[rows][:, ALLOCATED_STATUSES].sum(axis=1) >= jobs.min_member[rows]
-        self.rows: Rows = rows[(phase == Phase.INQUEUE) | ((phase == Phase.RUNNING) & holds_minimum)]
+        phase, counts, minimum = jobs.phase[rows], jobs.counts[rows], jobs.min_member[rows]
+        scheduled = counts[:, SCHEDULED_STATUSES].sum(axis=1)
+        # The phase that this cycle will end with: nobody is woken when a job that ends meanwhile no longer counts.
+        is_running = (phase == Phase.RUNNING) | ((scheduled > 0) & (scheduled >= minimum))
+        holds_minimum = counts[:, ALLOCATED_STATUSES].sum(axis=1) >= minimum
+        has_ended = (scheduled > 0) & ~counts[:, ~FINISHED_STATUSES].any(axis=1)
+        is_promised = np.where(is_running, holds_minimum & ~has_ended, True)
+        self.rows: Rows = rows[((phase == Phase.INQUEUE) | (phase == Phase.RUNNING)) & is_promised]
         self._gated = _gated_requests(ssn)
 
     def outstanding(self, rows: Rows | int) -> NDArray[np.int64]:

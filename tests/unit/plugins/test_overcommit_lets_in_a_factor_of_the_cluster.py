@@ -104,6 +104,23 @@ def test_a_running_job_below_its_minimum_counts_with_nothing_more() -> None:
     assert may_enter(session, "fits")
 
 
+@pytest.mark.parametrize("phase", ["Inqueue", "Running"])
+@pytest.mark.parametrize("minimum", [0, 2])
+def test_a_job_that_has_just_ended_counts_with_nothing(phase: str, minimum: int) -> None:
+    """Its phase follows at the end of the cycle, and that wakes nobody for those that it would keep out."""
+    group = pod_group("train", min_member=minimum, min_resources={"cpu": "60"}, phase=phase)
+    ended = [pod(f"train-{index}", group="train", cpu="30", on="n0", phase="Succeeded") for index in range(2)]
+    assert may_enter(opened(group, ended, waiting("fits", "120")), "fits")
+
+
+def test_nor_does_a_job_of_which_too_few_are_left_though_it_never_was_seen_to_run() -> None:
+    group = pod_group("train", min_member=2, min_resources={"cpu": "60"}, phase="Inqueue")
+    ended, runs = (
+        pod(f"train-{phase}", group="train", cpu="30", on="n0", phase=phase) for phase in ("Failed", "Running")
+    )
+    assert may_enter(opened(group, ended, runs, waiting("fits", "90")), "fits")
+
+
 @pytest.mark.parametrize(("gate", "left"), [("example.com/wait", 80), (QUEUE_ALLOCATION_GATE, 70)])
 def test_gated_pods_are_not_promised_anything_but_for_volcanos_own_gate(gate: str, left: int) -> None:
     session = opened(
