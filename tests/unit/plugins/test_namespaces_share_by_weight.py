@@ -68,6 +68,15 @@ def test_who_uses_less_for_its_weight_goes_first(one: tuple[int, int], other: tu
     assert min(("ns1", "ns2"), key=lambda namespace: key(session, namespace)) == first
 
 
+@pytest.mark.parametrize("cpus", [5, 10, 11, 17, 20])
+def test_as_much_for_its_weight_is_equal_however_it_is_rounded(cpus: int) -> None:
+    """In floats, 3/10 over 3 is less than 1/10 over 1."""
+    session = open_session(
+        node("n1", cpu=str(cpus)), weights({"ns2": 3}), job("ns1", "a", 1), job("ns2", "b", 3), tiers=[[ON]]
+    )
+    assert key(session, "ns1") < key(session, "ns2"), "by name"
+
+
 def test_usage_is_counted_in_each_queue_by_itself() -> None:
     session = open_session(
         node("n1", cpu="10"),
@@ -160,6 +169,14 @@ def test_where_namespaces_come_out_equal_the_jobs_decide() -> None:
     for_a = session.victims("preemptable", "ns2/new-0", session.running("ns1/a"))
     assert len(for_a) == 1, "the next would leave ns1 with less than ns2 gets"
     assert len(session.victims("preemptable", "ns2/new-0", session.running("ns2/b"))) == 3
+
+
+def test_namespaces_come_out_equal_however_it_is_rounded() -> None:
+    """.3 over 3 against .1 without a pod of a: the jobs decide, of which b has more."""
+    session = open_session(
+        node("n1", cpu="10"), weights({"ns2": 3}), job("ns1", "a", 2), job("ns2", "b", 2, more=1), tiers=[[ON]]
+    )
+    assert session.victims("preemptable", "ns2/b-2", session.running("ns1/a")) == []
 
 
 def test_inside_a_namespace_the_jobs_decide() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +34,10 @@ class JobShares:
         self.shares[row] = self.share_of(held)
 
     def share_of(self, held: IntVector) -> float:
-        """`dominant_share` for a single row, once for every placement: plain floats are ten times as fast."""
-        parts = zip(held.tolist(), self._totals, strict=True)
-        return max([part / total for part, total in parts if total > 0], default=0.0)
+        """The share of who holds so much [R]."""
+        return largest_part(held, self._totals)
+
+
+def largest_part(held: IntVector, base: Sequence[float]) -> float:
+    """`dominant_share` for a single row, once for every placement: plain floats are ten times as fast."""
+    return max([part / total for part, total in zip(held.tolist(), base, strict=True) if total > 0], default=0.0)

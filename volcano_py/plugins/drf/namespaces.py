@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
-from volcano_py.plugins.drf.job_shares import JobShares
+from volcano_py.plugins.drf.job_shares import JobShares, largest_part
 from volcano_py.plugins.shares import dominant_share, sums_by_group
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
@@ -25,11 +25,11 @@ class NamespaceShares:
     Attributes:
         of_job: [J] the account of a job by its row, -1 for rows without a job.
         held: [A, R] what its jobs hold.
-        weights: [A]
+        bases: [A, R] the cluster times the weight. One division makes a share of it, so equal shares are equal floats;
+            shares over weights would differ by how they were rounded.
     """
 
     def __init__(self, ssn: Session, jobs: JobShares) -> None:
-        self._jobs = jobs
         table, rows = ssn.ledger.jobs, ssn.job_rows()
         pairs = np.stack((table.queue[rows], table.namespace[rows]), axis=1)
         accounts, places = np.unique(pairs, axis=0, return_inverse=True)
@@ -42,16 +42,18 @@ class NamespaceShares:
         self.of_job = np.full(table.size, -1, dtype=np.intp)
         self.of_job[rows] = places
         self.held = sums_by_group(places, jobs.held[rows], len(accounts))
-        self.weights: NDArray[np.float64] = np.array(
-            [ssn.snapshot.namespace_weights.get(name, 1) for name in names], dtype=np.float64
-        )
+        weights = np.array([ssn.snapshot.namespace_weights.get(name, 1) for name in names], dtype=np.float64)
+        self.bases: NDArray[np.float64] = weights[:, np.newaxis] * jobs.total
+        self._bases: list[list[float]] = self.bases.tolist()
 
     def share(self, queue: QueueInfo, namespace: str) -> float:
         """Share over weight; 0 for a namespace without jobs in the queue."""
         account = self._account.get((queue.slot, namespace))
-        if account is None:
-            return 0.0
-        return self._jobs.share_of(self.held[account]) / float(self.weights[account])
+        return 0.0 if account is None else self.share_of(account, self.held[account])
+
+    def share_of(self, account: int, held: IntVector) -> float:
+        """The account's share over weight if it held so much [R]."""
+        return largest_part(held, self._bases[account])
 
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative."""

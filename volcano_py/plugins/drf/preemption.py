@@ -59,9 +59,9 @@ def by_namespaces_and_jobs(
     namespace with it; where the two come out equal, and inside the preemptor's namespace, the jobs decide."""
     mine, accounts = int(namespaces.of_job[preemptor.job.row]), namespaces.of_job[jobs]
     wanted = namespaces.held[mine] + preemptor.task_class.request
-    own = shares.share_of(wanted) / namespaces.weights[mine]
+    own = namespaces.share_of(mine, wanted)
     taken = taken_by(accounts, requests)
-    left = dominant_share(namespaces.held[accounts] - taken, shares.total) / namespaces.weights[accounts]
+    left = dominant_share(namespaces.held[accounts] - taken, namespaces.bases[accounts])
     victims: Mask = (accounts != mine) & (own < left)
     undecided = (accounts == mine) | (~victims & (own - left <= _SAME_SHARE))
     victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided], taken_by)
