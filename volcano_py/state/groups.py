@@ -115,7 +115,7 @@ class Groups:
         self.infos[row] = assumed
         self._ledger.jobs.phase[row] = Phase.of(update.phase)
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
-        return Change.DECISION if _is_out_again(Phase.of(info.phase), Phase.of(update.phase)) else Change.NONE
+        return Change.DECISION if _is_out_again(Phase.of(info.phase), update) else Change.NONE
 
     def expire(self, now: float) -> None:
         """What the API server shows counts again where an echo is overdue. Where the clock was set back, none is waited
@@ -233,10 +233,13 @@ def _status(info: JobInfo) -> tuple[object, ...]:
     return info.phase, info.counts, told
 
 
-def _is_out_again(before: Phase, now: Phase) -> bool:
-    """Whether a job has to be let in once more, or gives up what was promised to it."""
+def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:
+    """Whether a job has to be let in once more, or gives up what was promised to it: all of it, or what those of its
+    pods would hold that have ended before it counts as running."""
+    now = Phase.of(update.phase)
     if before is Phase.INQUEUE:
-        return now not in (Phase.INQUEUE, Phase.RUNNING)
+        has_ended = bool(update.succeeded + update.failed)
+        return has_ended if now is Phase.RUNNING else now is not Phase.INQUEUE
     return now is Phase.PENDING and before in (Phase.RUNNING, Phase.UNKNOWN, Phase.COMPLETED)
 
 

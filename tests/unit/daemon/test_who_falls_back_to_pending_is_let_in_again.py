@@ -21,6 +21,18 @@ async def test_a_job_that_has_lost_its_pods_is_let_in_again(bench: Bench) -> Non
     assert await bench.after(3600) == cycles
 
 
+async def test_a_job_that_starts_with_a_pod_that_has_ended_makes_way_for_others(bench: Bench) -> None:
+    """Running, it is promised no more than it holds."""
+    ended, waits = pod("g-0", group="g", cpu="2", on="n1", phase="Succeeded"), pod("g-1", group="g", cpu="2")
+    bench.put(pod_group("g", min_member=2, min_resources={"cpu": "4"}), ended, waits)
+    bench.put(pod_group("next", min_resources={"cpu": "2"}, phase="Pending"))
+    await bench.after(STATUS_PAUSE)
+    assert (bench.binds, phases(bench)) == ({"g-1": "n1"}, ["Pending"])
+    bench.put(on(waits, "n1", "Running"))
+    await bench.after(STATUS_PAUSE + 2 * DECISIVE_PAUSE)
+    assert phases(bench) == ["Pending", "Running", "Inqueue"]
+
+
 async def test_a_job_that_has_started_makes_no_cycle(bench: Bench) -> None:
     member = pod("g-0", group="g", cpu="2")
     bench.put(pod_group("g", min_resources={"cpu": "2"}, phase="Pending"), member)
