@@ -141,9 +141,12 @@ class Closing:
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
         conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
         ready = ssn.job_ready(job)
+        is_scheduled = ready and job.ready > 0
+        if is_scheduled:
+            conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         if not self._decided:
             # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
-            if not (ready and job.ready) and _is_told_to_wait(conditions):
+            if not is_scheduled and _is_told_to_wait(conditions):
                 phase = _while_incomplete(job, phase)
             yield from self._status(job.row, phase, conditions, counts)
             return
@@ -152,9 +155,7 @@ class Closing:
         verdict: Refusal | None = None
         if waits or not ready or not job.tasks:
             verdict = self._verdict(job, phase)
-        if ready and job.ready:
-            conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
-        elif verdict is not None and (waits or not _is_filled_by_leavers(job)):
+        if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
             phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tests.support.sessions import gang
 from tests.unit.daemon.cycling import Bench, phases
-from volcano_py.daemon.cycles import DECISIVE_PAUSE
+from tests.unit.state.watched import on
+from volcano_py.api.effects import PodGroupStatusUpdate
+from volcano_py.api.objects import Pod
+from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
 
 async def test_who_makes_pods_anew_when_a_group_is_let_in_hears_of_it(bench: Bench) -> None:
@@ -34,3 +37,15 @@ async def test_who_could_not_be_bound_is_told_that_it_is_let_in(bench: Bench) ->
     bench.state.bind_failed(bind.pod.uid, retry_at=bench.now + 60.0)
     await bench.after(DECISIVE_PAUSE)
     assert phases(bench) == ["Inqueue"]
+
+
+async def test_that_a_gang_is_scheduled_is_told_however_long_its_binding_took(bench: Bench) -> None:
+    group, member = gang("g", cpu="1", group_phase="Pending")
+    bench.put(group, member)
+    await bench.after(DECISIVE_PAUSE)
+    await bench.after(60.0)
+    assert isinstance(member, Pod)
+    bench.put(on(member, "n1", "Running"))
+    await bench.after(STATUS_PAUSE + DECISIVE_PAUSE)
+    (told,) = (effect for effect in bench.sent if isinstance(effect, PodGroupStatusUpdate))
+    assert (told.phase, [each.type for each in told.conditions]) == ("Running", ["Scheduled"])

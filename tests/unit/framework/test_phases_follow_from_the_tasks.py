@@ -363,12 +363,20 @@ def undecided(*objects: Any) -> Closed:
 
 def test_without_a_decision_phases_and_counts_move_and_reasons_stay() -> None:
     group, *members = in_phase("Inqueue", "Running", "Running", "Pending")
-    done = undecided(with_status(group, conditions=[TOLD]), members)
+    done = undecided(with_status(group, conditions=[TOLD, SCHEDULED]), members)
     update = done.status("g")
     assert update is not None
-    assert (update.phase, update.running, update.conditions) == ("Running", 2, (TOLD,))
+    assert (update.phase, update.running, update.conditions) == ("Running", 2, (TOLD, SCHEDULED))
     assert done.pods() == {}
     assert not any(isinstance(effect, Event) for effect in done.effects)
+
+
+def test_without_a_decision_it_is_told_that_a_group_is_scheduled() -> None:
+    """Who bound it may have gone before the word was written."""
+    group, *members = in_phase("Inqueue", "Running", "Running")
+    done = undecided(with_status(group, conditions=[TOLD]), members)
+    assert list(done.conditions("g")) == ["Unschedulable", "Scheduled"]
+    assert done.events("g") == [("Normal", "Scheduled", "pod group is ready")]
 
 
 def test_without_a_decision_an_unknown_group_stays_unknown_until_it_is_complete() -> None:
