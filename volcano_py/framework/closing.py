@@ -140,20 +140,20 @@ class Closing:
         ssn = self._ssn
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
         conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
-        ready = ssn.job_ready(job)
-        is_scheduled = ready and job.ready > 0
+        is_scheduled = job.ready > 0 and ssn.job_ready(job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         if not self._decided:
             # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
-            if not is_scheduled and _is_told_to_wait(conditions):
-                phase = _while_incomplete(job, phase)
+            incomplete = phase if is_scheduled else _while_incomplete(job, phase)
+            if incomplete is not phase and _is_told_to_wait(conditions):
+                phase = incomplete
             yield from self._status(job.row, phase, conditions, counts)
             return
         passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
-        if waits or not ready or not job.tasks:
+        if waits or not job.tasks or not (is_scheduled or ssn.job_ready(job)):
             verdict = self._verdict(job, phase)
         if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
             phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
