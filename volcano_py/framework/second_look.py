@@ -36,7 +36,8 @@ def look_again_if_a_way_is_open(ssn: Session) -> None:
     opened = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
     if opened or _is_promised_what_is_free(ssn):
         ssn.moments.strike(ssn.now + _SOON)
-    if refused and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
+    is_anybody_left = bool(refused or ssn.notes)
+    if is_anybody_left and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
         ssn.moments.strike(ssn.now + RIPE_AFTER)
 
 

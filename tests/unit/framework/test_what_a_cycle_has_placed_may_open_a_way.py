@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.cycles import Cycles
-from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session
+from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session, priority_class, queue
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
@@ -20,6 +20,7 @@ from volcano_py.api.objects import (
     TopologySpreadConstraint,
 )
 from volcano_py.framework.second_look import look_again_if_a_way_is_open
+from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
@@ -127,3 +128,20 @@ def test_the_cycle_tells_when_the_next_is_due() -> None:
     )
     report = cycles.run()
     assert (cycles.binds, report.strikes_at > report.started) == ({"db-0": "n1"}, True)
+
+
+def test_who_was_bound_after_victims_were_sought_may_be_one_for_a_job_that_its_queue_keeps_back() -> None:
+    session = open_session(
+        node("n1", cpu="8"),
+        queue("q", capability={"cpu": "1"}),
+        priority_class("high", 10),
+        gang("large", cpu="2", queue="q", priority_class="high"),
+        gang("small", cpu="1", queue="q"),
+        tiers=[[Priority, (Gang, {"enablePreemptable": False}), Predicates, Capacity]],
+        actions=[Preempt, Allocate],
+    )
+    Preempt(None).execute(session.ssn)
+    Allocate(None).execute(session.ssn)
+    assert sorted(session.binds) == ["small-0"]
+    look_again_if_a_way_is_open(session.ssn)
+    assert session.ssn.moments.strikes_at == session.ssn.now + 1.0
