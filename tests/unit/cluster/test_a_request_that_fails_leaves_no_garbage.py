@@ -12,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from httptools import HttpResponseParser
 
 from tests.support.garbage import garbage_kept
 from tests.unit.cluster.fakes import FakeApi, Reply, kubeconfig, refusal
@@ -94,4 +95,5 @@ async def failing(call: Call, client: KubernetesClient) -> None:
 def left(garbage: list[object]) -> Counter[str]:
     """What the collector finds of ours; the server, in the same process, makes its own garbage."""
     gc.collect()
-    return Counter(type(each).__name__ for each in garbage if isinstance(each, aiohttp.ClientResponse | Exception))
+    ours = aiohttp.ClientResponse | HttpResponseParser | Exception
+    return Counter(type(each).__name__ for each in garbage if isinstance(each, ours))

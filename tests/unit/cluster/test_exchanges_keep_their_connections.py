@@ -176,11 +176,19 @@ async def test_an_answer_is_read_whole_and_the_next_one_is_its_own(
     [
         (b"END", "closed the connection before it had answered"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}|END", "closed the connection before it had answered"),
-        (b"SSH-2.0-OpenSSH\r\n", "what was answered is not HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", r"what was answered is not HTTP/1\.1"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n", r"is not HTTP/1\.1"),
         (compressed(b"{}", b"gzip"), "the answer cannot be decompressed: Content-Encoding gzip"),
         (compressed(b"{}", b"br"), "the answer cannot be decompressed: Content-Encoding br"),
     ],
-    ids=["none", "half of one", "another protocol", "no gzip after all", "an encoding that nobody asked for"],
+    ids=[
+        "none",
+        "half of one",
+        "another protocol",
+        "another protocol from now on",
+        "no gzip after all",
+        "an encoding that nobody asked for",
+    ],
 )
 async def test_what_is_no_answer_is_an_error_and_nothing_is_repeated(
     sent: bytes, told: str, server: Scripted, ask: Ask

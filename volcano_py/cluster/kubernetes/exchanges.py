@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from aiohappyeyeballs import start_connection
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, open_socket
 
@@ -191,12 +191,13 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except HttpParserError as error:
-            self._fail(ConnectionError(f"what was answered is not HTTP: {error}"))
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self._fail(ConnectionError(f"what was answered is not HTTP/1.1: {error}"))
             self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._spent = True
+        del self._parser  # each refers to the other, and only the collector would find them
         self.ended.set_result(None)
         self._forget(self)
         self._fail(error or _closed())
