@@ -75,7 +75,7 @@ async def client(api: FakeApi, clock: FakeClock, tmp_path: Path) -> AsyncIterato
     """Time does not pass while an answer is on its way to it, unless the server keeps it."""
     credentials = await Credentials.load(kubeconfig(tmp_path / "kubeconfig", api.url), clock=clock)
     transport = CountingTransport(credentials, 128)
-    async with KubernetesClient(credentials, clock=clock, transport=transport) as connected:
+    async with KubernetesClient(credentials, transport, clock=clock) as connected:
 
         async def all_answered() -> None:
             await settle()

@@ -81,18 +81,17 @@ class KubernetesClient:
     def __init__(
         self,
         credentials: Credentials,
+        transport: Transport,
         *,
         qps: float = 2000,
         burst: int = 2000,
-        connections: int = 128,
         clock: Clock = SYSTEM_CLOCK,
-        transport: Transport | None = None,
     ) -> None:
-        """Must be called on the loop that will use it. `qps` and `burst` are Volcano's defaults."""
+        """Use `KubernetesClient.connect`. `qps` and `burst` are Volcano's defaults."""
         self.credentials = credentials
         self._clock = clock
         self._bucket = TokenBucket(qps, burst, clock)
-        self._transport = transport or Transport(credentials, connections)
+        self._transport = transport
         self._troubled = float("-inf")  # when the server last failed to answer
 
     @classmethod
@@ -108,11 +107,13 @@ class KubernetesClient:
     ) -> Self:
         """A client for the given kubeconfig, or for where we are (see `Credentials.load`); sends nothing yet.
 
+        Must be called on the loop that will use it.
+
         Raises:
             CredentialsError: no usable configuration.
         """
         credentials = await Credentials.load(kubeconfig, context, clock=clock)
-        return cls(credentials, qps=qps, burst=burst, connections=connections, clock=clock)
+        return cls(credentials, Transport(credentials, connections), qps=qps, burst=burst, clock=clock)
 
     async def aclose(self) -> None:
         """Close all connections."""
