@@ -6,6 +6,7 @@ itself does; its configuration loader is used, its transport is not.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from enum import StrEnum
@@ -260,7 +261,9 @@ class KubernetesClient:
         async with contextlib.AsyncExitStack() as stack:
             opening = self._transport.watch(path, {"watch": 1, **params}, accept=accept, clock=self._clock)
             try:
-                stream = await stack.enter_async_context(opening)
+                # The server sends the headers at once, before there is any event.
+                async with asyncio.timeout(DEFAULT_TIMEOUT):
+                    stream = await stack.enter_async_context(opening)
             except OSError as error:
                 self._troubled = self._clock.monotonic()
                 raise UnreachableError("WATCH", path, error) from error

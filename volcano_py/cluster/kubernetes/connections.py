@@ -14,6 +14,12 @@ _KEEP_ALIVE_PROBES: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCN
 """Seconds until the first probe and between probes, their number; milliseconds for sent data to be acknowledged."""
 
 
+def cannot_connect(host: str, port: int | None, error: OSError) -> ConnectionError:
+    """The same text for the same trouble, whoever tried."""
+    cause = error.strerror or str(error) or f"it took longer than {CONNECT_WITHIN:g} s"
+    return ConnectionError(f"cannot connect to {host}:{port}: {cause}")
+
+
 def open_socket(address: AddrInfoType) -> socket.socket:
     """A socket that notices within half a minute that the other side has vanished without a word."""
     family, kind, protocol, _, _ = address

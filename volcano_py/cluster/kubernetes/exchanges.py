@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from aiohappyeyeballs import start_connection
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, open_socket
+from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
 
 # Seconds that an address may take before the next one of the same name is tried beside it (RFC 8305, section 5).
 _NEXT_ADDRESS_AFTER: Final = 0.25
@@ -130,8 +130,7 @@ class Exchanges:
                     server_hostname=(server.certificate_of or host) if encrypted else None,
                 )
         except OSError as error:
-            cause = error.strerror or str(error) or f"it took longer than {CONNECT_WITHIN:g} s"
-            raise ConnectionError(f"cannot connect to {host}:{port}: {cause}") from error
+            raise cannot_connect(host, port, error) from error
         if connection.reusable:
             self._open.add(connection)
         return connection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -13,13 +12,12 @@ import aiohttp
 from yarl import URL
 
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, open_socket
+from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
 from volcano_py.cluster.kubernetes.credentials import Credentials
 from volcano_py.cluster.kubernetes.exchanges import Answer
 from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 _READ_BUFFER: Final = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
-_OPEN_WITHIN: Final = 60.0  # seconds for a watch, whose headers come at once: the server's own limit for a request
 
 
 class Sessions:
@@ -57,11 +55,10 @@ class Sessions:
         """
         async with contextlib.AsyncExitStack() as stack:
             with _errors_of_the_system():
-                async with asyncio.timeout(_OPEN_WITHIN):
-                    asking = self._ask(self._unlimited, "GET", path, headers, None, None)
-                    response = await stack.enter_async_context(asking)
-                    stack.callback(response.close)
-                    refusal = await _whole(response) if response.status >= 300 else None
+                asking = self._ask(self._unlimited, "GET", path, headers, None, None)
+                response = await stack.enter_async_context(asking)
+                stack.callback(response.close)
+                refusal = await _whole(response) if response.status >= 300 else None
             yield refusal or WatchStream(_chunks(response), response.close, path.partition("?")[0], clock)
 
     def _ask(
@@ -105,9 +102,8 @@ def _errors_of_the_system() -> Iterator[None]:
     try:
         yield
     except aiohttp.ClientConnectorError as error:
-        # The same text for the same trouble: its own has the address of an SSL context in memory.
-        cause = error.os_error.strerror or error.os_error
-        raise ConnectionError(f"cannot connect to {error.host}:{error.port}: {cause}") from error
+        # Its own text has the address of an SSL context in memory.
+        raise cannot_connect(error.host, error.port, error.os_error) from error
     except aiohttp.ClientError as error:
         # aiohttp raises one and the same object whenever a response is closed that is being read. Its traceback would
         # grow by each of them, and keep their buffers.
