@@ -3,18 +3,23 @@
 ARG PYTHON_IMAGE=python:3.13.9-slim-trixie
 
 # Stage 1: the project as a wheel, installed with its dependencies into a virtual environment. Nothing is compiled:
-# every dependency comes as a wheel, so the base needs no compiler.
+# every dependency comes as a wheel, so the base needs no compiler. The lock files give versions and hashes (`make lock`);
+# pip refuses every file with another hash, and everything that the lock files do not name.
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 RUN python -m venv --without-pip /opt/volcano-py
+COPY requirements.lock requirements-build.lock ./
+RUN pip install --no-cache-dir --only-binary=:all: --require-hashes --requirement requirements-build.lock \
+ && pip --python /opt/volcano-py/bin/python install --no-cache-dir --only-binary=:all: --require-hashes \
+    --requirement requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY crds crds
 COPY examples examples
 COPY manifests manifests
 COPY volcano_py volcano_py
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
- && pip --python /opt/volcano-py/bin/python install --no-cache-dir --only-binary=:all: /wheels/*.whl
+RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && pip --python /opt/volcano-py/bin/python install --no-cache-dir --only-binary=:all: --no-deps /wheels/*.whl
 
 # Stage 2: the virtual environment alone, at the same path, owned by root and so unchangeable for the daemon.
 FROM ${PYTHON_IMAGE}

@@ -27,7 +27,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench clean
+.PHONY: help run test test-fast lint types imports unit e2e faults e2e-kind soak bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,15 @@ soak: $(INSTALLED_DEV) ## Inject 1,000 faults and watch the memory through 20 mi
 
 bench: $(INSTALLED) ## Measure (ARGS: see volcano-py bench --help)
 	@$(BIN)/volcano-py bench $(ARGS)
+
+# The image is built from these files alone: every package in one version, and every file of it by its hash.
+UV_VERSION := 0.13.9
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(ARGS)
+lock: $(INSTALLED) ## Update the lock files of the image (ARGS=--upgrade: to the newest versions)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(LOCK) pyproject.toml --output-file requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		| $(LOCK) - --output-file requirements-build.lock
 
 clean: ## Remove what the checkout holds but git does not (built binaries stay, in ~/.cache/volcano-py)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

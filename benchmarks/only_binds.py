@@ -19,6 +19,7 @@ import uvloop
 from volcano_py.api.objects import ObjectMeta
 from volcano_py.bench.bare_bindings import bind
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.daemon.garbage import collect_seldom
 
 _WAITING = {"fieldSelector": "spec.schedulerName=volcano,spec.nodeName="}
@@ -37,7 +38,7 @@ async def bind_all(client: KubernetesClient) -> None:
         RequestError: the server refused a list or a binding.
     """
     nodes, pods = await asyncio.gather(
-        client.list("/api/v1/nodes", Named), client.list("/api/v1/pods", Named, _WAITING)
+        client.list(ApiPath("v1", "nodes"), Named), client.list(ApiPath("v1", "pods"), Named, _WAITING)
     )
     in_turn = zip(pods, itertools.cycle(nodes), strict=False)
     await bind(client, ((pod.metadata.namespace, pod.metadata.name, node.metadata.name) for pod, node in in_turn))

@@ -18,10 +18,12 @@ from typing import Any, Protocol
 import pytest
 import pytest_asyncio
 
+from e2e.harness.admission import Door, open_door, take_away
 from e2e.harness.cluster import EXTERNAL_BINARIES, Cluster, external_cluster, local_cluster
 from e2e.harness.daemon import Daemon, daemon_kubeconfig
-from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, LEASE_PATH, deployment_at_rest, install
+from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, deployment_at_rest, give_lease_back, install
 from e2e.harness.namespace import Namespace
+from e2e.harness.rights import Right
 from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.nodes import create_nodes
@@ -36,6 +38,7 @@ _TEST_SECONDS = 900
 that a failure says what was waited for."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One event loop and time limit for all; and on somebody else's cluster, no test that stops its API server."""
     ours = [item for item in items if item.path.is_relative_to(_HERE)]
@@ -48,6 +51,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         impossible = [item for item in ours if "control_plane" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=impossible)
         items[:] = [item for item in items if item not in impossible]
+    _put_last(config, items, "test_every_right_is_used.py")
+
+
+def _put_last(config: pytest.Config, items: list[pytest.Item], name: str) -> None:
+    """The tests of this file come last, and only after all the others: they look at what those have left."""
+    last = [item for item in items if item.path == _HERE / name]
+    others = [item for item in items if item not in last]
+    everything = {path for path in _HERE.rglob("test_*.py") if path.name != name}
+    if last and not everything <= {item.path for item in others}:
+        config.hook.pytest_deselected(items=last)
+        last = []
+    items[:] = others + last
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -68,6 +83,12 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
     else:
         async with local_cluster() as cluster:
             yield cluster
+
+
+@pytest.fixture(scope="session")
+def used_elsewhere() -> set[Right]:
+    """What daemons have used on control planes that are gone; suites with a control plane of their own add to it."""
+    return set()
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +139,15 @@ async def start_daemon(installed: Cluster, tmp_path: Path, daemons: list[Daemon]
     for daemon in daemons:
         await daemon.stop()
     # A killed leader's Lease would keep the next test's daemon waiting until it expires.
-    await installed.delete(LEASE_PATH)
+    await give_lease_back(installed)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def door(installed: Cluster, control_plane: ControlPlane) -> AsyncIterator[Door]:
+    """The webhooks, installed for one test. Only our own API server reaches a daemon that runs beside it."""
+    door = await open_door(installed)
+    yield door
+    await take_away(installed)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

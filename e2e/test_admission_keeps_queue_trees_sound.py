@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,21 +26,12 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.daemon import Daemon
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, deployment, gang, pod, pod_group, queue
-from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.kubectl import KubectlError
 from volcano_py.local.ports import LOOPBACK
 from volcano_py.operator.admission_certificates import SERVING_VALID, issue
 from volcano_py.operator.admission_keeper import service_hosts
 
 CreateQueues = Callable[..., Awaitable[None]]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def door(installed: Cluster, control_plane: ControlPlane) -> AsyncIterator[Door]:
-    """The webhooks, installed for one test. Only our own API server reaches a daemon that runs beside it."""
-    door = await open_door(installed)
-    yield door
-    await take_away(installed)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

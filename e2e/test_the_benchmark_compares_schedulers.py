@@ -1,4 +1,4 @@
-"""`volcano-py bench` on an API server of its own: whoever takes part signs in as in a real cluster, and binds all."""
+"""`volcano-py bench` on an API server of its own: everything signs in as in a real cluster."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ pytestmark = pytest.mark.usefixtures("control_plane")
 PODS = 40
 
 
-async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
-    size = ("--nodes=10", f"--pods={PODS}", "--gang=20")
-    peer = f"--peer={sys.executable} -m benchmarks.only_binds {{kubeconfig}}"
+async def bench(*arguments: str) -> tuple[bytes, bytes]:
+    """What `volcano-py bench` prints to its standard output and its standard error."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "volcano_py", "bench", *size, peer, "--output=json",
+        sys.executable, "-m", "volcano_py", "bench", *arguments, "--output=json",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -28,6 +27,13 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
             process.terminate()
             await process.wait()
     assert process.returncode == 0, told.decode()
+    return printed, told
+
+
+async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
+    size = ("--nodes=10", f"--pods={PODS}", "--gang=20")
+    peer = f"--peer={sys.executable} -m benchmarks.only_binds {{kubeconfig}}"
+    printed, told = await bench(*size, peer)
     for scheduler in ("kube-scheduler", "volcano-py", "peer"):
         assert f"round 1 of 1: {scheduler}, {PODS} pods in ".encode() in told
     measured = json.loads(printed)
@@ -42,3 +48,17 @@ async def test_each_scheduler_binds_the_same_load_with_its_own_rights() -> None:
         assert run["cpu_seconds"] > 0, run
         assert run["server_cpu_seconds"] > 0, run
         assert run["peak_rss_bytes"] > 0, run
+
+
+async def test_strangers_are_measured_before_during_and_after_the_attack_of_a_tenant() -> None:
+    printed, told = await bench("--load=tenants", "--attack=soft-terms", "--nodes=5", "--seconds=1")
+    assert b"soft-terms: pods p90 " in told
+    (attack,) = json.loads(printed)["attacks"]
+    assert {"refused_requests", "lease_transitions", "restarts"} <= attack.keys()
+    for phase in ("before", "during", "after"):
+        for probe in ("pods", "job"):
+            latency = attack[phase][probe]
+            assert latency["probes"] > 0
+            assert latency["unbound"] == 0 or phase == "during"
+            assert 0 < latency["p50_seconds"] <= latency["p90_seconds"] <= latency["worst_seconds"]
+    assert attack["during"]["write_p90_seconds"] > 0

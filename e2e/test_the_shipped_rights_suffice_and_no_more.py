@@ -84,11 +84,12 @@ async def authorized(installed: Cluster) -> Cluster:
         ("update", "batch.volcano.sh/jobs/finalizers"),
         ("create", "/pods"),
         ("create", "/persistentvolumeclaims"),
-        ("patch", "/services"),
-        ("patch", "networking.k8s.io/networkpolicies"),
+        ("create", "/services"),
+        ("patch", "/configmaps"),
+        ("create", "networking.k8s.io/networkpolicies"),
         ("create", "/secrets"),
         ("create", "/events"),
-        ("patch", "events.k8s.io/events"),
+        ("patch", "/events"),
     ],
 )
 async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster, verb: str, resource: str) -> None:
@@ -99,6 +100,10 @@ async def test_the_daemon_may_do_its_work_in_every_namespace(installed: Cluster,
     ("verb", "resource"),
     [
         ("get", "/secrets"),
+        ("patch", "/services"),
+        ("patch", "networking.k8s.io/networkpolicies"),
+        ("create", "events.k8s.io/events"),
+        ("get", "/nodes"),
         ("patch", "/secrets"),
         ("list", "/configmaps"),
         ("delete", "/configmaps"),
@@ -139,7 +144,7 @@ async def test_it_follows_its_own_configuration_and_no_other(authorized: Cluster
 async def test_it_holds_its_own_lease_and_no_other(authorized: Cluster) -> None:
     own = {"namespace": SYSTEM_NAMESPACE}
     await wait_allowed(authorized, DAEMON, "create", "coordination.k8s.io/leases", **own)
-    for verb in ("get", "update", "patch"):
+    for verb in ("get", "patch"):
         await wait_allowed(authorized, DAEMON, verb, "coordination.k8s.io/leases", name=LEASE, **own)
         assert not await may(authorized, DAEMON, verb, "coordination.k8s.io/leases", name="kube-scheduler", **own)
 

@@ -22,6 +22,7 @@ from volcano_py.framework.closing import Closing
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_reports import queue_reports
 from volcano_py.framework.registry import Registry
+from volcano_py.framework.resting import Resting
 from volcano_py.framework.second_look import look_again_if_a_way_is_open
 from volcano_py.framework.session import Emit, Memories, Session
 from volcano_py.plugins import BUILTIN_PLUGINS
@@ -65,7 +66,8 @@ class _Times(msgspec.Struct):
 
 
 class Scheduler:
-    """Runs cycles. Keeps nothing between them but what may be kept while nodes stay as they are, and plugins' memories.
+    """Runs cycles. Between them it keeps what follows from nodes while these stay as they are, jobs that rest, and
+    plugins' memories.
 
     `seed` makes the random order among equal nodes; None takes the first by name, as simulations do.
     """
@@ -80,6 +82,7 @@ class Scheduler:
         self._node_index: NodeIndex | None = None
         self._cycles = 0
         self._memories: Memories = {}
+        self._resting = Resting()
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
         self._pending: tuple[PendingJob, ...] = ()
         self._look_again_at = 0.0
@@ -100,6 +103,7 @@ class Scheduler:
         index = self._index(snapshot)
         if decide:
             index.kept.next_cycle()
+            self._resting.classes.next_cycle()
         ssn = Session(
             snapshot,
             configuration,
@@ -108,6 +112,7 @@ class Scheduler:
             emit=tally,
             tie_rank=index.name_rank if self._seed is None else _shuffled(len(index.nodes), seed),
             memories=self._memories,
+            resting=self._resting,
         )
         times.open = times.so_far()
 
@@ -124,6 +129,7 @@ class Scheduler:
         if decide:
             self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
             self._strikes_at = ssn.moments.strikes_at
+            self._resting.remember(ssn, closing.quiet)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, decided=decide)

@@ -113,7 +113,7 @@ async def read_objects(client: APIClient) -> Objects:
     objects: dict[str, Sequence[ApiObject]] = {}
     for kind in KINDS.values():
         try:
-            answer = await client.get(kind.path)
+            answer = await client.get(str(kind.path))
         except APIError as error:
             if error.status != 404:  # our own kinds are not installed
                 raise

@@ -14,6 +14,7 @@ import pytest_asyncio
 from e2e.faults.proxy import FaultProxy
 from e2e.harness.cluster import Cluster
 from e2e.harness.install import deployment_at_rest, install
+from e2e.harness.rights import DAEMON_USERS, Right, used_rights
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.layout import Settings
 from volcano_py.local.ports import LOOPBACK
@@ -92,11 +93,12 @@ def scale(request: pytest.FixtureRequest) -> Scale:
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def control_plane() -> AsyncIterator[ControlPlane]:
+async def control_plane(used_elsewhere: set[Right]) -> AsyncIterator[ControlPlane]:
     """A control plane whose processes may be killed. Its audit log has every answer, whenever the server is killed."""
-    settings = Settings(audit_log=True, apiserver_flags=("--audit-log-mode=blocking",))
+    settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=("--audit-log-mode=blocking",))
     async with ControlPlane(settings=settings) as control_plane:
         yield control_plane
+        used_elsewhere.update(used_rights(control_plane.audit_log))
 
 
 @pytest.fixture(scope="package")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from itertools import pairwise
 
-import orjson
 import pytest
 
 from e2e.conftest import SimulatedNodes, StartDaemon
@@ -22,12 +19,12 @@ from e2e.faults.invariants import (
     overcommitted_nodes,
     waiting_pods,
 )
+from e2e.faults.journal import Journal
 from e2e.faults.keeper import LEASE_LOST, Keeper, in_background
-from e2e.faults.plans import Call, Calm, Flapping, is_binding
+from e2e.faults.plans import Calm, Flapping
 from e2e.faults.proxy import FaultProxy
 from e2e.faults.witness import Witness
 from e2e.harness.cluster import Cluster
-from e2e.harness.install import LEASE
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import queue
 from volcano_py.local.controlplane import ControlPlane
@@ -46,57 +43,6 @@ CHANGES_SECONDS = 450.0
 """For so many changes; measured: 35 s."""
 SETTLE_SECONDS = 240.0
 """Back-off of failed bindings up to 60 s, and nodes' pods that somebody has to delete and create again."""
-
-
-@dataclass
-class Journal:
-    """What the API server has agreed to: who has the Lease from when on, and who bound when."""
-
-    leaders: list[tuple[float, str]] = field(default_factory=list)
-    """(when the answer was there, replica); "" when it was given back."""
-    bindings: list[tuple[float, str, str]] = field(default_factory=list)
-    """(when it was sent, replica, pod)"""
-    _change: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def listen(self, replica: str, proxy: FaultProxy) -> None:
-        """Write down what this replica does through its proxy."""
-
-        def heard(call: Call, status: int, body: bytes, sent: float) -> None:
-            if status >= 300:
-                return
-            if is_binding(call):
-                self.bindings.append((sent, replica, f"{call.namespace}/{call.name}"))
-            elif call.resource == "leases" and call.verb in ("create", "patch") and LEASE in (call.name, ""):
-                self._took(replica, orjson.loads(body)["spec"].get("holderIdentity") or "")
-
-        proxy.listeners.append(heard)
-
-    def _took(self, replica: str, identity: str) -> None:
-        leader = replica if identity else ""
-        if not self.leaders or self.leaders[-1][1] != leader:
-            self.leaders.append((asyncio.get_running_loop().time(), leader))
-            self._change.set()
-
-    @property
-    def changes(self) -> int:
-        """How often another replica has become the leader."""
-        leaders = [leader for _, leader in self.leaders if leader]
-        return sum(1 for before, after in pairwise(leaders) if before != after)
-
-    async def until_changed(self, times: int) -> None:
-        """Return when there have been so many changes."""
-        while self.changes < times:
-            self._change.clear()
-            await self._change.wait()
-
-    def usurped(self) -> list[str]:
-        """Bindings that were sent while the Lease was the other replica's for certain."""
-        found = []
-        for sent, replica, pod in self.bindings:
-            leader = next((leader for moment, leader in reversed(self.leaders) if moment < sent), "")
-            if leader not in ("", replica):
-                found.append(f"{pod} was bound by {replica} while {leader} had the Lease")
-        return found
 
 
 @pytest.mark.timeout(1200)

@@ -92,6 +92,7 @@ async def take_away(cluster: Cluster) -> None:
         f"{rbac}/{own}/roles/{ADMISSION}",
         f"{rbac}/{own}/rolebindings/{ADMISSION}",
         f"/api/v1/{own}/services/{ADMISSION}",
+        f"/apis/networking.k8s.io/v1/{own}/networkpolicies/{ADMISSION}",
     ):
         await cluster.delete(path)
 

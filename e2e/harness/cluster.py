@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from e2e.harness import waiting
+from e2e.harness.rights import DAEMON_USERS
 from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, listed
 from volcano_py.local import components
 from volcano_py.local.binaries import ensure_binaries
@@ -16,6 +17,7 @@ from volcano_py.local.certificates import write_private
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.kubectl import Kubectl
+from volcano_py.local.layout import Settings
 from volcano_py.local.ports import free_port
 from volcano_py.local.processes import ManagedProcess
 from volcano_py.local.readiness import wait_ready
@@ -117,8 +119,9 @@ class Cluster:
 
 @asynccontextmanager
 async def local_cluster() -> AsyncIterator[Cluster]:
-    """A control plane of our own, for as long as the block lasts."""
-    async with ControlPlane() as control_plane:
+    """A control plane of our own, for as long as the block lasts. Its audit log has every request of the daemons."""
+    settings = Settings(audit_log=True, audited_users=DAEMON_USERS)
+    async with ControlPlane(settings=settings) as control_plane:
         yield Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
 
 

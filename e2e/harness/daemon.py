@@ -35,12 +35,12 @@ _ANSWER = aiohttp.ClientTimeout(total=30)
 """Seconds; a request that hangs must not use up the time of the whole wait."""
 
 
-async def daemon_kubeconfig(cluster: Cluster, path: Path, server: str = "") -> Path:
+async def daemon_kubeconfig(cluster: Cluster, path: Path, server: str = "", *, account: str = SERVICE_ACCOUNT) -> Path:
     """A kubeconfig with a token of the shipped ServiceAccount: all rights the daemon has are those of the manifests.
 
     `server`: another URL than the administrator uses.
     """
-    token = await service_account_token(cluster.client, SYSTEM_NAMESPACE, SERVICE_ACCOUNT)
+    token = await service_account_token(cluster.client, SYSTEM_NAMESPACE, account)
     view = await kubeconfig_view(cluster)
     if server:
         view["clusters"][0]["cluster"]["server"] = server

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.sessions import Opened
 from volcano_py.framework.statement import Statement
 from volcano_py.state.axis import IntVector
-from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, TaskStatus
 
 LOOK: Final = "look"
 _HOLDING: Final = ALLOCATED_STATUSES | (np.arange(len(ALLOCATED_STATUSES)) == TaskStatus.PIPELINED)
@@ -51,6 +51,17 @@ def held(session: Opened, job: str) -> IntVector:
     rows = rows[_HOLDING[ledger.tasks.status[rows]]]
     total: IntVector = ledger.classes.request[ledger.tasks.task_class[rows]].sum(axis=0)
     return total
+
+
+def most_held(session: Opened, *jobs: str) -> IntVector:
+    """[R] what the tasks of these jobs hold now, with those that are leaving, or will hold once promises are kept and
+    those are gone, whichever is more; counted one by one."""
+    ledger = session.ssn.ledger
+    rows = np.concatenate([session.ssn.tasks_of(session.job(job)) for job in jobs])
+    now, later = (rows[mask[ledger.tasks.status[rows]]] for mask in (ON_NODE_STATUSES, _HOLDING))
+    amounts = [ledger.classes.request[ledger.tasks.task_class[some]].sum(axis=0) for some in (now, later)]
+    most: IntVector = np.maximum(*amounts)
+    return most
 
 
 def _do(session: Opened, statement: Statement, what: str, job: str) -> None:

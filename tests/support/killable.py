@@ -13,6 +13,7 @@ import msgspec
 from volcano_py.api.effects import Event
 from volcano_py.api.nulls import without_nulls
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.protocol import Sink
 
 EPOCH: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -110,7 +111,7 @@ class KillableCluster(Generic[C]):
     def _wrap(self, verb: str) -> None:
         original = getattr(self.api, verb)
 
-        async def call(path: str, *arguments: Any) -> bytes:
+        async def call(path: ApiPath, *arguments: Any) -> bytes:
             if self._dead:
                 raise Killed
             self.calls += 1

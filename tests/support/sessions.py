@@ -109,6 +109,7 @@ def queue(
     guarantee: Quantities | None = None,
     deserved: Quantities | None = None,
     reclaimable: bool | None = None,
+    parent: str = "",
     state: str = "Open",
     age: float = 0.0,
 ) -> Queue:
@@ -122,6 +123,7 @@ def queue(
             guarantee=QueueGuarantee(resource=dict(guarantee or {})),
             deserved=dict(deserved or {}),
             reclaimable=reclaimable,
+            parent=parent,
         ),
         status=QueueStatus(state=state),
     )

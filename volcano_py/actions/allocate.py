@@ -89,11 +89,7 @@ class Allocate(Action):
         best_effort = ssn.best_effort_classes
         works: list[Work] = []
         for job, rows in ssn.jobs_with_pending_tasks():
-            if job.is_pending:
-                continue
-            refusal = ssn.job_valid(job)
-            if refusal is not None:
-                ssn.note(job, refusal)
+            if job.is_pending or ssn.is_set_aside(job, rows):
                 continue
             ordered = minimums_first(ssn, job, ssn.ordered_tasks(rows))
             if not job.best_effort_pending:
@@ -230,7 +226,7 @@ class Turn:
         if role and role in work.failed_roles:
             work.tasks = work.tasks[length:]
             return True
-        room = ssn.allocatable(self._job.queue, task_class)
+        room = ssn.bindable(self._job.queue, task_class)
         if room.count <= 0:
             if room.refusal is not None:
                 ssn.note(self._job, room.refusal)
@@ -238,7 +234,7 @@ class Turn:
             return True
         if (refusal := ssn.pre_predicate(task_class)) is not None:
             total = int(ssn.ledger.nodes.present.sum())
-            return self._misfit(task_class, role, length, FitError(total, {refusal.message: total}, refusal))
+            return self._misfit(task_class, role, length, FitError.of_all(total, refusal))
         wanted = min(self._wanted(length, was_ready), room.count)
         placed = self._place(task_class, work.tasks[: max(1, wanted)])
         if not placed:

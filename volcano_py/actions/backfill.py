@@ -23,7 +23,7 @@ class Backfill(Action):
                 continue
             light = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
             # A gang that lacks more than such tasks is not made whole by them.
-            if len(light) and ssn.job_valid(job) is None and ssn.job_ready(job):
+            if len(light) and not ssn.is_set_aside(job, rows) and ssn.job_ready(job):
                 by_queue.setdefault(job.queue.name, []).append((job, light))
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.job_key(work[0])):
@@ -38,7 +38,7 @@ class Backfill(Action):
                 continue
             if (refusal := ssn.pre_predicate(task_class)) is not None:
                 total = int(ssn.ledger.nodes.present.sum())
-                self._fail(ssn, job, task_class, FitError(total, {refusal.message: total}, refusal), failed)
+                self._fail(ssn, job, task_class, FitError.of_all(total, refusal), failed)
                 continue
             choice = ssn.placer.choose(task_class, 1)
             if not len(choice.nodes):

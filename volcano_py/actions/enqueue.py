@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from volcano_py.api.explain import promise_lapsed, waits_for_earlier
+from volcano_py.api.reasons import Reason
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
 from volcano_py.framework.ordering import Heap
+from volcano_py.framework.promise_times import EnqueueArguments
 from volcano_py.framework.queue_order import queue_order
 from volcano_py.framework.session import Session
-from volcano_py.framework.votes import Vote
+from volcano_py.framework.votes import Ballot, Vote
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.task_class import Refusal
 
 
 class Enqueue(Action):
@@ -17,17 +26,52 @@ class Enqueue(Action):
     since, and its minimum beside what it holds would keep it out for ever. Others need the plugins' votes. A refused
     job is not tried again in this cycle and does not hold up those behind it. Nothing is placed; plugins remember what
     they let in.
+
+    A job that was let in and had no pods for `promiseTimeout` is pending again. It then goes behind all others, and so
+    do the jobs of its namespace in the queue that have no pods, either. They are let in only if no job that waited
+    already at that time would be let in if nothing were promised.
     """
 
     name = "enqueue"
+    arguments_type = EnqueueArguments
+
+    def __init__(self, arguments: Any) -> None:
+        super().__init__(arguments)
+        self._refused: list[Job] = []
 
     def execute(self, ssn: Session) -> None:
-        pending = ssn.jobs_kept_out()
-        if not any(_is_voted_on(job) for job in pending):
+        self._take_back(ssn)
+        first: list[Job] = []
+        last: list[tuple[float, Job]] = []
+        for job in ssn.jobs_kept_out():
+            behind = ssn.promise_times.behind(job) if _is_voted_on(job) else None
+            if behind is None:
+                first.append(job)
+            else:
+                last.append((behind, job))
+        if any(_is_voted_on(job) for job in first):
+            self._take_turns(ssn, first)
+        else:
             # All enter, and turns would cost more than the rest of it.
-            for job in pending:
+            for job in first:
                 self._let_in(ssn, job)
-            return
+        if last:
+            self._go_behind(ssn, last)
+        if self._refused and ssn.promise_times.next_due < float("inf"):
+            ssn.moments.strike(ssn.promise_times.next_due)
+
+    @staticmethod
+    def _take_back(ssn: Session) -> None:
+        """Jobs lose what they were promised when there are no pods for it in time."""
+        jobs, rows = ssn.ledger.jobs, ssn.job_rows()
+        rows = rows[(jobs.phase[rows] == Phase.INQUEUE) & jobs.min_resources[rows].any(axis=1)]
+        for row in rows[~jobs.counts[rows].any(axis=1)].tolist():
+            job = ssn.job(row)
+            if job is not None and ssn.promise_times.is_over(row):
+                jobs.phase[row] = Phase.PENDING
+                ssn.promise_times.lapse(job)
+
+    def _take_turns(self, ssn: Session, pending: list[Job]) -> None:
         waiting = self._by_queue(ssn, pending)
         queues = queue_order(ssn, (ssn.queues[name] for name in waiting))
         while queues:
@@ -35,7 +79,9 @@ class Enqueue(Action):
             jobs = waiting[queue.name]
             if not jobs:
                 continue
-            self._consider(ssn, jobs.pop())
+            job = jobs.pop()
+            if self._may_enter(ssn, job):
+                self._let_in(ssn, job)
             queues.push(queue)
 
     @staticmethod
@@ -45,20 +91,59 @@ class Enqueue(Action):
             by_queue.setdefault(job.queue.name, []).append(job)
         return {name: Heap(ssn.job_key, jobs) for name, jobs in by_queue.items()}
 
-    def _consider(self, ssn: Session, job: Job) -> None:
-        if _is_voted_on(job):
-            ballot = ssn.job_enqueueable(job)
-            if ballot.vote is Vote.REJECT:
-                if ballot.refusal is not None:
-                    ssn.note(job, ballot.refusal)
-                return
-        self._let_in(ssn, job)
+    def _may_enter(self, ssn: Session, job: Job) -> bool:
+        ballot = _vote(ssn, job)
+        if ballot is None or ballot.vote is not Vote.REJECT:
+            return True
+        self._refused.append(job)
+        if ballot.refusal is not None:
+            ssn.note(job, ballot.refusal)
+        return False
+
+    def _go_behind(self, ssn: Session, jobs: list[tuple[float, Job]]) -> None:
+        """The turns of these jobs: (those that waited by then go first, job). Those that lost a promise come last."""
+        times = ssn.promise_times
+        jobs = sorted(jobs, key=lambda each: (each[0], ssn.job_key(each[1])))
+        for has_lapsed in (False, True):
+            first = cache(partial(_first_that_would_enter, ssn, tuple(self._refused)))
+            for behind, job in jobs:
+                if times.has_lapsed(job) is has_lapsed:
+                    self._consider_behind(ssn, job, behind, first)
+
+    def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
+        """Let the job in, unless `first`, the oldest of those that promises keep out, was waiting before `behind`."""
+        if ssn.promise_times.has_lapsed(job):
+            ssn.note(job, Refusal(Reason.PROMISE_LAPSED, promise_lapsed(ssn.promise_times.timeout)))
+        if not self._may_enter(ssn, job):
+            return
+        waiting = first()
+        if waiting is None or waiting.created > behind:
+            ssn.notes.pop(job.row, None)
+            self._let_in(ssn, job)
+        else:
+            self._refused.append(job)
+            ssn.note(job, Refusal(Reason.PROMISE_LAPSED, waits_for_earlier(waiting.key)))
 
     @staticmethod
     def _let_in(ssn: Session, job: Job) -> None:
         ssn.job_enqueued(job)
+        ssn.promise_times.begin(job)
         ssn.let_in(job)
 
 
 def _is_voted_on(job: Job) -> bool:
     return job.min_resources is not None and not job.allocated_tasks
+
+
+def _vote(ssn: Session, job: Job) -> Ballot | None:
+    return ssn.job_enqueueable(job) if _is_voted_on(job) else None
+
+
+def _first_that_would_enter(ssn: Session, jobs: tuple[Job, ...]) -> Job | None:
+    """The oldest of the jobs that would be let in if nothing were promised."""
+    ssn.supposing_no_promises = True
+    try:
+        oldest = sorted(jobs, key=lambda job: job.created)
+        return next((job for job in oldest if ssn.job_enqueueable(job).vote is not Vote.REJECT), None)
+    finally:
+        ssn.supposing_no_promises = False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from volcano_py.admission.violation import Violation
+from volcano_py.api.few import few
 
-_MOST_NAMES: Final = 5  # of a circle that are told
+_MOST_NAMES: Final = 5  # that a message lists
 
 
 def breaks_of_dependencies(
@@ -17,11 +19,13 @@ def breaks_of_dependencies(
 
     `what` are these things called, in the singular.
     """
+    known = list(islice(needs, _MOST_NAMES + 1))
     for name, needed in needs.items():
         for each in needed:
             if each not in needs:
-                known = ", ".join(other for other in needs if other != name) or "no other"
-                fix = f"name one of the {what}s ({known})"
+                others = [other for other in known if other != name][:_MOST_NAMES]
+                there_are = few(others, most=_MOST_NAMES, total=len(needs) - 1) or "no other"
+                fix = f"name one of the {what}s ({there_are})"
                 yield Violation(field=fields[name], value=each, rule=f"is no {what} of this object", fix=fix)
     circle = _circle({name: [each for each in needed if each in needs] for name, needed in needs.items()})
     if circle:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -10,15 +9,17 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from volcano_py.admission.meanings import differ
+from volcano_py.admission.meanings import differ, first_difference
 from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
 from volcano_py.admission.policies import breaks_of_policies
 from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.sizes import breaks_of_size
 from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_pod_names, breaks_of_tasks
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.api.dns_names import is_subdomain
 from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import Job, JobSpec, VolumeSpec
+from volcano_py.jobs.model import Job, JobSpec, Task, VolumeSpec
 from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins import JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
@@ -52,13 +53,9 @@ def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict
     spec: dict[str, Any] = {
         name: value for name, value in zip(_SCALARS, values, strict=True) if raw_spec.get(name) != value
     }
-    tasks: list[Any] = copy.deepcopy(list(raw_spec.get("tasks") or ()))
-    for task, full in zip(tasks, filled.tasks, strict=True):
-        task |= {"name": full.name, "minAvailable": full.minimum, "maxRetry": full.max_retry}
-        pod = (task.get("template") or {}).get("spec")
-        if isinstance(pod, dict) and pod.get("hostNetwork") and not pod.get("dnsPolicy"):
-            pod["dnsPolicy"] = "ClusterFirstWithHostNet"
-    if tasks != list(raw_spec.get("tasks") or ()):
+    given = list(raw_spec.get("tasks") or ())
+    tasks = [_filled_task(task, full) for task, full in zip(given, filled.tasks, strict=True)]
+    if tasks != given:
         spec["tasks"] = tasks
     required = {
         name
@@ -68,6 +65,16 @@ def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict
     if missing := sorted(required - job.spec.plugins.keys()):
         spec["plugins"] = {name: [] for name in missing}
     return {"spec": spec} if spec else {}
+
+
+def _filled_task(task: Mapping[str, Any], full: Task) -> dict[str, Any]:
+    """A task as it came, with its defaults; what stays as it is is shared, as it may be megabytes."""
+    filled = {**task, "name": full.name, "minAvailable": full.minimum, "maxRetry": full.max_retry}
+    template = task.get("template") or {}
+    pod = template.get("spec")
+    if isinstance(pod, dict) and pod.get("hostNetwork") and not pod.get("dnsPolicy"):
+        filled["template"] = {**template, "spec": {**pod, "dnsPolicy": "ClusterFirstWithHostNet"}}
+    return filled
 
 
 def judge_create(job: Job, world: QueueWorld, customs: JobCustoms) -> Violations:
@@ -95,6 +102,10 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     if len(name) > LONGEST_LABEL:
         rule, fix = f"has {len(name)} characters; there may be {LONGEST_LABEL}", "shorten it"
         yield Violation(field="metadata.name", value=name, rule=rule, fix=fix)
+    too_large = tuple(breaks_of_size(path, spec))
+    if too_large:
+        yield from too_large
+        return  # whatever else is wrong with it, it costs too much to find out
     yield from breaks_of_tasks(name, f"{path}.tasks", spec.tasks)
     yield from _minimum(path, spec)
     yield from breaks_of_policies(f"{path}.policies", spec.policies)
@@ -130,7 +141,7 @@ def _limits(job: Job) -> Iterator[Violation]:
 
 
 def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
-    replicas = sum(task.replicas for task in spec.tasks)
+    replicas = spec.replicas
     if replicas > MOST_PODS:
         rule = f"replicas in all are more than {MOST_PODS}, which no cluster runs"
         yield Violation(
@@ -185,6 +196,10 @@ def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:
         if volume.volume_claim is not None and volume.volume_claim_name:
             rule, fix = "is given together with volumeClaim, a claim to be made", "keep one of them"
             yield Violation(field=f"{field}.volumeClaimName", value=volume.volume_claim_name, rule=rule, fix=fix)
+        elif volume.volume_claim_name and not is_subdomain(volume.volume_claim_name):
+            rule = "cannot be the name of a PersistentVolumeClaim"
+            value = volume.volume_claim_name[:_LONGEST_SHOWN]
+            yield Violation(field=f"{field}.volumeClaimName", value=value, rule=rule, fix="give the name of one")
         elif volume.volume_claim is None and not volume.volume_claim_name:
             rule, fix = "is there to be mounted", "set volumeClaimName or volumeClaim"
             yield Violation(field=f"{field}.volumeClaimName", value=NOT_SET, rule=rule, fix=fix)
@@ -207,26 +222,15 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Vi
 
 
 def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
-    field, before, after = _innermost(field, before, after)
+    for step in first_difference(field.rpartition(".")[2], before, after):
+        field = f"{field}[{step}]" if isinstance(step, int) else f"{field}.{step}"
+        before, after = (each[step] if isinstance(step, int) else each.get(step) for each in (before, after))
     return Violation(
         field=field,
         value=_shown(after),
         rule=f"differs from {_shown(before)}, and cannot change",
         fix=f"delete the job and create it anew; {what}",
     )
-
-
-def _innermost(field: str, before: Any, after: Any) -> tuple[str, Any, Any]:
-    """The first field below this one that differs, as deep as both have the same shape."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for name in sorted(before.keys() | after.keys()):
-            if differ(name, before.get(name), after.get(name)):
-                return _innermost(f"{field}.{name}", before.get(name), after.get(name))
-    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for index, (was, now) in enumerate(zip(before, after, strict=True)):
-            if differ("", was, now):
-                return _innermost(f"{field}[{index}]", was, now)
-    return field, before, after
 
 
 def _shown(value: Any) -> str:

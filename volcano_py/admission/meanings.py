@@ -6,7 +6,7 @@ Those in Go write `null` and `{}` for what was left out, and `0` for a `divisor`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from volcano_py.api.go_values import parse_duration
@@ -21,6 +21,30 @@ _DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
 def differ(field: str, one: Any, other: Any) -> bool:
     """Whether the two are different values of the field of this name; left out and empty are the same."""
     return bool(one != other and _meaning(field, one) != _meaning(field, other))
+
+
+def first_difference(field: str, one: Any, other: Any) -> list[str | int]:
+    """The way to the first field that differs, as deep as both values have the same shape; [] if that is the field
+    itself. Each value is looked at once, however deep it is."""
+    return _first_difference(_meaning(field, one), _meaning(field, other)) or []
+
+
+def _first_difference(one: Any, other: Any) -> list[str | int] | None:
+    """The same for meanings; None if they are equal."""
+    steps: Iterable[str | int]
+    pairs: Iterator[tuple[Any, Any]]
+    if isinstance(one, dict) and isinstance(other, dict):
+        steps = sorted(one.keys() | other.keys())
+        pairs = ((one.get(step), other.get(step)) for step in steps)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        steps = range(len(one))
+        pairs = zip(one, other, strict=True)
+    else:
+        return None if one == other else []
+    for step, (was, now) in zip(steps, pairs, strict=True):
+        if (way := _first_difference(was, now)) is not None:
+            return [step, *way]
+    return None
 
 
 def _meaning(field: str, value: Any) -> Any:

@@ -90,7 +90,7 @@ def breaks_of_pod_names(job: str, field: str, task: Task) -> Iterator[Violation]
 
 def _pod(field: str, task: Task) -> Iterator[Violation]:
     """The pod template, as far as a job depends on it; the API server judges the rest when pods are made."""
-    containers = _containers(task.template)
+    containers = containers_of(task.template)
     if not containers:
         where = f"{field}.template.spec.containers"
         yield Violation(field=where, value=NOT_SET, rule="is there to run", fix="add a container")
@@ -116,7 +116,8 @@ def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterat
         )
 
 
-def _containers(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def containers_of(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The containers of a pod template, as far as it is one."""
     spec = template.get("spec")
     found = spec.get("containers") if isinstance(spec, Mapping) else None
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []

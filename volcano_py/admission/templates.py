@@ -11,7 +11,9 @@ import msgspec
 from volcano_py.admission.graphs import breaks_of_dependencies
 from volcano_py.admission.jobs import JobCustoms, breaks_of_job
 from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.sizes import beyond
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
 from volcano_py.api.nulls import converted
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.cron import CronJob, job_name
@@ -94,6 +96,14 @@ def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCus
 def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
     """Each job is named once, and waits for others of the flow, never for itself."""
     flows = converted(raw, _FlowSpec).flows
+    targets = sum(len(flow.depends_on.targets) for flow in flows if flow.depends_on is not None)
+    too_large = (
+        *beyond("spec.flows", len(flows), FLOW_STEPS, "split the flow"),
+        *beyond("spec.flows", targets, FLOW_TARGETS, "let a step wait for fewer others"),
+    )
+    if too_large:
+        yield from too_large
+        return
     first: dict[str, int] = {}
     for index, flow in enumerate(flows):
         if (other := first.setdefault(flow.name, index)) != index:

@@ -13,6 +13,7 @@ NOT_SET: Final = "nothing"
 
 # A job with a thousand bad tasks must not make an answer of megabytes.
 _MOST_TOLD: Final = 20
+_LONGEST_TOLD: Final = 500  # characters of a field, a value, a rule and a fix each; names may be of any length
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,15 +36,12 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     excess: Fraction | None = None
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.value} {self.rule}; {self.fix}"
+        field, value, rule, fix = map(_cut, (self.field, self.value, self.rule, self.fix))
+        return f"{field}: {value} {rule}; {fix}"
 
-    def is_no_worse_than(self, before: Violation) -> bool:
-        """Whether the rule was broken in the same way before, or more so."""
-        if (self.field, self.about) != (before.field, before.about):
-            return False
-        if self.excess is None or before.excess is None:
-            return (self.value, self.rule) == (before.value, before.rule)
-        return self.excess <= before.excess
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}…"
 
 
 Violations = tuple[Violation, ...]
@@ -51,7 +49,37 @@ Violations = tuple[Violation, ...]
 
 def newly_broken(after: Sequence[Violation], before: Sequence[Violation]) -> Violations:
     """What an update breaks. What was wrong before and is not made worse must not lock the object."""
-    return tuple(each for each in after if not any(each.is_no_worse_than(old) for old in before))
+    known: dict[tuple[str, str], _Broken] = {}
+    for old in before:
+        known.setdefault((old.field, old.about), _Broken()).add(old)
+    return tuple(each for each in after if not known.get((each.field, each.about), _NOTHING).covers(each))
+
+
+class _Broken:
+    """What of one field was broken before an update."""
+
+    def __init__(self) -> None:
+        self._excess: Fraction | None = None
+        self._rules: set[tuple[str, str]] = set()
+        self._rules_without_excess: set[tuple[str, str]] = set()
+
+    def add(self, old: Violation) -> None:
+        self._rules.add((old.value, old.rule))
+        if old.excess is None:
+            self._rules_without_excess.add((old.value, old.rule))
+        elif self._excess is None or self._excess < old.excess:
+            self._excess = old.excess
+
+    def covers(self, new: Violation) -> bool:
+        """Whether one of them was broken in the same way as this one, or more so."""
+        if new.excess is None:
+            return (new.value, new.rule) in self._rules
+        if self._excess is not None and new.excess <= self._excess:
+            return True
+        return (new.value, new.rule) in self._rules_without_excess
+
+
+_NOTHING: Final = _Broken()
 
 
 def told(kind: str, name: str, violations: Sequence[Violation]) -> str:

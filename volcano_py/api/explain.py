@@ -258,6 +258,22 @@ def over_quota(
     )
 
 
+def promise_lapsed(seconds: float) -> str:
+    """A job that was let in had no pods for too long."""
+    return (
+        f"no pod of it was created within {seconds:g}s after it was let in, so others may use what it was promised; it "
+        "is let in again as room allows, after the jobs that waited then: look at the events of what creates its pods"
+    )
+
+
+def waits_for_earlier(job: str) -> str:
+    """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
+    return (
+        f"a job of this namespace was let in and had no pods in time, so PodGroup {job}, which was waiting then, goes "
+        "first"
+    )
+
+
 def queue_overused(queue: str) -> str:
     return (
         f"queue {queue} holds all it deserves of every resource: wait until jobs of the queue finish or others ask for "

@@ -8,9 +8,9 @@ from typing import Final
 MOST_TOLD: Final = 3
 
 
-def few(told: Sequence[str], *, total: int | None = None) -> str:
-    """`a, b, c and 2 more`. `total`: how many there are, where only the first of them are given."""
-    first = told[:MOST_TOLD]
+def few(told: Sequence[str], *, total: int | None = None, most: int = MOST_TOLD) -> str:
+    """`a, b, c and 2 more`. `total`: how many there are, where only the first are given; `most`: how many to list."""
+    first = told[:most]
     more = (len(told) if total is None else total) - len(first)
     text = ", ".join(first)
     return f"{text} and {more} more" if more > 0 else text

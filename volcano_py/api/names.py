@@ -19,6 +19,8 @@ SCHEDULING_API: Final = "scheduling.volcano.sh/v1beta1"
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 GENERATED_GROUP_PREFIX: Final = "podgroup-"  # of PodGroups that are made for pods without one; a UID follows
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
+# The queue that a bound pod is charged to; ours, not Volcano's. Written with the binding.
+CHARGED_QUEUE: Final = "scheduling.volcano.sh/volcano-py-charged-queue"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 

@@ -153,6 +153,15 @@ class Reason(StrEnum):
             "nodes, or raise `overcommit-factor`."
         ),
     )
+    PROMISE_LAPSED = (
+        "PromiseLapsed",
+        Rank.OVER_CEILING,
+        (
+            "The job was let in, but none of its pods was created in time (argument `promiseTimeout` of the action "
+            "`enqueue`), or another of its namespace and queue was, so it goes behind the jobs that waited then. Look "
+            "at the events of what creates the pods. A PodGroup for which no pods are meant should be deleted."
+        ),
+    )
     OVER_QUOTA = (
         "OverQuota",
         Rank.OVER_CEILING,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.daemon.options import BINDS_IN_FLIGHT
 
 
@@ -20,6 +21,6 @@ async def bind(client: KubernetesClient, bindings: Iterable[tuple[str, str, str]
     async def worker() -> None:
         for namespace, name, node in left:
             body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
-            await client.post(f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body)
+            await client.post(ApiPath("v1", "pods", namespace).of(name, "binding"), body)
 
     await asyncio.gather(*(worker() for _ in range(BINDS_IN_FLIGHT)))

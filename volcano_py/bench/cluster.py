@@ -16,15 +16,15 @@ from volcano_py.bench.logins import all_powerful
 from volcano_py.bench.workload import Workload
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import NotFoundError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
 from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
+from volcano_py.operator.kube_api import pod_group_path, pod_path
 
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers
 _MADE_AT_A_TIME = 64  # objects; more in flight adds nothing
-_PODS = "/api/v1/namespaces/{}/pods"
-_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
 
 class BenchCluster:
@@ -40,31 +40,31 @@ class BenchCluster:
             simulated_node(f"node-{index:05d}", allocatable=dict(workload.allocatable))  # type: ignore[arg-type]
             for index in range(workload.nodes)
         ]
-        await self._create("/api/v1/nodes", nodes)
+        await self._create(ApiPath("v1", "nodes"), nodes)
 
     async def create_pods(
         self, namespace: str, workload: Workload, scheduler: str, *, groups: bool = True, on_nodes: bool = False
     ) -> None:
         """The workload's PodGroups and pods in a namespace of their own; `on_nodes` creates them as bound."""
-        await self._create("/api/v1/namespaces", [{"metadata": {"name": namespace}}])
+        await self._create(ApiPath("v1", "namespaces"), [{"metadata": {"name": namespace}}])
         gangs = -(-workload.pods // workload.gang)
         if groups:
-            await self._create(_GROUPS.format(namespace), [_group(index, workload) for index in range(gangs)])
+            await self._create(pod_group_path(namespace), [_group(index, workload) for index in range(gangs)])
         pods = [_pod(index, workload, scheduler, groups=groups) for index in range(workload.pods)]
         if on_nodes:
             for index, pod in enumerate(pods):
                 pod["spec"]["nodeName"] = f"node-{index % workload.nodes:05d}"
-        await self._create(_PODS.format(namespace), pods)
+        await self._create(pod_path(namespace), pods)
 
     async def create_gang(self, namespace: str, index: int, workload: Workload, scheduler: str) -> None:
         """One gang of the workload."""
-        await self._create(_GROUPS.format(namespace), [_group(index, workload)])
+        await self._create(pod_group_path(namespace), [_group(index, workload)])
         first = index * workload.gang
         pods = [_pod(first + member, workload, scheduler, groups=True) for member in range(workload.gang)]
-        await self._create(_PODS.format(namespace), pods)
+        await self._create(pod_path(namespace), pods)
 
     async def create_namespace(self, namespace: str) -> None:
-        await self._create("/api/v1/namespaces", [{"metadata": {"name": namespace}}])
+        await self._create(ApiPath("v1", "namespaces"), [{"metadata": {"name": namespace}}])
 
     async def bind_all(self, namespace: str, workload: Workload) -> float:
         """Bare bindings of all the pods, as fast as the API server takes them; seconds it took."""
@@ -92,13 +92,13 @@ class BenchCluster:
     async def clear(self, namespace: str) -> None:
         """Delete the pods and PodGroups, and wait until they are gone."""
         grace = {"gracePeriodSeconds": 0}
-        await self.client.delete(_PODS.format(namespace), grace, within=_DELETE_WITHIN)
+        await self.client.delete(pod_path(namespace), grace, within=_DELETE_WITHIN)
         try:
-            await self.client.delete(_GROUPS.format(namespace), within=_DELETE_WITHIN)
+            await self.client.delete(pod_group_path(namespace), within=_DELETE_WITHIN)
         except NotFoundError:
             return
 
-    async def _create(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+    async def _create(self, path: ApiPath, bodies: Sequence[Mapping[str, Any]]) -> None:
         queue = list(reversed(bodies))
 
         async def worker() -> None:

@@ -51,10 +51,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When pods were created and bound, seconds since the epoch, by namespace/name."""
+    """When pods were created and bound, seconds since the epoch, by namespace/name.
+
+    `jobs`: when Volcano Jobs were created. `writes`: seconds that the API server itself took to create each pod.
+    """
 
     created: Mapping[str, float]
     bound: Mapping[str, float]
+    jobs: Mapping[str, float] = field(default_factory=dict)
+    writes: Mapping[str, float] = field(default_factory=dict)
 
     def latencies(self) -> np.ndarray:
         """[pods] seconds from created to bound, of pods that have both."""
@@ -83,6 +88,7 @@ class _Status(msgspec.Struct):
 class _Entry(msgspec.Struct, rename="camel"):
     stage: str = ""
     verb: str = ""
+    request_received_timestamp: datetime | None = None
     stage_timestamp: datetime | None = None
     object_ref: _Ref = msgspec.field(default_factory=_Ref)
     response_status: _Status = msgspec.field(default_factory=_Status)
@@ -101,12 +107,15 @@ class AuditLog:
         # by namespace, as the count of a namespace's bindings is asked for many times
         self._created: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._bound: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._jobs: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._writes: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._throttled: Counter[str] = Counter()
 
     def timeline(self, namespace: str) -> Timeline:
         """Everything so far about the pods of one namespace."""
         self._read()
-        return Timeline(self._created[namespace].copy(), self._bound[namespace].copy())
+        of = (self._created, self._bound, self._jobs, self._writes)
+        return Timeline(*(each[namespace].copy() for each in of))
 
     def bound(self, namespace: str) -> int:
         """How many pods of the namespace have been bound."""
@@ -134,16 +143,18 @@ class AuditLog:
         ref, moment = entry.object_ref, entry.stage_timestamp
         if entry.stage != "ResponseComplete" or entry.verb != "create" or moment is None:
             return
-        if ref.resource != "pods":
-            return
+        what = (ref.resource, ref.subresource)
         code = entry.response_status.code
-        if code == 429 and ref.subresource == "binding":
+        if code == 429 and what == ("pods", "binding"):
             self._throttled[ref.namespace] += 1
         if code >= 300:
             return
-        target = {"": self._created, "binding": self._bound}.get(ref.subresource)
+        key = f"{ref.namespace}/{ref.name}"
+        target = {("pods", ""): self._created, ("pods", "binding"): self._bound, ("jobs", ""): self._jobs}.get(what)
         if target is not None:
-            target[ref.namespace][f"{ref.namespace}/{ref.name}"] = moment.timestamp()
+            target[ref.namespace][key] = moment.timestamp()
+        if target is self._created and entry.request_received_timestamp is not None:
+            self._writes[ref.namespace][key] = (moment - entry.request_received_timestamp).total_seconds()
 
 
 def cpu_seconds(pid: int) -> float:

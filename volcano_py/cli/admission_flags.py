@@ -1,4 +1,4 @@
-"""The flags of `volcano-py run` about admission webhooks."""
+"""The flags about admission webhooks, of `volcano-py run` and `volcano-py admission`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from volcano_py.daemon.options import AdmissionOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SWITCH = click.option(
+    "--admission",
+    type=bool,
+    is_flag=False,
+    flag_value=True,
+    default=False,
+    show_default=True,
+    help="Answer admission webhooks for queues, PodGroups and jobs, in a process of its own.",
+)
 _FLAGS = (
-    click.option(
-        "--admission",
-        type=bool,
-        is_flag=False,
-        flag_value=True,
-        default=False,
-        show_default=True,
-        help="Answer admission webhooks for queues, PodGroups and jobs.",
-    ),
     click.option(
         "--admission-address",
         default=":8443",
@@ -58,6 +58,17 @@ _FLAGS = (
         help="Directory with tls.crt and tls.key, read again when they change; of managed ones, for temporary files.",
     ),
     click.option(
+        "--admission-client-ca-file",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Authorities of the API server's client certificate: callers then need one. [default: anybody may ask]",
+    ),
+    click.option(
+        "--admission-client-name",
+        "admission_client_names",
+        multiple=True,
+        help="Common name that such a certificate must have (repeatable). [default: any]",
+    ),
+    click.option(
         "--admission-max-queue-depth",
         "--max-queue-depth",
         type=click.IntRange(1, 1000),
@@ -69,7 +80,12 @@ _FLAGS = (
 
 
 def admission_flags(command: F) -> F:
-    """Adds them, in this order."""
+    """Adds `--admission` and the others, in this order."""
+    return _SWITCH(flags_of_admission(command))
+
+
+def flags_of_admission(command: F) -> F:
+    """Adds all but `--admission`."""
     for flag in reversed(_FLAGS):
         command = flag(command)
     return command
@@ -96,6 +112,11 @@ def admission_options(flags: dict[str, Any]) -> AdmissionOptions:
         raise click.BadParameter(
             "name the directory of the certificates, since none are made here", param_hint="--admission-cert-dir"
         )
+    if flags["admission_client_names"] and flags["admission_client_ca_file"] is None:
+        raise click.BadParameter(
+            "name the authorities of the certificates, too: --admission-client-ca-file",
+            param_hint="--admission-client-name",
+        )
     return AdmissionOptions(
         enabled=flags["admission"],
         address=flags["admission_address"],
@@ -104,5 +125,7 @@ def admission_options(flags: dict[str, Any]) -> AdmissionOptions:
         hosts=flags["admission_hosts"],
         manage_certificates=flags["admission_manage_certificates"],
         certificate_directory=flags["admission_cert_dir"],
+        client_ca_file=flags["admission_client_ca_file"],
+        client_names=flags["admission_client_names"],
         max_queue_depth=flags["admission_max_queue_depth"],
     )

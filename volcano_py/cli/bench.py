@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
 import click
 from rich.table import Table
 
+from volcano_py.bench.attacks import ATTACKS
 from volcano_py.bench.contenders import KUBE_SCHEDULER
 from volcano_py.bench.decide import run_decide
 from volcano_py.bench.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.figures import Run
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
+from volcano_py.bench.strangers import PROBES
+from volcano_py.bench.tenant_load import TENANTS, Measured, measure_tenants
 from volcano_py.bench.workload import Workload
 from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.output import console, log_aside, output_option, print_data
@@ -31,11 +34,14 @@ Examples:
   volcano-py bench --nodes 1000 --pods 5000 --gang 100 --runs 3
   volcano-py bench --load arrival --rate 200 --pods 4000 --output json
   volcano-py bench --load rest --nodes 2000
+  volcano-py bench --load tenants --attack small-jobs --attack misfits
   volcano-py bench --peer 'vc-scheduler --kubeconfig={kubeconfig} --scheduler-conf=conf.yaml --kube-api-qps=10000'
 
 Loads (mode api): backlog, all pods are there first: throughput. arrival, gangs come at a steady rate: latency. bare,
 backlog of pods without PodGroup. restart, 10,000 bound pods and 1,000 pending: from process start to the bindings.
 rest, 10,000 bound pods and nothing to do: CPU, and the latency of a gang of 20, without and with 3,000 stuck pods.
+tenants, one tenant attacks with the rights of its namespace: how soon the pods of others are bound before, during and
+after each attack, by two replicas with a Lease.
 
 Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixed. strategy, resource-strategy-fit with
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
@@ -61,7 +67,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
 )
 @click.option(
     "--load",
-    type=click.Choice((*LOADS, *(name for name in DECIDE_LOADS if name not in LOADS))),
+    type=click.Choice((*LOADS, TENANTS, *(name for name in DECIDE_LOADS if name not in LOADS))),
     default="backlog",
     show_default=True,
     help="What is measured, see below.",
@@ -72,6 +78,20 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     default=200.0,
     show_default=True,
     help="Pods per second of --load arrival.",
+)
+@click.option(
+    "--attack",
+    "attacks",
+    multiple=True,
+    type=click.Choice(tuple(ATTACKS)),
+    help="An attack of --load tenants; may be repeated. [default: all]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="How long each phase of --load tenants takes, beside what it takes to create and to clear.",
 )
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
@@ -87,6 +107,8 @@ def bench(
     mode: str,
     load: str,
     rate: float,
+    attacks: tuple[str, ...],
+    seconds: float,
     peers: tuple[str, ...],
     kube_scheduler: bool,
     runs: int,
@@ -95,9 +117,12 @@ def bench(
 ) -> None:
     """Measure the scheduler: on a real API server beside others, or its decisions alone."""
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
-    if load not in (DECIDE_LOADS if mode == "decide" else LOADS):
+    if load not in (DECIDE_LOADS if mode == "decide" else (*LOADS, TENANTS)):
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
     log_aside()
+    if load == TENANTS:
+        _tenants(attacks or tuple(ATTACKS), nodes, seconds, output)
+        return
     if mode == "decide":
         comparison = Comparison((), tuple(_decide(workload, DECIDE_LOADS[load], scheduler_conf, runs)))
     else:
@@ -119,6 +144,42 @@ def bench(
         _print(comparison, _title(mode, load, workload))
     else:
         print_data(comparison.as_json(), output)
+
+
+def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) -> None:
+    try:
+        measured = asyncio.run(measure_tenants(attacks, nodes=nodes, seconds=seconds, tell=Progress().note))
+    except LocalError as error:
+        raise click.ClickException(str(error)) from error
+    if output == "table":
+        out = console()
+        out.print(tenant_table(measured, f"tenants: {nodes} nodes, seconds until others' pods are bound"))
+        for each in measured:
+            out.print(f"{each.attack}: {each.title}; {each.refused} requests refused, {each.restarts} replicas ended")
+    else:
+        print_data({"attacks": [each.as_json() for each in measured]}, output)
+
+
+def tenant_table(measured: Sequence[Measured], title: str) -> Table:
+    """A line for each attack and kind of probe; latencies as 50th percentile / 90th / worst."""
+    table = Table(title=title, title_justify="left")
+    for heading in ("Attack", "Probe"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Before", "During", "After", "p90 ×", "Unbound", "Write p90", "Lease moved"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in measured:
+        for probe in PROBES:
+            phases = [phase.latency[probe] for phase in each.phases().values()]
+            table.add_row(
+                each.attack,
+                probe,
+                *(f"{phase.p50:.2f} / {phase.p90:.2f} / {phase.worst:.2f}" for phase in phases),
+                f"{each.times(probe):.1f}",
+                str(each.during.latency[probe].unbound),
+                f"{each.during.write_p90:.3f}",
+                f"{each.lease_transitions}",
+            )
+    return table
 
 
 def _title(mode: str, load: str, workload: Workload) -> str:

@@ -12,7 +12,7 @@ import orjson
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import GoneError, UnreachableError
-from volcano_py.cluster.kubernetes.transport import Params
+from volcano_py.cluster.kubernetes.paths import ApiPath, Params
 
 JsonObject = dict[str, Any]
 
@@ -30,13 +30,13 @@ class Change:
     deleted: bool = False
 
 
-async def listed(client: KubernetesClient, path: str, params: Params | None = None) -> list[JsonObject]:
+async def listed(client: KubernetesClient, path: ApiPath, params: Params | None = None) -> list[JsonObject]:
     """All objects of the list as the server has them, without what only it needs."""
     return (await _listed(client, path, params))[0]
 
 
 async def changes(
-    client: KubernetesClient, path: str, params: Params | None = None
+    client: KubernetesClient, path: ApiPath, params: Params | None = None
 ) -> AsyncGenerator[list[Change], None]:
     """First all objects together, then each change as it comes, for ever.
 
@@ -80,7 +80,7 @@ async def with_pauses(news: AsyncGenerator[list[Change], None], seconds: float) 
             await asyncio.gather(coming, return_exceptions=True)
 
 
-async def _listed(client: KubernetesClient, path: str, params: Params | None) -> tuple[list[JsonObject], str]:
+async def _listed(client: KubernetesClient, path: ApiPath, params: Params | None) -> tuple[list[JsonObject], str]:
     objects: list[JsonObject] = []
     version = ""
     async for page in client.pages(path, params):
@@ -89,7 +89,7 @@ async def _listed(client: KubernetesClient, path: str, params: Params | None) ->
     return objects, version
 
 
-async def _watched(client: KubernetesClient, path: str, params: Params) -> AsyncGenerator[Change, None]:
+async def _watched(client: KubernetesClient, path: ApiPath, params: Params) -> AsyncGenerator[Change, None]:
     """Watch after watch, until the server has forgotten where the last one ended."""
     query = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": _WATCH_SECONDS}
     while True:

@@ -14,7 +14,7 @@ from volcano_py.config import (
     format_problems,
     parse_configuration,
 )
-from volcano_py.config.document import MappingNode, ScalarNode, SequenceNode, read_document
+from volcano_py.config.document import MAX_BYTES, MappingNode, ScalarNode, SequenceNode, read_document
 from volcano_py.config.problems import Problems
 from volcano_py.framework.registry import Registry
 
@@ -28,7 +28,8 @@ def configuration_text(path: Path | None) -> tuple[str, str]:
     if path is None:
         return default_configuration_text(), "built-in default"
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(MAX_BYTES + 1)  # one more, so that what is too large is seen to be
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{path}: not a text file in UTF-8") from error
     except OSError as error:

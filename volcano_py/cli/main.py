@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Verb → (module, attribute, one line for the overview).
 VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
     "run": ("volcano_py.cli.run", "run", "Run the scheduler daemon."),
+    "admission": ("volcano_py.cli.admission", "admission", "Answer admission webhooks in a process of their own."),
     "up": ("volcano_py.cli.up", "up", "Try everything on a local control plane."),
     "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
     "queue": ("volcano_py.cli.queue", "queue", "Make, see, open and close queues; draw the tree of them."),

@@ -10,7 +10,7 @@ import click
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.names import LABEL
-from volcano_py.cluster.manifests import Document, ManifestError, read_paths, read_text
+from volcano_py.cluster.manifests import MOST_CHARACTERS, Document, ManifestError, bounded, read_paths, read_text
 
 
 class CannotMakeError(ValueError):
@@ -33,7 +33,7 @@ def read_documents(filenames: Iterable[Path]) -> list[Document]:
 
 def _standard_input() -> str:
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return bounded(sys.stdin.buffer.read(MOST_CHARACTERS + 1).decode("utf-8"), "standard input")
     except UnicodeDecodeError as error:
         raise ManifestError("standard input: not text in UTF-8") from error
 

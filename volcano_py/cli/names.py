@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
-_PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+from volcano_py.api.dns_names import LONGEST_LABEL, LONGEST_SUBDOMAIN, is_label, is_subdomain
 
 
 class _Name(click.ParamType[str]):
@@ -15,15 +15,14 @@ class _Name(click.ParamType[str]):
 
     name = "name"
 
-    def __init__(self, *, longest: int, dots: bool) -> None:
+    def __init__(self, *, longest: int, dots: bool, allows: Callable[[str], bool]) -> None:
         self._longest = longest
         self._dots = dots
+        self._allows = allows
 
     def allows(self, text: object) -> bool:
         """Whether it is such a name."""
-        if not isinstance(text, str) or len(text) > self._longest:
-            return False
-        return all(_PART.fullmatch(part) for part in (text.split(".") if self._dots else [text]))
+        return isinstance(text, str) and self._allows(text)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
@@ -38,8 +37,7 @@ class _Name(click.ParamType[str]):
         return text
 
 
-# Lengths are those of DNS-1123.
-LABEL: Final = _Name(longest=63, dots=False)
+LABEL: Final = _Name(longest=LONGEST_LABEL, dots=False, allows=is_label)
 """What namespaces are called, and what is written in labels of pods."""
-SUBDOMAIN: Final = _Name(longest=253, dots=True)
+SUBDOMAIN: Final = _Name(longest=LONGEST_SUBDOMAIN, dots=True, allows=is_subdomain)
 """What most other objects may be called."""

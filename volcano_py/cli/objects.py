@@ -12,6 +12,7 @@ from volcano_py.cli.changes import tidy
 from volcano_py.cli.cluster_access import is_api_missing
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError
+from volcano_py.cluster.kubernetes.paths import ApiPath, field_selector
 from volcano_py.operator.kube_api import object_path
 
 
@@ -27,11 +28,9 @@ class Kind:
     api_version: str
     kind: str
 
-    def path(self, namespace: str = "", name: str = "") -> str:
+    def path(self, namespace: str = "", name: str = "") -> ApiPath:
         """One object, those of the namespace, or ("") those of all."""
-        if namespace:
-            return object_path(self.api_version, self.kind, namespace, name)
-        return f"/apis/{self.api_version}/{self.kind.lower()}s"
+        return object_path(self.api_version, self.kind, namespace, name)
 
     async def create(self, client: KubernetesClient, body: JsonObject) -> JsonObject:
         """The object as the server stored it.
@@ -83,9 +82,9 @@ class Kind:
     async def events_of(self, client: KubernetesClient, found: JsonObject) -> Sequence[JsonObject] | None:
         """What was told of the object; None when we may not know."""
         metadata = found["metadata"]
-        about = f"involvedObject.kind={self.kind},involvedObject.uid={metadata['uid']}"
+        about = field_selector({"involvedObject.kind": self.kind, "involvedObject.uid": metadata["uid"]})
         try:
-            answer = await client.get(f"/api/v1/namespaces/{metadata['namespace']}/events", {"fieldSelector": about})
+            answer = await client.get(ApiPath("v1", "events", metadata["namespace"]), {"fieldSelector": about})
         except ForbiddenError:
             return None
         events: list[JsonObject] = orjson.loads(answer).get("items") or []

@@ -24,6 +24,7 @@ from volcano_py.cli.live.tables import plain
 from volcano_py.cli.output import output_option
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.paths import label_selector
 from volcano_py.jobs.names import JOB_NAME
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def list_(
             numbers=("READY", "RESTARTS"),
             spare=SPARE,
             flows=True,
-            params={"labelSelector": f"{JOB_NAME}={job}"} if job else {},
+            params={"labelSelector": label_selector({JOB_NAME: job})} if job else {},
             keep=keep,
             prepare=queues.learn,
         )

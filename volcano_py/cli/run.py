@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from volcano_py.daemon.options import BINDS_IN_FLIGHT, CONTROLLERS, DaemonOption
 if TYPE_CHECKING:
     from volcano_py.cluster.kubernetes.client import KubernetesClient
     from volcano_py.cluster.kubernetes.early_lists import EarlyLists
+    from volcano_py.daemon.lifeline import Lifeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,7 +31,8 @@ Examples:
   volcano-py run --kubeconfig ~/.kube/config --leader-elect=false
   volcano-py run --scheduler-conf conf.yaml --strict --listen-address 127.0.0.1:8080
   volcano-py run --scheduler-name volcano-trial               # beside a Volcano that keeps its pods
-  volcano-py run --controllers=none                           # Volcano's controller-manager stays
+  volcano-py run --controllers=none                           # the scheduler alone
+  volcano-py run --scheduling=false                           # the controllers alone
 """
 
 # Seconds. A thread that computes (a cycle, or loading modules) then gives the event loop its turn often enough that
@@ -40,11 +43,9 @@ SWITCH_INTERVAL: Final = 0.0005
 # that never comes: a tenth of a second of CPU while the API server lists what there is.
 NO_HELPING_THREADS: Final = ("OPENBLAS_NUM_THREADS", "1")
 
-# Connections for whatever is not a binding: lists, evictions, statuses, events, and what the controllers write.
-OTHERS_IN_FLIGHT: Final = 64
-
-# As everybody who elects by a Lease, attempts are up to a fifth further apart than asked for.
-RETRY_JITTER: Final = 1.2
+# Connections for whatever is not a binding: lists, evictions, statuses, events, and what the controllers write. As many
+# as all of them may have requests under way, so that no request waits for a connection: there is one line for all.
+OTHERS_IN_FLIGHT: Final = 320
 
 # Flags of Volcano's scheduler that manifests may carry over. Here nothing depends on them: all nodes are looked at,
 # health and metrics are always served, and work is not spread over threads.
@@ -158,7 +159,7 @@ def _without_effect(command: F) -> F:
     type=click.IntRange(1, 1000),
     default=BINDS_IN_FLIGHT,
     show_default=True,
-    help="Bindings that wait for the API server's answer at a time.",
+    help="Bindings of one namespace that wait for the API server's answer at a time; a quarter more for others.",
 )
 @click.option(
     "--controllers",
@@ -166,6 +167,7 @@ def _without_effect(command: F) -> F:
     show_default=True,
     help="Which of our controllers run; -NAME leaves one out, 'none' all. Volcano's names are understood.",
 )
+@_flag("scheduling", True, "Schedule pods; without it only controllers and admission run, with a Lease of their own.")
 @_flag("inherit-owner-annotations", True, "Generated PodGroups inherit their owner's volcano.sh/ annotations.")
 @_flag("per-job-metrics", False, "Volcano's gauges with a series for each job (unbounded).")
 @_flag("leader-elect", True, "Decide only while holding the Lease.")
@@ -197,7 +199,11 @@ def _without_effect(command: F) -> F:
     show_default=True,
     help="Namespace of the Lease.",
 )
-@click.option("--leader-elect-resource-name", default="", help="Name of the Lease. [default: the scheduler name]")
+@click.option(
+    "--leader-elect-resource-name",
+    default="",
+    help="Name of the Lease. [default: the scheduler name; without scheduling: vc-controller-manager]",
+)
 @admission_flags
 @click.option("--seed", type=int, help="Seed of the random order among equal nodes. [default: from the clock]")
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
@@ -232,9 +238,22 @@ def _log() -> Any:
 
 
 def _options(flags: dict[str, Any]) -> DaemonOptions:
+    options = _read(flags)
+    if not (options.scheduling or options.controllers or options.admission.enabled):
+        raise click.BadParameter(
+            "nothing is left to run: without scheduling, controllers and --admission. Leave one of them on.",
+            param_hint="--scheduling",
+        )
+    return options
+
+
+def _read(flags: dict[str, Any]) -> DaemonOptions:
+    from volcano_py.observe.logs import log_level
+
     return DaemonOptions(
         kubeconfig=flags["kubeconfig"],
         context=flags["context"],
+        scheduling=flags["scheduling"],
         scheduler_names=flags["scheduler_names"] or ("volcano",),
         scheduler_conf=flags["scheduler_conf"],
         config_namespace=flags["config_namespace"],
@@ -253,6 +272,8 @@ def _options(flags: dict[str, Any]) -> DaemonOptions:
         inherit_owner_annotations=flags["inherit_owner_annotations"],
         per_job_metrics=flags["per_job_metrics"],
         seed=flags["seed"],
+        log_level=logging.getLevelName(log_level(flags["log_level"], flags["verbosity"])).lower(),
+        log_format=flags["log_format"],
         admission=admission_options(flags),
         election=_election(flags),
     )
@@ -273,6 +294,8 @@ def _listen_addresses(flags: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _election(flags: dict[str, Any]) -> LeaderElectionOptions:
+    from volcano_py.cluster.kubernetes.lease import RETRY_JITTER
+
     election = LeaderElectionOptions(
         enabled=flags["leader_elect"],
         namespace=flags["leader_elect_resource_namespace"],
@@ -352,19 +375,29 @@ async def _serve(options: DaemonOptions) -> bool:
         )
     except CredentialsError as error:
         raise click.ClickException(str(error)) from error
-    async with client, EarlyLists(client, STATE_KINDS) as early:
-        await asyncio.to_thread(importlib.import_module, "volcano_py.daemon.daemon")
-        return await _decide(options, client, early)
+    from volcano_py.daemon.lifeline import Lifeline
+
+    async with client, Lifeline(options) as lifeline:
+        loading = asyncio.create_task(asyncio.to_thread(importlib.import_module, "volcano_py.daemon.daemon"))
+        if lifeline.election is not None:
+            # Lists that are begun once the Lease is ours show all that a leader before us did. A server that does not
+            # answer holds up nothing: what has to be loaded takes a while as well.
+            attempted = asyncio.create_task(lifeline.election.attempted.wait())
+            await asyncio.wait((attempted, loading), return_when=asyncio.FIRST_COMPLETED)
+            attempted.cancel()
+        async with EarlyLists(client, STATE_KINDS if options.scheduling else ()) as early:
+            await loading
+            return await _decide(options, client, lifeline, early)
 
 
-async def _decide(options: DaemonOptions, client: KubernetesClient, early: EarlyLists) -> bool:
+async def _decide(options: DaemonOptions, client: KubernetesClient, lifeline: Lifeline, early: EarlyLists) -> bool:
     from volcano_py.daemon.daemon import Daemon
     from volcano_py.daemon.live_configuration import ConfigurationError
     from volcano_py.observe.listen import ListenError
     from volcano_py.operator.supervision import ChildFailedError
 
     try:
-        await Daemon(options, client, early).run()
+        await Daemon(options, client, lifeline, early).run()
     except (ConfigurationError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except ChildFailedError as error:

@@ -19,6 +19,7 @@ from volcano_py.api.nulls import without_nulls
 from volcano_py.cli.listing import Cells, Listing, phase_text
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.output import console, print_data
+from volcano_py.cluster.kubernetes.paths import ApiPath
 
 if TYPE_CHECKING:
     from volcano_py.cli.changes import Change
@@ -53,7 +54,7 @@ class Shown:
 
     api_version: str
     kind: str
-    path: str
+    path: ApiPath
     header: Sequence[str]
     row: Callable[[JsonObject, float], Cells]
     state_column: int

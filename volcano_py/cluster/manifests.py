@@ -21,9 +21,11 @@ import orjson
 import yaml
 
 from volcano_py.api import objects, volumes, workloads
+from volcano_py.api.depth import is_deeper_than
 from volcano_py.api.few import counted
 from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.cluster.memory_volumes import with_default_class
+from volcano_py.cluster.yaml_bounds import DEEPEST, BoundError, load_all
 from volcano_py.jobs.model import Job
 
 _NO_TEXT: Final = re.compile(r"Expected `str`, got `\w+` - at `\$\.(?P<path>.+)\[\.\.\.\]`")
@@ -78,6 +80,9 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 # Classes that every cluster has (scheduling.k8s.io system priority classes).
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
+MOST_CHARACTERS: Final = 256 * 2**20
+"""Of one file. 100,000 pods as kubectl prints them have about as many."""
+
 KUBERNETES_SCHEDULER: Final = "default-scheduler"
 """Whose the pods are that name no scheduler."""
 
@@ -119,13 +124,29 @@ def read_paths(paths: Iterable[Path]) -> list[Document]:
             raise ManifestError(f"{path}: no .yaml, .yml or .json file in it")
         for file in files:
             try:
-                text = file.read_text(encoding="utf-8")
+                text = _read(file)
             except UnicodeDecodeError as error:
                 raise ManifestError(f"{file}: not a text file in UTF-8") from error
             except OSError as error:
                 raise ManifestError(f"{file}: {error.strerror}") from error
             documents.extend(read_text(text, str(file)))
     return documents
+
+
+def _read(file: Path) -> str:
+    with file.open(encoding="utf-8") as stream:
+        return bounded(stream.read(MOST_CHARACTERS + 1), str(file))
+
+
+def bounded(text: str, source: str) -> str:
+    """The text.
+
+    Raises:
+        ManifestError: it is larger than a manifest may be.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ManifestError(f"{source}: more than {MOST_CHARACTERS} characters; split it into several files")
+    return text
 
 
 def _manifests(folder: Path) -> list[Path]:
@@ -152,6 +173,8 @@ def read_text(text: str, source: str = "manifest") -> list[Document]:
         bodies = _bodies(text)
     except yaml.YAMLError as error:
         raise ManifestError(f"{source}: not YAML: {_fault(error)}") from error
+    except BoundError as error:
+        raise ManifestError(f"{source}: {error}") from error
     documents: list[Document] = []
     for number, body in enumerate(bodies, start=1):
         if body is None:
@@ -166,8 +189,11 @@ def _bodies(text: str) -> list[Any]:
     if text.startswith("{"):
         # What kubectl lists of a large cluster is read many times as fast as JSON; YAML may begin like that, too.
         with suppress(orjson.JSONDecodeError):
-            return [orjson.loads(text)]
-    return list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+            body = orjson.loads(text)
+            if is_deeper_than(DEEPEST, body):
+                raise BoundError(f"nested deeper than {DEEPEST} levels")
+            return [body]
+    return load_all(text)
 
 
 def _parts(body: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:

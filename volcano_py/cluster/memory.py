@@ -107,7 +107,9 @@ class MemoryCluster:
         if pod is not None:
             self.binds[bind.pod.key] = bind.node
             spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
-            self.put("Pod", msgspec.structs.replace(pod, spec=spec))
+            annotations = {**pod.metadata.annotations, names.CHARGED_QUEUE: bind.queue}
+            metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
+            self.put("Pod", msgspec.structs.replace(pod, metadata=metadata, spec=spec))
 
     def _evict(self, evict: Evict) -> None:
         pod = self._pod(evict.pod.key, evict.pod.uid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from volcano_py.admission.jobs import JobCustoms
 from volcano_py.admission.queues import QueueRules
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -9,12 +11,24 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.observe.metrics import Metrics
 from volcano_py.operator.admission import AdmissionRules
 from volcano_py.operator.admission_app import Admission, AdmissionSite
 
 
-def make_admission(options: DaemonOptions, client: KubernetesClient, metrics: Metrics) -> Admission:
+class Record(Protocol):
+    """What is counted: by this process's own metrics, or for a daemon that it reports to."""
+
+    def reviewed(self, webhook: str, operation: str, outcome: str, seconds: float) -> None:
+        """A review was answered."""
+
+    def turned_away(self, status: int) -> None:
+        """A caller got an error, or 0: no answer at all."""
+
+    def certificate_expires(self, when: float) -> None:
+        """`when` in seconds since 1970."""
+
+
+def make_admission(options: DaemonOptions, client: KubernetesClient, record: Record) -> Admission:
     """The server of the webhooks, its rules and its certificates."""
     wanted = options.admission
     site = AdmissionSite(
@@ -24,6 +38,8 @@ def make_admission(options: DaemonOptions, client: KubernetesClient, metrics: Me
         hosts=wanted.hosts,
         manages_certificates=wanted.manage_certificates,
         directory=wanted.certificate_directory,
+        client_authorities=wanted.client_ca_file,
+        callers=wanted.client_names,
     )
     job_rules = JobRules(scheduler_name=options.component, default_queue=options.default_queue)
     rules = AdmissionRules(
@@ -31,5 +47,11 @@ def make_admission(options: DaemonOptions, client: KubernetesClient, metrics: Me
         jobs=JobCustoms(job_rules, JobPlugins.of(BUILTIN).with_installed()),
         default_queue=options.default_queue,
     )
-    record = metrics.admission
-    return Admission(client, site, rules, reviewed=record.reviewed, on_expiry=record.certificate_expires)
+    return Admission(
+        client,
+        site,
+        rules,
+        reviewed=record.reviewed,
+        on_expiry=record.certificate_expires,
+        turned_away=record.turned_away,
+    )

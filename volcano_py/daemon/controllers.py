@@ -31,7 +31,7 @@ class Controllers:
         commands: what handles Commands, fed by kopf.
         queue_sinks: who is told of queues.
         sinks: who is told of what the informers see.
-        watched: kinds that only controllers need.
+        watched: kinds that the controllers follow with the daemon's own informers.
     """
 
     def __init__(
@@ -91,7 +91,16 @@ class Controllers:
         )
         self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
         self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
-        self.watched: list[Kind] = [kinds.KINDS[name] for name in WORKLOAD_KINDS if self._pod_groups is not None]
+        self.watched: list[Kind] = [kinds.POD_GROUP] if self._queues is not None else []
+        if self._pod_groups is not None:
+            self.watched += [
+                kinds.POD,
+                kinds.POD_GROUP,
+                kinds.NAMESPACE,
+                *(kinds.KINDS[name] for name in WORKLOAD_KINDS),
+            ]
+        if jobs is not None:
+            self.watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, kinds.PRIORITY_CLASS]
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
         """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""

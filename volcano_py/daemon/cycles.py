@@ -33,6 +33,9 @@ DECISIVE_PAUSE: Final = 0.01
 # Statuses may lag behind bindings; meanwhile the confirmations of many pods make one pass.
 STATUS_PAUSE: Final = 0.25
 
+# Some seconds of work. Should more come in without end, the snapshot does the rest.
+_MOST_SLICES: Final = 1000
+
 
 class Writer(Protocol):
     """Carries out effects."""
@@ -56,7 +59,8 @@ class _Wanted(msgspec.Struct):
 
 
 class CycleLoop:
-    """Runs cycles while `active()`; `configuration()` is asked before each and may be None while none is valid."""
+    """Runs cycles while `active()`. Asked before each: `configuration()`, None while none is valid, and `current()`,
+    whether the state is what the API server has."""
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class CycleLoop:
         *,
         configuration: Callable[[], SchedulerConfiguration | None],
         active: Callable[[], bool],
+        current: Callable[[], bool] = lambda: True,
         on_report: Callable[[CycleReport], None] = lambda _report: None,
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         on_evictions: Callable[[Sequence[Evict]], None] = lambda _evictions: None,
@@ -78,7 +83,7 @@ class CycleLoop:
         self._state = state
         self._writer = writer
         self._configuration = configuration
-        self._active = active
+        self._active, self._current = active, current
         self._on_report, self._on_binds = on_report, on_binds
         self._on_evictions, self._on_failure = on_evictions, on_failure
         self._rhythm = rhythm or Rhythm()
@@ -137,7 +142,7 @@ class CycleLoop:
         pause = 0.0
         while await self._woken(pause):
             configuration = self._configuration()
-            if configuration is None or not self._active():
+            if configuration is None or not self._active() or not self._current():
                 # Whoever makes one of them true wakes us; what is wanted stays wanted.
                 self._wanted.event.clear()
                 await self._wanted.event.wait()
@@ -199,6 +204,7 @@ class CycleLoop:
         self, executor: ThreadPoolExecutor, configuration: SchedulerConfiguration, *, decide: bool
     ) -> None:
         assert self._loop is not None
+        await self._settle_state()
         before = time.perf_counter()
         self._looked_at = self._now()
         snapshot = self._state.snapshot(self._looked_at)
@@ -219,6 +225,14 @@ class CycleLoop:
                 snapshot_seconds=round(taken, 4),
                 seed=report.seed,
             )
+
+    async def _settle_state(self) -> None:
+        """Do the work that a snapshot needs done, in slices, so that the event loop has its turns."""
+        for _ in range(_MOST_SLICES):
+            if self._state.is_settled:
+                return
+            self._state.settle_some()
+            await asyncio.sleep(0)
 
     def _decide(self, snapshot: Snapshot, configuration: SchedulerConfiguration, decide: bool) -> CycleReport:
         """In the worker thread."""

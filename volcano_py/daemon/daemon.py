@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
@@ -25,6 +25,7 @@ from volcano_py.cluster.kubernetes.live import LiveCluster
 from volcano_py.cluster.kubernetes.status import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
+from volcano_py.daemon.admission_process import AdmissionProcess, admission_arguments
 from volcano_py.daemon.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
 from volcano_py.daemon.dump import dump_state
@@ -35,11 +36,13 @@ from volcano_py.daemon.gone import Gone
 from volcano_py.daemon.job_metrics import JobMetrics
 from volcano_py.daemon.leaders_events import LeadersEvents
 from volcano_py.daemon.leadership import Leadership
+from volcano_py.daemon.lifeline import Lifeline
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
+from volcano_py.daemon.picture import Picture
 from volcano_py.daemon.pods_seen import PodsSeen
 from volcano_py.daemon.status import configuration_status, cycle_status
 from volcano_py.daemon.unreadable import UnreadableObjects
@@ -53,9 +56,6 @@ from volcano_py.operator.queue_feed import QueueFeed
 from volcano_py.operator.supervision import Supervisor
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
-
-if TYPE_CHECKING:
-    from volcano_py.operator.admission_app import Admission
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +71,7 @@ _LOAD_AFTER: Final = 10.0
 class Daemon:
     """One daemon process; `run` returns after it was told to stop."""
 
-    def __init__(self, options: DaemonOptions, client: KubernetesClient, early: EarlyLists) -> None:
+    def __init__(self, options: DaemonOptions, client: KubernetesClient, lifeline: Lifeline, early: EarlyLists) -> None:
         """`early` has lists that are under way."""
         self._options = options
         self._client = client
@@ -82,8 +82,9 @@ class Daemon:
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
         self._outcomes = OutcomeRecorder(self._state, self._tell, self._metrics)
         self._job_metrics = JobMetrics(self._metrics)
+        self._lifeline = lifeline
         self._leadership = Leadership(
-            options, client, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
+            lifeline, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
         self._findings = LeadersEvents(self._tell, leads=self._leadership.is_leading)
         self._unreadable = UnreadableObjects(self._findings.tell, count=self._metrics.intake.bad_object)
@@ -107,6 +108,7 @@ class Daemon:
         self._queues = self._make_queue_feed()
         self._kopf = self._make_kopf()
         self._informers = self._make_informers(early)
+        self._picture = Picture(self._informers, self._kopf, whole=partial(self._cycles.wake, True))
         self._gauges = Gauges(self._metrics, (self._informers, *self._controllers.informers), self._live)
 
     # -- parts -----------------------------------------------------------------------------------------------------
@@ -145,6 +147,7 @@ class Daemon:
             self._live,
             configuration=lambda: self._configuration.current,
             active=self._leadership.may_decide,
+            current=lambda: self._picture.is_current(),  # noqa: PLW0108 - the picture is made later
             on_report=self._job_metrics.reported,
             on_binds=self._binds_sent,
             on_evictions=self._outcomes.evictions_sent,
@@ -154,17 +157,13 @@ class Daemon:
             report_job_shares=self._options.per_job_metrics,
         )
 
-    def _make_admission(self) -> Admission | None:
+    def _make_admission(self) -> AdmissionProcess | None:
         if not self._options.admission.enabled:
             return None
-        from volcano_py.daemon.admitting import make_admission  # with all its rules and certificates it loads slowly
-
-        return make_admission(self._options, self._client, self._metrics)
+        return AdmissionProcess(admission_arguments(self._options), self._metrics.admission)
 
     def _make_queue_feed(self) -> QueueFeed:
-        sinks: list[Sink] = [self._state, *self._controllers.queue_sinks]
-        if self._admission is not None:
-            sinks.append(self._admission.view)
+        sinks: list[Sink] = [*([self._state] if self._options.scheduling else ()), *self._controllers.queue_sinks]
         return QueueFeed(sinks, self._unreadable.found)
 
     def _make_kopf(self) -> KopfApp:
@@ -174,32 +173,32 @@ class Daemon:
             self._controllers.commands,
             own_signals=self._supervisor.own_signals,
             bad_object=self._unreadable.found,
-            webhooks=self._admission,
-            # Reviews are evaluated by kopf; without them there is time.
-            load_after=self._first_decisions if self._admission is None else None,
+            load_after=self._first_decisions if self._options.scheduling else None,
         )
 
     def _make_informers(self, early: EarlyLists) -> Informers:
-        options = self._options
-        config_map = kinds.config_map(options.config_namespace, options.config_map)
-        state: Sink = NodeFilter(self._state, options.node_selector) if options.node_selector else self._state
-        state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
-        configuration = OnlyKind(config_map.name, self._configuration)
-        seen = PodsSeen(self._state, self._metrics)
-        sinks: list[Sink] = [*self._controllers.sinks, seen, state, self._live.volumes.claims]
-        sinks += [configuration, self._job_metrics, Gone(self._live.forget)]
-        if self._admission is not None:
-            sinks.append(self._admission.view)
-        # some kinds are watched for the state and for controllers
-        watched = {kind.name: kind for kind in (*kinds.STATE_KINDS, config_map, *self._controllers.watched)}
+        sinks: list[Sink] = [*self._controllers.sinks]
+        watched = list(self._controllers.watched)
+        if self._options.scheduling:
+            config_map = kinds.config_map(self._options.config_namespace, self._options.config_map)
+            sinks += [*self._sinks_for_scheduling(), OnlyKind(config_map.name, self._configuration)]
+            watched += [*kinds.STATE_KINDS, config_map]
+        sinks.append(Gone(self._live.forget))
         return Informers(
             self._client,
             FanOut(*sinks),
-            watched.values(),
+            {kind.name: kind for kind in watched}.values(),  # some are followed by several
             early=early,
             on_bad_object=self._unreadable.found,
-            resync_every=options.resync_period or None,
+            on_followed=lambda was_behind: self._picture.followed(was_behind),  # noqa: PLW0108
+            resync_every=self._options.resync_period or None,
         )
+
+    def _sinks_for_scheduling(self) -> list[Sink]:
+        labels = self._options.node_selector
+        state: Sink = NodeFilter(self._state, labels) if labels else self._state
+        state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
+        return [PodsSeen(self._state, self._metrics), state, self._live.volumes.claims, self._job_metrics]
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -212,7 +211,8 @@ class Daemon:
             ListenError: a listen address cannot be had.
         """
         self._supervisor.own_signals()
-        self._configuration.start(strict=self._options.strict)
+        if self._options.scheduling:
+            self._configuration.start(strict=self._options.strict)
         self._add_checks()
         server = HealthServer(
             self._gauges.render, self._checks, version=build_info(), status=self.status, dump=self.dump
@@ -231,10 +231,11 @@ class Daemon:
         add("kopf", self._kopf.run)
         if self._admission is not None:
             add("admission webhooks", self._after_sync(self._admission.run))
-        add("configuration file", self._configuration.follow_file)
-        add("self-audit", self._audit)
         add("garbage", collect_by_the_clock)
-        add("node load", self._after_sync(self._node_load.run))
+        if self._options.scheduling:
+            add("configuration file", self._configuration.follow_file)
+            add("self-audit", self._audit)
+            add("node load", self._after_sync(self._node_load.run))
         if self._leadership.is_elected:
             add("leader election", self._leadership.run, restart=False)
         else:
@@ -242,7 +243,8 @@ class Daemon:
         for name, run in self._controllers.children():
             add(name, self._after_sync(run))
         add("writers", self._drain_at_end)
-        add("cycles", self._after_sync(self._run_cycles))
+        if self._options.scheduling:
+            add("cycles", self._after_sync(self._run_cycles))
         await self._supervisor.run()
 
     def _after_sync(self, run: Callable[[], Any]) -> Callable[[], Any]:
@@ -316,14 +318,21 @@ class Daemon:
         self._findings.leadership_gained()
         self._cycles.wake(True)
 
-    async def _catch_up(self, given_back: str) -> None:
+    async def _catch_up(self, taken_at: float, alone_from: float) -> None:
         """Learn of everything that the leader before us did: our lists may have begun before its last bindings, and our
         watches may lag behind what it was told. Controllers wait for that, too: to them a pod that the status of its
-        job counts and that is not known would be one that was evicted."""
-        followed = kinds.POD.name, kinds.NODE.name
+        job counts and that is not known would be one that was evicted.
+
+        Where there was no Lease, another leader may not have noticed yet that it has gone. In a cluster where nothing
+        of ours has ever been placed there is none."""
         await self._informers.wait_synced()
-        if not self._informers.have_seen(given_back, *followed):
-            await self._informers.relist(*followed)
+        since = taken_at
+        if alone_from > taken_at and self._state.is_any_placed():
+            seconds = alone_from - time.monotonic()
+            log.warning("waiting: there was no lease, and bound pods show that there was a leader", seconds=seconds)
+            await asyncio.sleep(seconds)
+            since = alone_from
+        await self._picture.list_since(since)
         self._controllers.leadership_gained()
         self._cycles.wake(True)
 
@@ -341,12 +350,16 @@ class Daemon:
 
     def _add_checks(self) -> None:
         self._checks.add_live("cycles", self._stuck)
+        self._lifeline.watchdog.add(self._stuck)
         self._checks.add_ready("informers", self._unsynced)
-        self._checks.add_ready("configuration", self._configuration.problem)
+        if self._options.scheduling:
+            self._checks.add_ready("picture", self._picture_problem)
+            self._checks.add_ready("configuration", self._configuration.problem)
         if self._admission is not None:
             self._checks.add_ready("admission", self._admission.problem)
 
     def _stuck(self) -> str | None:
+        """From any thread."""
         since = self._cycles.running_since
         if since is not None and time.monotonic() - since > _STUCK_AFTER:
             return f"a cycle has been running for more than {_STUCK_AFTER:g} s"
@@ -356,6 +369,10 @@ class Daemon:
         missing = list(self._informers.unsynced) + ([] if self._kopf.listed.is_set() else ["Queue"])
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
+    def _picture_problem(self) -> str | None:
+        # what was never listed is told by the check of the informers
+        return None if self._unsynced() else self._picture.problem()
+
     def status(self) -> dict[str, Any]:
         """What /status shows."""
         return {
@@ -364,6 +381,7 @@ class Daemon:
             "leaseHolder": self._leadership.holder,
             "configuration": configuration_status(self._configuration.current),
             "notListed": self._unsynced() or "",
+            "behind": {} if self._unsynced() else self._picture.behind(),
             "nodeLoad": self._node_load.status(),
             "lastCycle": cycle_status(self._cycles.last_report),
         }

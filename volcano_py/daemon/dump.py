@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.report import CycleReport
 from volcano_py.state.infos import NodeInfo, TaskInfo
+from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.ledger import Rows
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
@@ -14,15 +15,22 @@ from volcano_py.state.status import TaskStatus
 
 def dump_state(snapshot: Snapshot, last: CycleReport | None, drift: int) -> JsonObject:
     """Nodes, jobs, tasks and queues as the scheduler sees them, with the last cycle and the self-audit's drift."""
+    priorities = effective_priorities(snapshot.ledger).tolist()
     return {
         "time": snapshot.now,
         "resources": list(snapshot.ledger.axis.names),
         "drift": drift,
         "queues": {
-            name: {"state": queue.state or "Open", "parent": queue.parent} for name, queue in snapshot.queues.items()
+            name: {
+                "state": queue.state or "Open",
+                "parent": queue.parent,
+                "allocated": snapshot.ledger.axis.amounts(snapshot.ledger.queues.allocated[queue.slot]),
+                "leaving": snapshot.ledger.axis.amounts(snapshot.ledger.queues.leaving[queue.slot]),
+            }
+            for name, queue in snapshot.queues.items()
         },
         "nodes": {info.name: _node(snapshot, row, info) for row, info in enumerate(snapshot.nodes) if info.name},
-        "jobs": {key: _job(snapshot, row) for row, key in enumerate(snapshot.job_keys) if key},
+        "jobs": {key: _job(snapshot, row, priorities[row]) for row, key in enumerate(snapshot.job_keys) if key},
         "tasks": {info.key: _task(snapshot, row, info) for row, info in enumerate(snapshot.tasks) if info is not None},
         "lastCycle": asdict(last) if last is not None else None,
     }
@@ -40,14 +48,14 @@ def _node(snapshot: Snapshot, row: int, info: NodeInfo) -> JsonObject:
     }
 
 
-def _job(snapshot: Snapshot, row: int) -> JsonObject:
+def _job(snapshot: Snapshot, row: int, priority: int) -> JsonObject:
     jobs = snapshot.ledger.jobs
     return {
         "podGroup": snapshot.jobs[row] is not None,
         "queue": snapshot.queue_names[jobs.queue[row]] if jobs.queue[row] >= 0 else None,
         "phase": Phase(int(jobs.phase[row])).text,
         "minMember": int(jobs.min_member[row]),
-        "priority": int(jobs.priority[row]),
+        "priority": priority,
         "allocated": snapshot.ledger.axis.amounts(jobs.allocated[row]),
         "tasks": _by_status(jobs.counts[row]),
     }
@@ -61,6 +69,7 @@ def _task(snapshot: Snapshot, row: int, info: TaskInfo) -> JsonObject:
         "status": TaskStatus(int(tasks.status[row])).name,
         "node": snapshot.nodes[tasks.node[row]].name if tasks.node[row] >= 0 else None,
         "podGroup": info.group,
+        "queue": snapshot.queue_names[tasks.queue[row]] if tasks.queue[row] >= 0 else None,
         "ours": info.ours,
         "requests": ledger.axis.amounts(ledger.classes.request[tasks.task_class[row]]),
         "told": info.told[1],

@@ -40,6 +40,7 @@ class Gauges:
         for kind, stats in (found for each in self._informers for found in each.stats().items()):
             intake.synced(kind, kind not in unsynced)
             intake.objects(kind, stats.objects)
+            intake.behind(kind, stats.behind)
             intake.watch_events(kind, self._more(kind, "events", stats.events))
             # The first list is none of those that a watch has failed to spare.
             intake.relisted(kind, self._more(kind, "lists", max(stats.lists - 1, 0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from volcano_py.admission.jobs import JobCustoms, as_submitted, breaks_of_job
@@ -86,7 +87,7 @@ def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
 
     def problem(job: Job) -> str:
         broken = breaks_of_job(as_submitted(job), "spec", nothing, customs)
-        told = [str(each) for each in broken if each.field != "spec.queue"]
-        return " | ".join(told[:_MOST_TOLD])
+        told = (str(each) for each in broken if each.field != "spec.queue")
+        return " | ".join(islice(told, _MOST_TOLD))
 
     return problem

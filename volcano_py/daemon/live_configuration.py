@@ -22,6 +22,7 @@ from volcano_py.config import (
     format_problems,
     in_short,
 )
+from volcano_py.config.document import MAX_BYTES
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +104,8 @@ class LiveConfiguration:
             mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             if mark == self._seen:
                 return
-            text = self._file.read_text(encoding="utf-8")
+            with self._file.open(encoding="utf-8") as stream:
+                text = stream.read(MAX_BYTES + 1)  # one more, so that what is too large is seen to be
         except (OSError, UnicodeDecodeError) as error:
             self._seen = None
             if not self._unreadable:

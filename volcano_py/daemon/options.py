@@ -12,10 +12,14 @@ from volcano_py.api import names
 CONTROLLERS: Final = ("queue", "podgroup", "command", "job", "cronjob", "jobflow")
 """Our controllers; each can be left to Volcano's controller-manager."""
 
+CONTROLLERS_LEASE: Final = "vc-controller-manager"
+"""Name of the Lease of a daemon that runs controllers and does not schedule: that of Volcano's controller-manager, so
+that the two never work at once."""
+
 BINDS_IN_FLIGHT: Final = 128
-"""Each binding costs the API server, etcd and us the less, the more of them arrive together: with 64 a backlog took a
-sixth longer than with 160, and with 128 as little. An API server without priority and fairness takes 200 writes at a
-time, from everybody."""
+"""Of one namespace; a quarter more are for others. Each binding costs the API server, etcd and us the less, the more of
+them arrive together: with 64 a backlog took a sixth longer than with 160, and with 128 as little. An API server without
+priority and fairness takes 200 writes at a time, from everybody."""
 
 
 class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +43,8 @@ class AdmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     manage_certificates: bool = True
     certificate_directory: Path | None = None
+    client_ca_file: Path | None = None
+    client_names: tuple[str, ...] = ()
     max_queue_depth: int = 5
 
 
@@ -47,6 +53,8 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     kubeconfig: Path | None = None
     context: str | None = None
+    scheduling: bool = True
+    """Whether it schedules pods; a daemon that does not runs controllers and admission only."""
     scheduler_names: tuple[str, ...] = (names.DEFAULT_SCHEDULER_NAME,)
     scheduler_conf: Path | None = None
     config_namespace: str = names.SYSTEM_NAMESPACE
@@ -68,6 +76,8 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     audit_period: float = 300.0
     drain_timeout: float = 20.0
     seed: int | None = None
+    log_level: str = "info"
+    log_format: str = "auto"
     election: LeaderElectionOptions = LeaderElectionOptions()
     admission: AdmissionOptions = AdmissionOptions()
 
@@ -79,4 +89,4 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lease_name(self) -> str:
         """Volcano's name, so that it and we never bind at once under one scheduler name."""
-        return self.election.name or self.component
+        return self.election.name or (self.component if self.scheduling else CONTROLLERS_LEASE)

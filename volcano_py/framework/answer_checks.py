@@ -152,6 +152,8 @@ def _room(answer: Any, asked: Any) -> None:
         dim, units = answer.short
         if not (0 <= dim < len(asked.request) and units > 0):
             raise NonsenseError(f"{units} units of resource {dim} are short, expected some of one that there is")
+    if answer.meanwhile is not None:
+        _room(answer.meanwhile, asked)
 
 
 def _whole(answer: Any, _asked: Any) -> None:
@@ -301,6 +303,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     # questions about answers at these points
     "branch_epoch": _whole,
     "predicate_reach": _reach,
+    "predicate_for_good": _integers_or_none,
     "batch_node_order_reach": _reach,
     "possible_victims": _mask_or_none,
 }

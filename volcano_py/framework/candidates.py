@@ -30,8 +30,8 @@ as nothing else can be decided otherwise."""
 
 
 class Candidates:
-    """Pods with a PodGroup and a queue that do not say `volcano.sh/preemptable: "false"`, nor does their PodGroup; but
-    for those whose eviction failed a moment ago.
+    """Pods with a PodGroup that are charged to a queue and do not say `volcano.sh/preemptable: "false"`, nor does their
+    PodGroup; but for those whose eviction failed a moment ago.
 
     All answers are sorted by node.
     """
@@ -44,7 +44,7 @@ class Candidates:
         has_queue[ssn.job_rows()] = True
         rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0) & (tasks.retry_at <= ssn.now))
         of_job = tasks.job[rows]
-        rows = rows[has_queue[of_job] & jobs.preemptable[of_job]]
+        rows = rows[has_queue[of_job] & jobs.preemptable[of_job] & ssn.is_queue(tasks.queue[rows])]
         rows = rows[np.argsort(tasks.node[rows], kind="stable")]
         self._rows = rows[_HELD[tasks.status[rows]]]
         self._coming = rows[_COMING[tasks.status[rows]]]
@@ -93,8 +93,7 @@ class Candidates:
             self._ssn.moments.strike(self._ssn.now + RIPE_AFTER)
 
     def _queues(self, rows: Rows) -> NDArray[np.int32]:
-        ledger = self._ssn.ledger
-        return ledger.jobs.queue[ledger.tasks.job[rows]]
+        return self._ssn.ledger.tasks.queue[rows]
 
     def _still(self, rows: Rows, statuses: NDArray[np.bool_], task: Task) -> Rows:
         """Those in such a status now. For a pod that asks for nothing only its like is evicted."""

@@ -52,6 +52,10 @@ class Closing:
         self._decided = decided
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
+        self.quiet: dict[int, PendingJob] = {}
+        """Job row → what is reported of it, for jobs that wait and of which nothing new is to be written."""
+        self._too_early: set[int] = set()
+        """Rows of jobs of which it is too early to say why they wait."""
         self.look_again_at = 0.0
         # PodGroups that were let in and have no pods, by key, since when: who creates pods begins only then.
         self._memory = ssn.memory(__name__)
@@ -61,8 +65,15 @@ class Closing:
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
         told: list[Effect] = []
+        waiting = dict(self._ssn.resting)
         for job in self._jobs_to_judge():
-            told.extend(self._judge(job))
+            known, effects = len(self.pending), [*self._judge(job)]
+            told.extend(effects)
+            for reported in self.pending[known:]:
+                waiting[job.row] = reported
+                if not effects and job.row not in self._too_early:
+                    self.quiet[job.row] = reported
+        self.pending = [waiting[row] for row in sorted(waiting)]
         if self._decided:
             told.extend(self._jobs_without_queue())
             told.extend(self._pods_without_group())
@@ -75,14 +86,16 @@ class Closing:
     # -- PodGroups -------------------------------------------------------------------------------------------------
 
     def _jobs_to_judge(self) -> Iterator[Job]:
-        """Jobs that wait for something or whose phase or counts are not what the API server has."""
+        """Jobs that wait for something, or whose phase or counts the API server does not have; but for resting ones."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         rows = ssn.job_rows()
         phases = self._phases()
         waiting = jobs.counts[rows][:, _UNPLACED].any(axis=1)
         now = phases[rows]
         not_running = (now != Phase.RUNNING) & (now != Phase.COMPLETED)
-        for row in rows[waiting | not_running | self._differs(rows, phases)].tolist():
+        stirs = np.ones(jobs.size, dtype=np.bool_)
+        stirs[list(ssn.resting)] = False
+        for row in rows[(waiting | not_running | self._differs(rows, phases)) & stirs[rows]].tolist():
             job = ssn.job(row)
             if job is not None:
                 jobs.phase[row] = phases[row]
@@ -178,9 +191,8 @@ class Closing:
             since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
         message = explain.tell(verdict.reason, verdict.message)
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
-        if verdict.reason is Reason.NOT_YET_EVALUATED:
-            return None
-        if verdict.reason in _MAY_COME and self._is_young(since):
+        if verdict.reason is Reason.NOT_YET_EVALUATED or (verdict.reason in _MAY_COME and self._is_young(since)):
+            self._too_early.add(job.row)
             return None
         return verdict
 
@@ -293,8 +305,7 @@ class Closing:
 
     def _queues(self) -> Iterator[Effect]:
         ssn = self._ssn
-        rows = np.flatnonzero(ssn.ledger.jobs.known)
-        sums = ssn.sum_by_queue(ssn.ledger.jobs.allocated[rows], rows)
+        sums = ssn.used_by_queue()
         tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
         for name in reversed(tree.order[1:]):
             # What the queues below hold counts, too, whichever plugin divides the cluster.

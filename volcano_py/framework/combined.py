@@ -148,6 +148,15 @@ class Combined:
                 tightest = room
         return tightest
 
+    def bindable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        """`allocatable` for tasks that are bound at once: pods that are leaving still count."""
+        tightest = PLENTY
+        for call in self.dispatch.calls("allocatable"):
+            room: Room = call(queue, task_class).at_once
+            if room.count < tightest.count:
+                tightest = room
+        return tightest
+
     def below_ceiling(self, room: Room, queue: QueueInfo) -> list[int]:
         """Slots of the queues whose pods count for the ceiling that leaves `queue` no room."""
         if not room.ceiling:

@@ -176,7 +176,7 @@ class EvictionPlan:
         if room.short is None or not len(nodes := ssn.placer.choose(task.task_class, 1).nodes):
             return False
         candidates = self._scheme.candidates(task)
-        counts = np.isin(ledger.jobs.queue[ledger.tasks.job[candidates]], ssn.below_ceiling(room, queue))
+        counts = np.isin(ledger.tasks.queue[candidates], ssn.below_ceiling(room, queue))
         below = candidates[counts]
         victims = ssn.possible_victims(self._scheme.point, task, below) if len(below) else below
         return len(victims) > 0 and self._place_on(task, int(nodes[0]), victims)
@@ -346,7 +346,7 @@ class EvictionPlan:
             ssn.task_info(victim).key,
             ssn.task_info(task.row).key,
             node=ssn.snapshot.nodes[node].name,
-            queues=(owner.queue.name, task.job.queue.name),
+            queues=(ssn.snapshot.queue_names[ssn.ledger.tasks.queue[victim]], task.job.queue.name),
             priorities=(
                 int(ssn.ledger.tasks.priority[victim]) if in_own_job else owner.priority,
                 task.priority if in_own_job else task.job.priority,

@@ -40,15 +40,7 @@ def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitErro
     refused = Refused(ssn, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
-    future = nodes.future_idle()[willing]
-    undecided = np.ones(len(willing), dtype=np.bool_)
-    short: list[int] = []
-    for dim in task_class.requested.tolist():
-        lacking = undecided & (future[:, dim] < task_class.request[dim])
-        if lacking.any():
-            short.append(dim)
-            counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
-            undecided &= ~lacking
+    short = _count_short(ssn, task_class, nodes.future_idle()[willing], counts)
     # A node that refuses because of what is on it now may be the one that is large enough.
     hopeful = np.flatnonzero(nodes.present & ssn.resolvable(codes))
     advice = _advice(ssn, task_class, refused)
@@ -60,6 +52,38 @@ def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitErro
         shortages = _shortages(ssn, task_class, willing, told, total)
         refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
     return FitError(total, dict(counts), refusal)
+
+
+def explain_barred(ssn: Session, task_class: TaskClass, codes: Codes) -> FitError:
+    """The same for a class that each node refuses for good (`codes`) or is too small for even when empty.
+
+    What pods use at the moment is left out: it changes, and helps nobody here.
+    """
+    nodes = ssn.ledger.nodes
+    total = int(nodes.present.sum())
+    refused = Refused(ssn, codes)
+    counts = Counter({message: refused.count(message) for message in refused})
+    willing = np.flatnonzero(nodes.present & (codes == FITS))
+    short = _count_short(ssn, task_class, nodes.allocatable[willing], counts)
+    advice = _advice(ssn, task_class, refused)
+    if not short:
+        return FitError(total, dict(counts), Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, [], advice)))
+    sentence = _even_when_empty(ssn, task_class, willing, short)
+    refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
+    return FitError(total, dict(counts), refusal)
+
+
+def _count_short(ssn: Session, task_class: TaskClass, free: NDArray[np.int64], counts: Counter[str]) -> list[int]:
+    """Count each node by the first resource of which it has too little in `free` [K, R]; which resources those are."""
+    undecided = np.ones(len(free), dtype=np.bool_)
+    short: list[int] = []
+    for dim in task_class.requested.tolist():
+        lacking = undecided & (free[:, dim] < task_class.request[dim])
+        if lacking.any():
+            short.append(dim)
+            counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
+            undecided &= ~lacking
+    return short
 
 
 def _advice(ssn: Session, task_class: TaskClass, refused: Refused) -> list[str]:

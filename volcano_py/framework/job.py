@@ -57,6 +57,7 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def priority(self) -> int:
+        """That of its class, and no more than any of its pods has."""
         return int(self.ledger.jobs.priority[self.row])
 
     @property
@@ -142,6 +143,8 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
     """[K] task rows."""
     nodes: Rows
     """[K] node rows."""
+    status: TaskStatus = TaskStatus.ALLOCATED
+    """What they were put into: ALLOCATED, PIPELINED, or RELEASING where they were taken away."""
 
     @property
     def count(self) -> int:
@@ -160,3 +163,8 @@ class FitError(msgspec.Struct, frozen=True):
     counts: Mapping[str, int]
     refusal: Refusal
     """The reason told, with the sentence."""
+
+    @classmethod
+    def of_all(cls, nodes: int, refusal: Refusal) -> FitError:
+        """All nodes refuse for this one reason."""
+        return cls(nodes, {refusal.message: nodes}, refusal)

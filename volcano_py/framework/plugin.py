@@ -144,7 +144,11 @@ class Plugin:
     # -- what may happen to a job ------------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
-        """Why the job cannot be scheduled as it stands. The first refusal wins; not switchable."""
+        """Why the job cannot be scheduled as it stands. The first refusal wins; not switchable.
+
+        It follows from the job, its tasks, the queues and the plugin's arguments: while they stay the same, a job that
+        no node will take is not asked about again.
+        """
         raise NotImplementedError
 
     def job_enqueueable(self, job: Job) -> Ballot:
@@ -179,7 +183,10 @@ class Plugin:
         raise NotImplementedError
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
-        """How many more tasks of the class the queue may take. The smallest answer holds."""
+        """How many more tasks of the class the queue may take. The smallest answer holds.
+
+        Where pods of the queue are leaving, `Room.meanwhile` says how many may be bound before those are gone.
+        """
         raise NotImplementedError
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
@@ -212,6 +219,16 @@ class Plugin:
     def predicate_reach(self, task_class: TaskClass) -> Reach:  # noqa: ARG002
         """How `predicate` answers of this class move: STATIC, ROW or DOMAIN."""
         return Reach.STATIC
+
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes | None:  # noqa: ARG002
+        """[K] those refusals of `predicate` that follow from the class, the nodes (but for what is on them), the queues
+        and the plugin's arguments alone; `view` has all nodes. None: cannot tell.
+
+        A class that all nodes refuse so is set aside before any job has its turn, and kept aside between cycles while
+        nodes and queues stay the same. A plugin that fills `pre_predicate` or `predicate_advice`, too, may answer only
+        for classes for which those follow from the same.
+        """
+        return None
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many tasks of the class each node takes one after the other before `predicate` says no.

@@ -23,7 +23,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
     """Sums and ceilings by queue; the plugin that owns queues completes them through `describe_queues`."""
     jobs = ssn.ledger.jobs
     rows = np.flatnonzero(jobs.known)
-    allocated = ssn.sum_by_queue(jobs.allocated[rows], rows)
+    allocated = ssn.used_by_queue()
     phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
     reports = {
         name: QueueReport(

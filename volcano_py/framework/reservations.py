@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -114,7 +115,9 @@ class Reservations:
         placer, is_settled = self._ssn.placer, True
         for row in rows.tolist():
             choice, task_class = self._choice(job, row), self._ssn.task_class(row)
-            if choice is not None and choice.pipelined and len(placer.feasible(task_class)):
+            if choice is not None and self._ssn.bindable(job.queue, task_class).count <= 0:
+                choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
+            elif choice is not None and choice.pipelined and len(placer.feasible(task_class)):
                 choice = placer.choose(task_class, 1) if elsewhere else choice
                 is_settled &= elsewhere
             if choice is None:

@@ -31,12 +31,13 @@ def look_again_if_a_way_is_open(ssn: Session) -> None:
     bound = ssn.bound()
     if not bound:
         return
-    refused = sorted({row for errors in ssn.fit_errors.values() for row in errors})
+    hopeful = [errors for job, errors in ssn.fit_errors.items() if job not in ssn.set_aside]
+    refused = sorted({row for errors in hopeful for row in errors})
     classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
     opened = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
     if opened or _is_promised_what_is_free(ssn):
         ssn.moments.strike(ssn.now + _SOON)
-    is_anybody_left = bool(refused or ssn.notes)
+    is_anybody_left = bool(refused or ssn.notes or ssn.set_aside or ssn.resting)
     if is_anybody_left and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
         ssn.moments.strike(ssn.now + RIPE_AFTER)
 

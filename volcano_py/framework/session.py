@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from volcano_py.api.effects import ClaimBinding, Effect
 from volcano_py.api.reasons import Reason
+from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.barred import Barred
 from volcano_py.framework.combined import Combined
 from volcano_py.framework.dispatch import Dispatch
 from volcano_py.framework.job import FitError, Job, Placement
@@ -18,14 +20,17 @@ from volcano_py.framework.leaving import Leaving
 from volcano_py.framework.moments import Moments
 from volcano_py.framework.placement import Placer
 from volcano_py.framework.pod_counts import PodCounts
+from volcano_py.framework.promise_times import PromiseTimes
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.reservations import Reservations
+from volcano_py.framework.resting import Resting
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.variants import tell_apart
 from volcano_py.framework.views import Codes
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import TaskInfo
+from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.ledger import Rows
 from volcano_py.state.node_index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
@@ -49,6 +54,8 @@ class Session(Combined):
         moments: at which time alone makes another cycle worth while.
         fit_errors: job row → class row → why no node took it in this cycle.
         notes: job row → why it was passed over as a whole.
+        resting: job row → what is reported of a job that nobody looks at in this cycle, see framework.resting.
+        set_aside: job row → its tasks that may be placed now, for jobs that get no turn, see `is_set_aside`.
     """
 
     def __init__(
@@ -61,10 +68,12 @@ class Session(Combined):
         emit: Emit,
         tie_rank: NDArray[np.int64],
         memories: Memories | None = None,
+        resting: Resting | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.configuration = configuration
         self.ledger = snapshot.ledger.copy()
+        self.ledger.jobs.priority = effective_priorities(self.ledger)
         self.axis = snapshot.ledger.axis
         self.nodes = node_index
         self.now = snapshot.now
@@ -82,6 +91,9 @@ class Session(Combined):
         self.claim_bindings: dict[int, tuple[tuple[ClaimBinding, ...], float]] = {}
         """Task row → the volumes that its claims get with its place, and how many seconds that may take."""
         self.reservations = Reservations(self)
+        self.promise_times = PromiseTimes(self)
+        self.supposing_no_promises = False
+        """True while enqueue asks which jobs would be let in if no other had been promised anything."""
         self.placements = 0
         """How often tasks were placed or taken away: while it stays the same, orders do."""
         self.bound_when_sought: int | None = None
@@ -95,6 +107,10 @@ class Session(Combined):
         self.dispatch = Dispatch(configuration, registry)
         self.snapshot = tell_apart(self)
         self._classes = _ClassColumns(self.snapshot)
+        resting = resting or Resting()
+        self.resting: dict[int, PendingJob] = resting.recall(self)
+        self.set_aside: dict[int, Rows] = {}
+        self._barred = Barred(self, resting.classes)
         self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
         self._pending = self._collect_pending()
@@ -112,14 +128,16 @@ class Session(Combined):
     # -- what there is ---------------------------------------------------------------------------------------------
 
     def _collect_pending(self) -> Rows:
-        """Tasks that may be placed now, by job: pending, not gated, not backing off, without a problem."""
+        """Tasks that may be placed now, by job: pending, not gated, not backing off, without a problem, not resting."""
         tasks = self.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         self._best_effort = np.zeros(self.ledger.jobs.size, dtype=np.int64)
         light = rows[self._classes.best_effort[tasks.task_class[rows]] & ~tasks.gated[rows]]
         np.add.at(self._best_effort, tasks.job[light], 1)
         free = ~tasks.gated[rows] & (tasks.retry_at[rows] <= self.now)
-        rows = rows[free & ~self._classes.problem[tasks.task_class[rows]]]
+        rests = np.zeros(self.ledger.jobs.size, dtype=np.bool_)
+        rests[list(self.resting)] = True
+        rows = rows[free & ~self._classes.problem[tasks.task_class[rows]] & ~rests[tasks.job[rows]]]
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 
     def job(self, row: int) -> Job | None:
@@ -145,7 +163,12 @@ class Session(Combined):
     def job_rows(self) -> Rows:
         """Rows of all jobs whose PodGroup and queue exist."""
         jobs = self.ledger.jobs
-        return np.flatnonzero(jobs.known & self._is_queue[jobs.queue])
+        return np.flatnonzero(jobs.known & self.is_queue(jobs.queue))
+
+    def is_queue(self, slots: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """[K] whether the queues in these slots exist."""
+        exists: NDArray[np.bool_] = self._is_queue[slots]
+        return exists
 
     def jobs_kept_out(self) -> list[Job]:
         """Sound jobs that were not let in yet, with or without tasks."""
@@ -156,7 +179,7 @@ class Session(Combined):
         return [job for job in jobs if job is not None and job.info.problem is None]
 
     def jobs_with_pending_tasks(self) -> Iterator[tuple[Job, Rows]]:
-        """Jobs that have tasks to place, with the rows of those tasks."""
+        """Jobs that have tasks to place, with the rows of those tasks; without those that rest."""
         tasks = self.ledger.tasks
         waiting = self._pending[tasks.status[self._pending] == TaskStatus.PENDING]
         jobs, counts = np.unique(tasks.job[waiting], return_counts=True)
@@ -166,6 +189,33 @@ class Session(Combined):
             job = self.job(row)
             if job is not None:
                 yield job, waiting[first:last]
+
+    def is_set_aside(self, job: Job, rows: Rows) -> bool:
+        """Whether a job that was let in gets no turn for its tasks `rows`: it is not valid, or no node will take any of
+        them, whatever is placed or leaves. Why is noted. A task that was promised a place keeps its turn.
+        """
+        if job.row in self.set_aside:
+            return True
+        if (refusal := self.job_valid(job)) is not None:
+            self.note(job, refusal)
+            self.set_aside[job.row] = rows
+            return True
+        if self.reservations.promised(rows).any():
+            return False
+        classes = [self.task_class(int(rows[0]))] if len(rows) == 1 else self._classes_of(rows)
+        errors = {}
+        for task_class in classes:
+            error = self._barred.error(task_class)
+            if error is None:
+                return False
+            errors[task_class.row] = error
+        self.fit_errors.setdefault(job.row, {}).update(errors)
+        self.set_aside[job.row] = rows
+        return True
+
+    def _classes_of(self, rows: Rows) -> list[TaskClass]:
+        found = (self.snapshot.classes[row] for row in np.unique(self.ledger.tasks.task_class[rows]).tolist())
+        return [each for each in found if each is not None]
 
     def task_class(self, row: int) -> TaskClass:
         """The class of a task row."""
@@ -225,6 +275,11 @@ class Session(Combined):
         for column in range(per_job.shape[1]):  # column by column `add.at` is ten times as fast as on rows
             np.add.at(sums[:, column], slots, per_job[:, column])
         return {name: sums[queue.slot] for name, queue in self.queues.items()}
+
+    def used_by_queue(self) -> dict[str, IntVector]:
+        """[R] what is charged to each queue, of pods that are leaving, too, by queue name, for all queues."""
+        used = self.ledger.queues.used()
+        return {name: used[queue.slot] for name, queue in self.queues.items()}
 
     @property
     def pod_counts(self) -> PodCounts:

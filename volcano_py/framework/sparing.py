@@ -56,7 +56,7 @@ def _has_room(ssn: Session, job: Job, victim: int) -> bool:
     if (task_class.request > ssn.ledger.nodes.future_idle(int(tasks.node[victim]))).any():
         return False
     room = ssn.allocatable(job.queue, task_class)
-    return room.count > 0 or int(ssn.ledger.jobs.queue[tasks.job[victim]]) not in ssn.below_ceiling(room, job.queue)
+    return room.count > 0 or int(tasks.queue[victim]) not in ssn.below_ceiling(room, job.queue)
 
 
 def _all_may_come(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]], near: int) -> bool:

@@ -25,7 +25,7 @@ def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
     """By queue: jobs that were let in, are valid and starve, unless pods are still going for them."""
     found: dict[str, list[Starving]] = {}
     for job, rows in ssn.jobs_with_pending_tasks():
-        if job.is_pending or not ssn.job_starving(job) or ssn.job_valid(job) is not None:
+        if job.is_pending or not ssn.job_starving(job) or ssn.is_set_aside(job, rows):
             continue
         if ssn.reservations.awaits_victims(job):
             continue

@@ -59,16 +59,16 @@ class Statement:
 
     def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] take free resources of nodes `nodes` [K]."""
-        self.do(self._remember(Kind.ALLOCATE, Placement(job, task_class, rows, nodes)))
+        self.do(self._remember(Kind.ALLOCATE, job, task_class, rows, nodes))
 
     def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
-        self.do(self._remember(Kind.PIPELINE, Placement(job, task_class, rows, nodes)))
+        self.do(self._remember(Kind.PIPELINE, job, task_class, rows, nodes))
 
     def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
         """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
         nodes = self._ssn.ledger.tasks.node[rows].astype(np.intp)
-        self.do(self._remember(Kind.EVICT, Placement(job, task_class, rows, nodes), action, message))
+        self.do(self._remember(Kind.EVICT, job, task_class, rows, nodes, action, message))
 
     def checkpoint(self) -> int:
         """A mark for `rollback`."""
@@ -89,7 +89,7 @@ class Statement:
     def do(self, operation: Operation) -> None:
         """Carry out an operation, a new one or one that was taken back."""
         kind, placement = operation.kind, operation.placement
-        self._ssn.ledger.move(placement.rows, _BECOMES[kind], placement.nodes)
+        self._ssn.ledger.move(placement.rows, placement.status, placement.nodes)
         self._operations.append(operation)
         if kind is Kind.EVICT:
             self._ssn.placer.touch(placement.nodes)
@@ -129,9 +129,17 @@ class Statement:
         self._ssn.tentative.update(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
         self._ssn.tell_deallocated(placement)
 
-    def _remember(self, kind: Kind, placement: Placement, action: str = "", message: str = "") -> Operation:
-        tasks = self._ssn.ledger.tasks
-        rows = placement.rows
+    def _remember(
+        self,
+        kind: Kind,
+        job: Job,
+        task_class: TaskClass,
+        rows: Rows,
+        nodes: Rows,
+        action: str = "",
+        message: str = "",
+    ) -> Operation:
+        tasks, placement = self._ssn.ledger.tasks, Placement(job, task_class, rows, nodes, _BECOMES[kind])
         return Operation(kind, placement, tasks.status[rows], tasks.node[rows], action, message)
 
     def _binds(self, placement: Placement) -> list[Effect]:

@@ -44,6 +44,14 @@ class Room(msgspec.Struct, frozen=True):
     """(position on the resource axis, units) of what has to be given back for one more; None when that is no help."""
     ceiling: str = ""
     """The queue above whose ceiling it is: what any queue below that one gives back will do. Empty: the queue's own."""
+    meanwhile: Room | None = None
+    """The room until the pods that are leaving are gone; None when it is the same. A task that is promised a place for
+    later needs `count`, one that is bound at once needs both."""
+
+    @property
+    def at_once(self) -> Room:
+        """The room for tasks that are bound at once."""
+        return self if self.meanwhile is None or self.count <= self.meanwhile.count else self.meanwhile
 
 
 PLENTY: Final = Room(2**31)

@@ -241,17 +241,17 @@ def _status(cron: CronJob, jobs: Sequence[Job], last: datetime | None) -> CronJo
     ]
     if cron.status.last_successful_time is not None:
         successes.append(cron.status.last_successful_time)
+    # As in the status already: the version is that of the first look, and not worth a write of its own.
+    known = {each.uid: each for each in cron.status.active}
     return CronJobStatus(
-        active=[_reference(cron, job) for job in jobs if not _is_finished(job)],
+        active=[known.get(job.metadata.uid) or _reference(job) for job in jobs if not _is_finished(job)],
         last_schedule_time=last,
         last_successful_time=max(successes, default=None),
     )
 
 
-def _reference(cron: CronJob, job: Job) -> JobReference:
-    """As in the status already, or new: the version is that of the first look, and not worth a write of its own."""
-    known = next((each for each in cron.status.active if each.uid == job.metadata.uid), None)
-    return known or JobReference(
+def _reference(job: Job) -> JobReference:
+    return JobReference(
         api_version=BATCH_API,
         kind=JOB_KIND,
         namespace=job.metadata.namespace,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from volcano_py.api.few import few
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.policies import failures, policy_for
 
 
-def may_start(job: Job, task: Task, members: Members) -> bool:
+def may_start(task: Task, members: Members) -> bool:
     """Whether the tasks that this one depends on have their minimum of pods up, or done."""
     depends = task.depends_on
     if depends is None or not depends.name:
         return True
-    started = [_has_started(job, name, members) for name in depends.name]
-    return any(started) if depends.iteration == "any" else all(started)
+    if depends.iteration == "any":
+        return not members.started.isdisjoint(depends.name)
+    return members.started.issuperset(depends.name)
 
 
 def waits_for_itself(job: Job, members: Members) -> str:
@@ -22,12 +24,12 @@ def waits_for_itself(job: Job, members: Members) -> str:
     held = _held(job, members)
     if not held or phases["Running"] or phases["Succeeded"] or phases["Failed"]:
         return ""
-    first = sum(task.replicas for task in spec.tasks if task not in held)
+    first = job.replicas - sum(task.replicas for task in held)
     minimums = sum(task.minimum for task in spec.tasks)
     every_role = spec.min_available >= minimums and any(task.minimum for task in held)
     if first >= spec.min_available and not every_role:
         return ""
-    names = ", ".join(task.name for task in held)
+    names = few([task.name for task in held])
     most = min(first, minimums - 1) if every_role else first
     waits = "task %s waits" if len(held) == 1 else "tasks %s wait"
     return (
@@ -39,12 +41,13 @@ def waits_for_itself(job: Job, members: Members) -> str:
 def waits_in_vain(job: Job, members: Members) -> str:
     """Why a task can never start: too many pods of those it depends on have failed, and no policy speaks of it; "" if
     none is so."""
-    for task in _held(job, members):
+    hopeless = {task.name: place for place, task in enumerate(job.spec.tasks) if _is_hopeless(job, task, members)}
+    for task in _held(job, members) if hopeless else ():
         names = task.depends_on.name if task.depends_on is not None else []
         is_content_with_one = task.depends_on is not None and task.depends_on.iteration == "any"
-        hopeless = [other for other in job.spec.tasks if other.name in names and _is_hopeless(job, other, members)]
-        if len(hopeless) >= (len(names) if is_content_with_one else 1):
-            first = hopeless[0]
+        in_vain = hopeless.keys() & names
+        if len(in_vain) >= (len(names) if is_content_with_one else 1):
+            first = job.spec.tasks[min(hopeless[name] for name in in_vain)]
             failed = members.phases_of(first.name)["Failed"]
             return (
                 f"task {task.name} waits for {first.name} (dependsOn) to have {first.minimum} pods ready or done, and"
@@ -56,14 +59,7 @@ def waits_in_vain(job: Job, members: Members) -> str:
 
 def _held(job: Job, members: Members) -> list[Task]:
     """Tasks whose pods are not made yet because of others."""
-    return [task for task in job.spec.tasks if members.is_short_of(task) and not may_start(job, task, members)]
-
-
-def _has_started(job: Job, name: str, members: Members) -> bool:
-    task = job.task(name)
-    if task is None:
-        return False
-    return sum(member.ready for member in members.current[name].values()) >= task.minimum
+    return [task for task in job.spec.tasks if members.is_short_of(task) and not may_start(task, members)]
 
 
 def _is_hopeless(job: Job, task: Task, members: Members) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
 from volcano_py.jobs.flow_jobs import flow_job_name
 from volcano_py.jobs.flow_model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
 from volcano_py.jobs.flow_status import phases_of, status_of
@@ -28,6 +29,9 @@ CREATED: Final = "Created"
 BAD_FLOW: Final = "InvalidJobFlow"
 NO_TEMPLATE: Final = "JobTemplateNotFound"
 NO_TASK: Final = "TaskNotFound"
+
+_MOST_TOLD: Final = 3  # problems of a flow in one message
+_MOST_IN_CIRCLE: Final = 8
 
 
 class PodProbe(msgspec.Struct, frozen=True):
@@ -61,6 +65,10 @@ class FlowPlan(msgspec.Struct, frozen=True):
 def flow_problems(steps: Iterable[Step]) -> list[str]:
     """Why the steps are no flow: names that stand twice or nowhere, and circles. Empty when they are one."""
     steps = list(steps)
+    targets = sum(len(step.targets) for step in steps)
+    if len(steps) > FLOW_STEPS.most or targets > FLOW_TARGETS.most:
+        found = f"spec.flows has {len(steps)} steps with {targets} targets"
+        return [f"{found}; at most {FLOW_STEPS.most} with {FLOW_TARGETS.most} are allowed; split the flow"]
     names = Counter(step.name for step in steps)
     problems = [
         f"spec.flows has {name!r} {count} times; a JobTemplate can be used once in a flow"
@@ -76,7 +84,8 @@ def flow_problems(steps: Iterable[Step]) -> list[str]:
     try:
         TopologicalSorter({step.name: step.targets for step in steps}).prepare()
     except CycleError as error:
-        circle = " → ".join(error.args[1])
+        circle = " → ".join(error.args[1][:_MOST_IN_CIRCLE])
+        circle += " → …" if len(error.args[1]) > _MOST_IN_CIRCLE else ""
         problems.append(f"spec.flows goes round in a circle: {circle}; take one of these dependsOn.targets out")
     return problems
 
@@ -107,7 +116,8 @@ def plan_flow(
     if phase in FINAL or phase is FlowPhase.TERMINATING:
         return FlowPlan(status)
     if problems := flow_problems(flow.spec.flows):
-        message = f"no Jobs are made: {'; '.join(problems)}"
+        more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
+        message = f"no Jobs are made: {'; '.join(problems[:_MOST_TOLD])}{more}"
         return FlowPlan(status, told=(Told("Warning", BAD_FLOW, message, about=message),))
     create: list[Step] = []
     probes: set[PodProbe] = set()

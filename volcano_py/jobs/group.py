@@ -30,8 +30,8 @@ def group_of(job: Job, priorities: Mapping[str, int]) -> JsonObject:
         "minTaskMember": {task.name: task.minimum for task in spec.tasks},
         "queue": spec.queue,
     }
-    if spec.priority_class_name:
-        wanted["priorityClassName"] = spec.priority_class_name
+    if lowest := _lowest_class(job, priorities):
+        wanted["priorityClassName"] = lowest
     if (resources := min_resources(job, priorities)) is not None:
         wanted["minResources"] = resources
     if spec.network_topology is not None:
@@ -123,9 +123,20 @@ def _chosen(job: Job, priorities: Mapping[str, int]) -> list[tuple[Task, int]]:
 
 
 def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
+    return priorities.get(_class_of(job, task), 0)
+
+
+def _class_of(job: Job, task: Task) -> str:
+    """The PriorityClass that pods of the task get; "" for none."""
     spec = task.template.get("spec")
     name = spec.get("priorityClassName", "") if isinstance(spec, dict) else ""
-    return priorities.get(name or job.spec.priority_class_name, 0)
+    return str(name or job.spec.priority_class_name)
+
+
+def _lowest_class(job: Job, priorities: Mapping[str, int]) -> str:
+    """The lowest of the PriorityClasses of the job and of its pods, as the scheduler counts it once there are pods."""
+    names = [job.spec.priority_class_name, *(_class_of(job, task) for task in job.spec.tasks if task.replicas)]
+    return min(names, key=lambda name: priorities.get(name, 0))
 
 
 def _add(total: Amounts, more: Amounts, count: int) -> None:

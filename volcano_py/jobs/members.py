@@ -135,6 +135,15 @@ class Members:
         """Current pods by phase."""
         return Counter(member.phase for member in self.all_current)
 
+    @cached_property
+    def started(self) -> frozenset[str]:
+        """Names of the tasks that have their minimum of pods up, or done."""
+        return frozenset(
+            task.name
+            for task in self.job.spec.task_by_name.values()
+            if sum(member.ready for member in self.current[task.name].values()) >= task.minimum
+        )
+
     def phases_of(self, task: str) -> Counter[str]:
         """Current pods of one task by phase."""
         return Counter(member.phase for member in self.current[task].values())

@@ -5,10 +5,13 @@ Defaults here are those of the CRD; what admission would have filled in besides 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final
 
+from volcano_py.api.go_values import parse_duration
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 
 BATCH_API: Final = "batch.volcano.sh/v1alpha1"
@@ -69,7 +72,10 @@ class JobMeta(ObjectMeta, frozen=True):
     generation: int = 0
 
 
-class Policy(ApiObject, frozen=True):
+_POLICY_ACTIONS: Final = frozenset(JobAction) - {JobAction.SYNC}
+
+
+class Policy(ApiObject, frozen=True, dict=True, gc=True):
     """`event`/`events` or `exitCode`, and the action; `timeout` is a duration such as `10m`."""
 
     event: str = ""
@@ -82,6 +88,46 @@ class Policy(ApiObject, frozen=True):
     def all_events(self) -> frozenset[str]:
         """`event` and `events` together."""
         return frozenset(filter(None, (self.event, *self.events)))
+
+    @cached_property
+    def delay(self) -> float:
+        """The timeout in seconds; one that cannot be read is none."""
+        try:
+            return max(0.0, parse_duration(self.timeout).total_seconds()) if self.timeout else 0.0
+        except ValueError:
+            return 0.0
+
+
+class PolicyTable:
+    """A list of policies, found by what they react to. Of several with the same event or exit code the first counts;
+    policies with an unknown action never do."""
+
+    def __init__(self, policies: Iterable[Policy]) -> None:
+        self._events: dict[str, tuple[int, Policy]] = {}
+        self._timed_events: dict[str, tuple[int, Policy]] = {}
+        self._exit_codes: dict[int, tuple[int, Policy]] = {}
+        for place in enumerate(policies):
+            policy = place[1]
+            if policy.action not in _POLICY_ACTIONS:
+                continue
+            for event in policy.all_events:
+                self._events.setdefault(event, place)
+                if policy.delay:
+                    self._timed_events.setdefault(event, place)
+            if policy.exit_code:
+                self._exit_codes.setdefault(policy.exit_code, place)
+
+    def first(self, events: Iterable[str], exit_code: int | None = None, *, timed: bool = False) -> Policy | None:
+        """The first policy for one of these events or this exit code; `timed`: only policies with a timeout."""
+        of_events = self._timed_events if timed else self._events
+        found = [of_events[event] for event in events if event in of_events]
+        if exit_code in self._exit_codes and not timed:
+            found.append(self._exit_codes[exit_code])
+        return min(found, key=_place)[1] if found else None
+
+
+def _place(found: tuple[int, Policy]) -> int:
+    return found[0]
 
 
 class VolumeSpec(ApiObject, frozen=True):
@@ -108,7 +154,7 @@ class PartitionPolicy(ApiObject, frozen=True):
     network_topology: dict[str, Any] | None = None
 
 
-class Task(ApiObject, frozen=True):
+class Task(ApiObject, frozen=True, dict=True, gc=True):
     """Equal pods: `replicas` of `template`. `min_available` None means all of them, `max_retry` -1 no limit."""
 
     name: str = ""
@@ -126,8 +172,12 @@ class Task(ApiObject, frozen=True):
         """How many of its pods must run together."""
         return self.replicas if self.min_available is None else self.min_available
 
+    @cached_property
+    def policy_table(self) -> PolicyTable:
+        return PolicyTable(self.policies)
 
-class JobSpec(ApiObject, frozen=True):
+
+class JobSpec(ApiObject, frozen=True, dict=True, gc=True):
     scheduler_name: str = ""
     min_available: int = 0
     queue: str = ""
@@ -141,6 +191,20 @@ class JobSpec(ApiObject, frozen=True):
     volumes: list[VolumeSpec] = []
     network_topology: dict[str, Any] | None = None
     tasks: list[Task] = []
+
+    @cached_property
+    def policy_table(self) -> PolicyTable:
+        return PolicyTable(self.policies)
+
+    @cached_property
+    def replicas(self) -> int:
+        """Pods of all tasks."""
+        return sum(task.replicas for task in self.tasks)
+
+    @cached_property
+    def task_by_name(self) -> Mapping[str, Task]:
+        """The first task of each name."""
+        return {task.name: task for task in reversed(self.tasks)}
 
 
 class JobState(ApiObject, frozen=True):
@@ -197,12 +261,12 @@ class Job(ApiObject, frozen=True):
 
     def task(self, name: str) -> Task | None:
         """The task of this name."""
-        return next((task for task in self.spec.tasks if task.name == name), None)
+        return self.spec.task_by_name.get(name)
 
     @property
     def replicas(self) -> int:
         """Pods of all tasks."""
-        return sum(task.replicas for task in self.spec.tasks)
+        return self.spec.replicas
 
     @property
     def owner_reference(self) -> dict[str, Any]:

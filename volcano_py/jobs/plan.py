@@ -44,6 +44,8 @@ from volcano_py.jobs.status import TARGET, counted, is_target, stepped, target_o
 
 MOST_AT_ONCE: Final = 500
 """Pods that one plan asks for: after about a second's worth of requests other jobs have their turn."""
+MOST_BYTES_AT_ONCE: Final = 1 << 20
+"""Of these pods together, as JSON: a pod may be a megabyte, and all of them are in memory at once."""
 _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 """Phases of a PodGroup in which its pods need not exist."""
 
@@ -214,13 +216,13 @@ def _asked_step(
 
 def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
     """Pods that a targeted restart has still to delete: of the parts it is about, made before it was decided."""
-    parts = job.status.controlled_resources.get(TARGET, "")
+    parts = frozenset(job.status.controlled_resources.get(TARGET, "").split())
     begun = {
         member.name
         for member in (members.all_current if parts else ())
         if member.retry < job.status.retry_count and is_target(parts, job, member)
     }
-    more = " ".join(target_of(job, verdict) for verdict in verdicts if verdict.action in TARGETED)
+    more = frozenset(target_of(job, verdict) for verdict in verdicts if verdict.action in TARGETED)
     return [member for member in members.all_current if member.name in begun or (more and is_target(more, job, member))]
 
 
@@ -278,19 +280,21 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
     """The next pods to be made, and what went wrong with those that cannot be."""
     job, taken = world.job, members.names
     bodies: list[JsonObject] = []
-    broken, tried = "", 0
+    broken, tried, size = "", 0, 0
     for task in job.spec.tasks:
-        if not members.is_short_of(task) or not may_start(job, task, members):
+        if not members.is_short_of(task) or not may_start(task, members):
             continue
         for index in members.missing(task):
             name = pod_name(job.metadata.name, task.name, index)
             if name in taken:
                 continue  # its predecessor is not gone yet
-            if tried == MOST_AT_ONCE:
+            if tried == MOST_AT_ONCE or size > MOST_BYTES_AT_ONCE:
                 return bodies, broken
             tried += 1
             try:
-                bodies.append(pod_of(job, task, index, world.plugins))
+                body = pod_of(job, task, index, world.plugins)
+                size += len(msgspec.json.encode(body))
+                bodies.append(body)
             except Exception as error:
                 # A plugin, or a template that is none: it concerns this pod alone.
                 broken = broken or f"pod {name} cannot be made: {type(error).__name__}: {error}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import (
+    CHARGED_QUEUE,
     COOLDOWN_TIME,
     GROUP_NAME,
     JDB_MAX_UNAVAILABLE,
@@ -123,7 +124,8 @@ def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str]) -> 
     seen = job.metadata.annotations
     annotations: dict[str, str] = {
         **{key: seen[key] for key in _INHERITED_ANNOTATIONS if key in seen},
-        **given,
+        # The right to say what a pod is charged to is ours, not the template's author's.
+        **{key: value for key, value in given.items() if key != CHARGED_QUEUE},
         TASK_INDEX: str(index),
         TASK_SPEC: task.name,
         JOB_NAME: job.metadata.name,

@@ -11,13 +11,11 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.go_values import parse_duration
 from volcano_py.jobs.crashes import crash_note, failing_since
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
 from volcano_py.jobs.names import pod_name
 
-_ACTIONS: Final = frozenset(JobAction) - {JobAction.SYNC}
 # What `*` stands for. Waiting is an event only for a policy that names it, with a timeout; an edit of the job is what
 # its owner wants, no mishap.
 _NOT_ANY: Final = frozenset({JobEvent.POD_PENDING, JobEvent.JOB_UPDATED})
@@ -85,7 +83,7 @@ def judge(
         policy = policy_for(job, occurrence)
         if policy is None:
             continue
-        due = occurrence.since + _timeout(policy)
+        due = occurrence.since + policy.delay
         if due <= now:
             verdicts.append(Verdict(JobAction(policy.action), occurrence))
         else:
@@ -95,18 +93,17 @@ def judge(
 
 def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
     """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
-    task = job.task(occurrence.task)
-    of_task: Sequence[Policy] = task.policies if task is not None else ()
-    for policy in (*of_task, *job.spec.policies):
-        if policy.action in _ACTIONS and _matches(policy, occurrence):
-            return policy
-    return None
+    task, event = job.task(occurrence.task), occurrence.event
+    events = (event,) if event in _NOT_ANY else (event, JobEvent.ANY)
+    timed = event is JobEvent.POD_PENDING
+    of_task = task.policy_table.first(events, occurrence.exit_code, timed=timed) if task is not None else None
+    return of_task or job.spec.policy_table.first(events, occurrence.exit_code, timed=timed)
 
 
 def timeout_of(job: Job, occurrence: Occurrence) -> float:
     """Seconds for which the policy that speaks of this event waits; 0 when there is none."""
     policy = policy_for(job, occurrence)
-    return _timeout(policy) if policy is not None else 0.0
+    return policy.delay if policy is not None else 0.0
 
 
 def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
@@ -117,23 +114,6 @@ def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
         if since is not None and timeout_of(job, Occurrence(JobEvent.TASK_FAILED, task.name)):
             noted.update(crash_note(task, since))
     return noted
-
-
-def _matches(policy: Policy, occurrence: Occurrence) -> bool:
-    if occurrence.event is JobEvent.POD_PENDING and not _timeout(policy):
-        return False
-    events = policy.all_events
-    if occurrence.event in events or (JobEvent.ANY in events and occurrence.event not in _NOT_ANY):
-        return True
-    return bool(policy.exit_code) and policy.exit_code == occurrence.exit_code
-
-
-def _timeout(policy: Policy) -> float:
-    """Seconds; a timeout that cannot be read is none."""
-    try:
-        return max(0.0, parse_duration(policy.timeout).total_seconds()) if policy.timeout else 0.0
-    except ValueError:
-        return 0.0
 
 
 def _occurrences(

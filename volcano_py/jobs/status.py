@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -112,12 +112,12 @@ def target_of(job: Job, verdict: Verdict) -> str:
     return f"task/{task.name}/"
 
 
-def is_target(targets: str, job: Job, member: Member) -> bool:
-    """Whether the pod is of one of these parts (as `target_of` has them, separated by spaces)."""
+def is_target(targets: Collection[str], job: Job, member: Member) -> bool:
+    """Whether the pod is of one of these parts (as `target_of` has them)."""
     task = job.task(member.task)
     partition = partition_of(task, member.index) if task is not None else None
-    own = {f"pod/{member.task}/{member.index}", f"partition/{member.task}/{partition}", f"task/{member.task}/"}
-    return not own.isdisjoint(targets.split())
+    own = (f"pod/{member.task}/{member.index}", f"partition/{member.task}/{partition}", f"task/{member.task}/")
+    return any(part in targets for part in own)
 
 
 def _controlled(job: Job, members: Members, edit: Edit | None, lost: Sequence[Lost]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -114,7 +115,8 @@ class APIClient:
             method,
             self._server + path,
             params=query,
-            data=None if body is None else orjson.dumps(body),
+            # As a stream, since aiohttp warns of bytes by the megabyte.
+            data=None if body is None else io.BytesIO(orjson.dumps(body)),
             headers={"Content-Type": content_type},
         ) as response:
             content = await response.read()

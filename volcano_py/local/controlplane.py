@@ -103,7 +103,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """Where the API server logs who created, bound and changed pods; it exists with `Settings(audit_log=True)`."""
+        """Where the API server logs what `Settings` asks for; it exists with `Settings(audit_log=True)`."""
         return self.layout.audit_log
 
     @property

@@ -81,6 +81,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
     Reason.OVER_DESERVED: explain.over_ceiling(
         "team-a", "cpu", allocated=12 * _CPU, asked=8 * _CPU, ceiling=16 * _CPU, kind=Ceiling.DESERVED
     ),
+    Reason.PROMISE_LAPSED: explain.promise_lapsed(60),
     Reason.CLUSTER_OVERCOMMITTED: explain.cluster_overcommitted(
         "cpu", used=70 * _CPU, inqueue=20 * _CPU, asked=10 * _CPU, allocatable=80 * _CPU, factor=1.2
     ),

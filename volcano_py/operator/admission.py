@@ -21,6 +21,7 @@ from volcano_py.admission import jobs, pod_groups, queues, templates
 from volcano_py.admission.jobs import JobCustoms
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules
+from volcano_py.admission.sizes import breaks_of_size
 from volcano_py.admission.violation import Violations, told
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
 from volcano_py.api.nulls import converted
@@ -29,8 +30,9 @@ from volcano_py.cluster.kubernetes.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import BATCH_API, Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
-from volcano_py.operator.admission_server import Resource
 from volcano_py.operator.admission_view import AdmissionView
+from volcano_py.operator.review_json import Resource
+from volcano_py.operator.reviews import CURRENT, Raw, Review, operations
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +63,6 @@ _TRY_AGAIN: Final = 503
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 _ApiObject = TypeVar("_ApiObject", bound=ApiObject)
-Raw = Mapping[str, Any]
 
 
 class Outcome(StrEnum):
@@ -84,25 +85,6 @@ class AdmissionRules:
     queues: QueueRules = field(default_factory=QueueRules)
     jobs: JobCustoms = field(default_factory=lambda: JobCustoms(JobRules(), JobPlugins.of(BUILTIN)))
     default_queue: str = DEFAULT_QUEUE
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One request: the objects as they came; `old` is None on CREATE, `new` on DELETE."""
-
-    operation: str
-    name: str
-    namespace: str
-    new: Raw | None
-    old: Raw | None
-    is_rehearsal: bool = False
-    """A dry run: nothing is going to be stored."""
-
-    @property
-    def is_farewell(self) -> bool:
-        """An object that is being deleted is only taken apart any more, and that must never be stopped."""
-        metadata = (self.new or {}).get("metadata") or {}
-        return self.operation == "UPDATE" and bool(metadata.get("deletionTimestamp"))
 
 
 class AdmissionHandlers:
@@ -136,21 +118,15 @@ class AdmissionHandlers:
                 cast(Any, partial(self._run, name, handlers[name]))
             )
 
-    async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **given: Any) -> None:
-        review = Review(
-            operation=str(given["operation"]),
-            name=given.get("name") or "",
-            namespace=given.get("namespace") or "",
-            new=None if given["new"] is None else dict(given["new"]),
-            old=None if given["old"] is None else dict(given["old"]),
-            is_rehearsal=bool(given.get("dryrun")),
-        )
+    async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **_: object) -> None:
+        current = CURRENT.get()
+        review = current.review
         begun = asyncio.get_running_loop().time()
         outcome = Outcome.FAILED
         try:
             patch = None if review.is_farewell else await handler(review)
             if patch:
-                given["patch"].update(patch)
+                current.patch = operations(review.new or {}, patch)
             outcome = Outcome.ALLOWED
         except kopf.AdmissionError as error:
             if error.code == _REFUSED:
@@ -228,7 +204,10 @@ class AdmissionHandlers:
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
         new = review.new or {}
-        return jobs.defaults(_decoded(new, Job, "job"), new.get("spec") or {}, self._customs(review))
+        job = _decoded(new, Job, "job")
+        if next(breaks_of_size("spec", job.spec), None) is not None:
+            return {}  # it is refused when it is validated
+        return jobs.defaults(job, new.get("spec") or {}, self._customs(review))
 
     async def _template(self, kind: str, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)

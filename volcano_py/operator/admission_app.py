@@ -12,11 +12,13 @@ import msgspec
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.operator.admission import WEBHOOKS, AdmissionHandlers, AdmissionRules, Reviewed
 from volcano_py.operator.admission_keeper import FileKeeper, SecretKeeper, service_hosts, tls_context
-from volcano_py.operator.admission_server import AdmissionServer, Resource
+from volcano_py.operator.admission_server import LIMITS, AdmissionServer, Limits
 from volcano_py.operator.admission_view import AdmissionView
+from volcano_py.operator.review_json import Resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,8 @@ class AdmissionSite:
     """Where admission is found, and who keeps its certificates.
 
     `hosts` are further names and addresses the API server may use; with `manages_certificates` off, certificates come
-    as `tls.crt` and `tls.key` in `directory`.
+    as `tls.crt` and `tls.key` in `directory`. With `client_authorities`, callers need a certificate that one of these
+    has signed, and with `callers` one with such a common name.
     """
 
     address: ListenAddress
@@ -33,6 +36,9 @@ class AdmissionSite:
     hosts: Sequence[str] = ()
     manages_certificates: bool = True
     directory: Path | None = None
+    client_authorities: Path | None = None
+    callers: Sequence[str] = ()
+    limits: Limits = LIMITS
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -62,17 +68,27 @@ class Admission:
         *,
         reviewed: Reviewed,
         on_expiry: Callable[[float], None],
+        turned_away: Callable[[int], None] = lambda _: None,
     ) -> None:
         """
         Raises:
-            ValueError: certificates are said to be somebody else's, and no directory to be theirs.
+            ValueError: certificates are said to be somebody else's, and no directory to be theirs; or the authorities
+                of callers cannot be read.
         """
         self.view = AdmissionView(client, rules.default_queue)
         self.outdated = asyncio.Event()
         self._client = client
         self._handlers = AdmissionHandlers(self.view, rules, reviewed)
-        tls = tls_context()
-        self._server = AdmissionServer(site.address, tls, WEBHOOKS, self._renew)
+        tls = tls_context(site.client_authorities)
+        self._server = AdmissionServer(
+            site.address,
+            tls,
+            WEBHOOKS,
+            self._renew,
+            callers=site.callers,
+            turned_away=turned_away,
+            limits=site.limits,
+        )
         self.server: kopf.WebhookServerProtocol = self._server
         if site.manages_certificates:
             self._keeper: SecretKeeper | FileKeeper = SecretKeeper(
@@ -108,7 +124,7 @@ class Admission:
         """Start kopf again if there is such a kind; whether."""
         group, version, plural = resource
         try:
-            found = await self._client.read(f"/apis/{group}/{version}", _Kinds)
+            found = await self._client.read(ApiPath(f"{group}/{version}"), _Kinds)
         except RequestError:
             return False
         if all(each.name != plural for each in found.resources):

@@ -22,6 +22,7 @@ import structlog
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.admission_certificates import Certificates, issue, renewed
 
 log = structlog.get_logger(__name__)
@@ -30,13 +31,26 @@ LOOK_EVERY: Final = 10.0
 """Seconds between two looks: a renewal by another replica, and a webhook configuration that was applied anew."""
 
 _CONFIGURATIONS: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-_CONFIGURATION_API: Final = "/apis/admissionregistration.k8s.io/v1"
+_CONFIGURATION_API: Final = "admissionregistration.k8s.io/v1"
 
 
-def tls_context() -> ssl.SSLContext:
-    """For the server; a certificate loaded into it later holds for the connections that come after."""
+def tls_context(client_authorities: Path | None = None) -> ssl.SSLContext:
+    """For the server; a certificate loaded into it later holds for the connections that come after.
+
+    `client_authorities`: a file of authorities. Callers then need a certificate that one of them has signed.
+
+    Raises:
+        ValueError: the file has no certificates of authorities.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    if client_authorities is not None:
+        try:
+            context.load_verify_locations(client_authorities)
+        except OSError as error:  # those of TLS are, too
+            raise ValueError(f"{client_authorities} cannot be used as authorities of callers: {error}") from error
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
@@ -119,7 +133,7 @@ class SecretKeeper(_Looker):
     ) -> None:
         super().__init__(tls, on_expiry, look_every)
         self._client, self._hosts, self._now = client, tuple(hosts), now
-        self._name, self._secret_path = name, f"/api/v1/namespaces/{namespace}/secrets/{name}"
+        self._name, self._secret_path = name, ApiPath("v1", "secrets", namespace).of(name)
         self._directory = directory
         self._loaded: Certificates | None = None
 
@@ -160,15 +174,13 @@ class SecretKeeper(_Looker):
         try:
             return await self._client.read(self._secret_path, _Secret)
         except NotFoundError as error:
-            raise ValueError(
-                f"there is no Secret {self._secret_path.rsplit('/', 1)[1]}; apply manifests/overlays/admission"
-            ) from error
+            raise ValueError(f"there is no Secret {self._name}; apply manifests/overlays/admission") from error
 
     async def _trust(self, authorities: bytes) -> None:
         """`caBundle` of every webhook in our two configurations; those that do not exist trust nobody."""
         bundle = base64.b64encode(authorities).decode()
         for plural in _CONFIGURATIONS:
-            path = f"{_CONFIGURATION_API}/{plural}/{self._name}"
+            path = ApiPath(_CONFIGURATION_API, plural).of(self._name)
             try:
                 found = await self._client.read(path, _Configuration)
             except NotFoundError:

@@ -15,12 +15,12 @@ import msgspec
 import structlog
 
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, Namespace, PodGroup, Queue
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ApiError
-from volcano_py.operator.kube_api import queue_path
+from volcano_py.cluster.kubernetes.paths import field_selector
+from volcano_py.operator.kube_api import pod_group_path, queue_path
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it
 # Seconds until what was let in shows in lists, or never will because something else has refused it.
 _PROMISED_FOR: Final = 2.0
 _MOST_COUNTED: Final = 100  # PodGroups of a queue that a message counts
-_POD_GROUPS: Final = f"/apis/{SCHEDULING_API}/podgroups"
+_POD_GROUPS: Final = pod_group_path("")
 _QUEUE: Final = Reader(Queue)
 _METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -174,7 +174,7 @@ class AdmissionView:
 
     async def _count_groups(self, queue: str) -> int:
         """PodGroups of the queue that are not finished, as the API server has them now, up to `_MOST_COUNTED`."""
-        selector = f"spec.queue={queue},status.phase!={_FINISHED}"
+        selector = f"{field_selector({'spec.queue': queue})},status.phase!={_FINISHED}"
         params: dict[str, str | int] = {"fieldSelector": selector, "limit": _MOST_COUNTED}
         try:
             answer = await self._client.request(

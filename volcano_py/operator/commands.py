@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from volcano_py.api.dns_names import is_subdomain
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.versions import version_of
@@ -23,8 +24,12 @@ log = structlog.get_logger(__name__)
 
 _GROUP: Final = "scheduling.volcano.sh"
 _WORKERS: Final = 2
+_LONGEST_SHOWN: Final = 100  # characters of a name that is none
 # HTTP statuses from this one on leave open whether the server has done what it was asked for.
 _MAY_HAVE_BEEN_DONE: Final = 500
+
+_Key = tuple[str, str]
+"""Namespace and UID of a Command."""
 
 
 class Command(ApiObject, frozen=True):
@@ -67,7 +72,7 @@ class CommandController:
         self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
         # UIDs of those whose deletion got no answer. The leader is alone: if they are gone now, that was it.
         self._unanswered: set[str] = set()
-        self._work: WorkQueue[str] = WorkQueue("command")
+        self._work: WorkQueue[_Key] = WorkQueue("command", lambda key: key[0], workers=_WORKERS)
 
     def listed(self, commands: Sequence[Command], version: str) -> None:
         """All commands there were at this version."""
@@ -85,7 +90,7 @@ class CommandController:
         if not self._is_ours(command) or metadata.uid in self._commands or metadata.deletion_timestamp is not None:
             return
         self._commands[metadata.uid] = command
-        self._work.add(metadata.uid)
+        self._work.add((metadata.namespace, metadata.uid))
 
     def _is_ours(self, command: Command) -> bool:
         if self._queues is not None and is_for_queues(command):
@@ -99,19 +104,20 @@ class CommandController:
 
     def leadership_gained(self) -> None:
         """To be called when this replica gets the Lease: the commands that wait are carried out."""
-        for uid in self._commands:
-            self._work.add(uid)
+        for uid, command in self._commands.items():
+            self._work.add((command.metadata.namespace, uid))
 
     async def run(self) -> None:
         """Work until cancelled."""
         self.leadership_gained()
-        await self._work.run(self._carry_out, workers=_WORKERS)
+        await self._work.run(self._carry_out)
 
     async def idle(self) -> None:
         """Returns when everything seen so far has been dealt with."""
         await self._work.idle()
 
-    async def _carry_out(self, uid: str) -> None:
+    async def _carry_out(self, key: _Key) -> None:
+        _, uid = key
         command = self._commands.get(uid)
         if command is None or not self._active():
             return
@@ -134,7 +140,9 @@ class CommandController:
     def _hand_on(self, command: Command) -> None:
         metadata, target, action = command.metadata, command.target, command.action
         asked_by = f"Command {metadata.key}"
-        if self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
+        if not is_subdomain(target.name):
+            log.warning("command has an impossible target", command=metadata.key, target=target.name[:_LONGEST_SHOWN])
+        elif self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
             log.info("command taken", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
             self._jobs.request(f"{metadata.namespace}/{target.name}", JobAction(action), asked_by, target.uid)
         elif self._queues is not None and is_for_queues(command) and action in set(QueueAction):

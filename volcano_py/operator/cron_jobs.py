@@ -16,8 +16,9 @@ import structlog
 
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, RequestError
+from volcano_py.cluster.kubernetes.errors import ConflictError, RequestError
 from volcano_py.cluster.kubernetes.kinds import CRON_JOB, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.turns import namespace_of
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.cron import (
     CREATED,
@@ -81,7 +82,7 @@ class CronJobController:
     ) -> None:
         self._api, self._active, self._now = api, active, now
         self._learn = learn or self.upsert
-        self._work: WorkQueue[str] = WorkQueue("cronjob")
+        self._work: WorkQueue[str] = WorkQueue("cronjob", namespace_of, workers=_WORKERS)
         self._crons: dict[str, CronJob] = {}
         # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
         self._dealt_with: dict[str, datetime] = {}
@@ -142,7 +143,7 @@ class CronJobController:
     async def run(self) -> None:
         """Work until cancelled. To be started when CronJobs and Jobs have been listed."""
         self.leadership_gained()
-        await self._work.run(self._reconcile, workers=_WORKERS, on_failure=self._failed)
+        await self._work.run(self._reconcile, on_failure=self._failed)
 
     async def _reconcile(self, key: str) -> None:
         cron = self._crons.get(key)
@@ -232,6 +233,6 @@ class CronJobController:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning("CronJob is late", cron_job=key, failures=failures, error=str(error), exc_info=trace)
-            if isinstance(error, ApiError) and not error.transient:
+            if isinstance(error, RequestError) and error.is_refusal:
                 self._teller.tell(cron.metadata, Told("Warning", FAILED_CREATE, str(error)))
         return True

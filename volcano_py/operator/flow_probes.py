@@ -16,12 +16,14 @@ from yarl import URL
 
 from volcano_py.api.names import TASK_SPEC
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.paths import label_selector
+from volcano_py.cluster.kubernetes.turns import Slots
 from volcano_py.jobs.flow import PodProbe
 from volcano_py.jobs.names import JOB_NAME
 from volcano_py.operator.kube_api import KubeApi, pod_path
 
 _ANSWER_WITHIN: Final = 1.0  # seconds, as the default of a pod's own probes
-_IN_FLIGHT: Final = 64  # of all flows together
+_IN_FLIGHT: Final = 64  # of all flows of a namespace together; others have slots beside it
 _MOST_PODS: Final = 500  # that are asked for one probe; of a larger task these stand for all
 _GOOD: Final = range(200, 400)  # as for a pod's own probes
 
@@ -55,7 +57,7 @@ class PodProber:
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
-        self._slots = asyncio.Semaphore(_IN_FLIGHT)
+        self._slots = Slots(_IN_FLIGHT)
 
     async def holds(self, namespace: str, probe: PodProbe) -> bool:
         """See `Prober`."""
@@ -63,21 +65,21 @@ class PodProber:
         needed = min(probe.needed, _MOST_PODS)
         if len(addresses) < needed:
             return False
-        answers = await asyncio.gather(*(self._answers(address, probe) for address in addresses))
+        answers = await asyncio.gather(*(self._answers(namespace, address, probe) for address in addresses))
         return sum(answers) >= max(1, needed)
 
     async def _addresses(self, namespace: str, probe: PodProbe) -> list[str]:
         labels = {JOB_NAME: probe.job} | ({TASK_SPEC: probe.task} if probe.task else {})
         query: Mapping[str, str | int] = {
-            "labelSelector": ",".join(f"{key}={value}" for key, value in labels.items()),
+            "labelSelector": label_selector(labels),
             "fieldSelector": "status.phase=Running",
             "limit": _MOST_PODS,
         }
         pods = msgspec.json.decode(await self._api.get(pod_path(namespace), query), type=_Pods)
         return [pod.status.pod_ip for pod in pods.items if pod.status.phase == "Running" and pod.status.pod_ip]
 
-    async def _answers(self, address: str, probe: PodProbe) -> bool:
-        async with self._slots:
+    async def _answers(self, namespace: str, address: str, probe: PodProbe) -> bool:
+        async with self._slots.hold(namespace):
             try:
                 async with asyncio.timeout(_ANSWER_WITHIN):
                     return await (_connects(address, probe) if probe.path is None else _gets(address, probe))

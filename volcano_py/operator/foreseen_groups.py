@@ -10,7 +10,14 @@ from collections.abc import Sequence
 
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.cluster.protocol import Sink
-from volcano_py.operator.generated_group import GroupRules, as_named, generated_key, generated_name, wants_group
+from volcano_py.operator.generated_group import (
+    GroupRules,
+    as_named,
+    generated_key,
+    generated_name,
+    is_generated,
+    wants_group,
+)
 from volcano_py.operator.pod_group_index import PodGroupIndex
 
 
@@ -24,6 +31,8 @@ class ForeseenGroups:
     def __init__(self, sink: Sink, index: PodGroupIndex, rules: GroupRules) -> None:
         self._sink, self._index, self._rules = sink, index, rules
         self._foreseen: dict[str, PodGroup] = {}
+        self._stored: set[str] = set()
+        """Keys of the generated groups that the API server has."""
 
     def show(self, group: PodGroup) -> None:
         """The group is about to be written, unless it has been while it was planned."""
@@ -49,6 +58,7 @@ class ForeseenGroups:
             ended = [key for key in self._foreseen if not self._index.pods_of(key)]
             for key in (*stored, *ended):
                 self._foreseen.pop(key, None)
+            self._stored = {key for key in stored if is_generated(key)}
             self._sink.replace(kind, [*objects, *self._foreseen.values()])
             for key in stored:
                 self._pass_on_pods(key)
@@ -58,14 +68,17 @@ class ForeseenGroups:
     def upsert(self, kind: str, obj: ApiObject) -> None:
         """`Sink`."""
         self._sink.upsert(kind, self._seen(obj))
-        if isinstance(obj, PodGroup):
-            self._foreseen.pop(obj.metadata.key, None)
-            self._pass_on_pods(obj.metadata.key)
+        if isinstance(obj, PodGroup) and is_generated(key := obj.metadata.key):
+            was_shown = self._foreseen.pop(key, None) is not None or key in self._stored
+            self._stored.add(key)
+            if not was_shown:
+                self._pass_on_pods(key)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`."""
         self._sink.delete(kind, obj)
         if isinstance(obj, PodGroup):
+            self._stored.discard(obj.metadata.key)
             self._pass_on_pods(obj.metadata.key)
 
     def _seen(self, obj: ApiObject) -> ApiObject:

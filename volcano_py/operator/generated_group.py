@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano_py.api.dns_names import is_label, is_subdomain
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import (
     COOLDOWN_TIME,
@@ -51,6 +52,7 @@ _POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 _REVISION_LABEL: Final = "controller-revision-hash"  # set by the StatefulSet controller
 _INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 _LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
+_LONGEST_NAME: Final = 100  # characters of a name that is none
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -99,6 +101,11 @@ def generated_name(pod: Pod) -> str:
     return GENERATED_GROUP_PREFIX + (owner.uid if owner is not None else pod.metadata.uid)
 
 
+def is_generated(key: str) -> bool:
+    """Whether a PodGroup (namespace/name) has the name of one that is generated."""
+    return key.partition("/")[2].startswith(GENERATED_GROUP_PREFIX)
+
+
 def generated_key(pod: Pod) -> str:
     """namespace/name of that group."""
     return f"{pod.metadata.namespace}/{generated_name(pod)}"
@@ -111,12 +118,22 @@ def as_named(pod: Pod, group: str) -> Pod:
 
 
 def inheriting_owner(pod: Pod) -> OwnerReference | None:
-    """The pod's controller if it is one of the kinds whose annotations are inherited."""
+    """The pod's controller if it is one of the kinds whose annotations are inherited, and one that can exist."""
+    owner = _controller_to_inherit_from(pod)
+    return owner if owner is not None and _can_exist(owner) else None
+
+
+def _controller_to_inherit_from(pod: Pod) -> OwnerReference | None:
     owner = pod.metadata.controller
     if owner is None:
         return None
     group = owner.api_version.partition("/")[0] if "/" in owner.api_version else ""
     return owner if (group, owner.kind) in INHERITING_OWNERS else None
+
+
+def _can_exist(owner: OwnerReference) -> bool:
+    """The API server lets a pod name anything as its owner."""
+    return is_label(owner.api_version.rpartition("/")[2]) and is_subdomain(owner.name)
 
 
 def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], rules: GroupRules) -> GroupPlan:
@@ -125,6 +142,9 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     `namespace` are the annotations of the pod's namespace.
     """
     warnings: list[str] = []
+    if (controller := _controller_to_inherit_from(pod)) is not None and not _can_exist(controller):
+        name = f"{controller.api_version} {controller.kind} {controller.name}"[:_LONGEST_NAME]
+        warnings.append(f"no object can be called as the pod's controller is, {name!r}; nothing is inherited from it")
     inherited = owner.metadata.annotations if owner is not None and rules.inherit_owner_annotations else {}
     min_member = _min_member(inherited, warnings)
     annotations = {key: value for key, value in inherited.items() if key.startswith(VOLCANO_PREFIX)}

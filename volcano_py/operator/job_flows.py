@@ -17,8 +17,10 @@ import structlog
 
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError, RequestError
+from volcano_py.cluster.kubernetes.errors import ConflictError, RequestError
 from volcano_py.cluster.kubernetes.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.turns import namespace_of
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.jobs.flow import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
 from volcano_py.jobs.flow_jobs import flow_job, flow_job_name, template_of
@@ -90,11 +92,15 @@ class JobFlowController:
         self._active, self._now = active, now
         self._learn = learn or self.upsert
         # Keys are the kind and namespace/name.
-        self._work: WorkQueue[tuple[str, str]] = WorkQueue("jobflow")
+        self._work: WorkQueue[tuple[str, str]] = WorkQueue(
+            "jobflow", lambda key: namespace_of(key[1]), workers=_WORKERS
+        )
         self._flows: dict[str, JobFlow] = {}
         self._templates: dict[str, JobTemplate] = {}
+        self._flows_by_template: dict[str, dict[str, None]] = {}  # namespace/name of a template → keys of flows
         group = FLOW_API.partition("/")[0]
-        self._jobs = JobsBy(controller_key(FLOW_KIND, group), self._jobs_have_changed)
+        self._flow_of = controller_key(FLOW_KIND, group)
+        self._jobs = JobsBy(self._flow_of, self._jobs_have_changed)
         self._made_from = JobsBy(_template_key, lambda key: self._work.add((TEMPLATE_KIND, key)))
         self._answers: dict[str, _Answers] = {}  # by UID of the flow
         # By UID of the flow and name: Jobs that have ended, as long as its status does not say so. They may go before
@@ -110,6 +116,8 @@ class JobFlowController:
             jobs = [obj for obj in objects if isinstance(obj, Job)]
             self._jobs.replace(jobs)
             self._made_from.replace(jobs)
+            for job in jobs:
+                self._remember_if_ended(job)
             for key in self._flows:
                 self._work.add((FLOW_KIND, key))  # a name may have become free
             return
@@ -128,6 +136,7 @@ class JobFlowController:
             case Job():
                 self._jobs.note(obj)
                 self._made_from.note(obj)
+                self._remember_if_ended(obj)
             case JobFlow():
                 self._note_flow(obj)
             case JobTemplate():
@@ -158,12 +167,15 @@ class JobFlowController:
         key = flow.metadata.key
         known = self._flows.get(key)
         if known is None or (known != flow and not is_older(flow.metadata, known.metadata)):
+            if known is not None:
+                self._index_templates(known, remove=True)
             self._flows[key] = flow
+            self._index_templates(flow)
             self._work.add((FLOW_KIND, key))
 
     def _forget_flow(self, metadata: ObjectMeta) -> None:
         if self._is_there(metadata):
-            del self._flows[metadata.key]
+            self._index_templates(self._flows.pop(metadata.key), remove=True)
             self._answers.pop(metadata.uid, None)
             self._ended.pop(metadata.uid, None)
             self._teller.forget(metadata.uid)
@@ -174,10 +186,16 @@ class JobFlowController:
         return known is not None and known.metadata.uid == flow.uid
 
     def _jobs_have_changed(self, key: str) -> None:
-        flow = self._flows.get(key)
-        if flow is not None:
-            self._jobs_of(flow)  # remembers those that have ended
+        if key in self._flows:
             self._work.add((FLOW_KIND, key))
+
+    def _remember_if_ended(self, job: Job) -> None:
+        """A Job that has ended counts for its flow, even if it is gone before the flow has its turn."""
+        if job.status.phase not in FINISHED:
+            return
+        flow = self._flows.get(self._flow_of(job))
+        if flow is not None and owned_by(flow, [job]):
+            self._ended.setdefault(flow.metadata.uid, {})[job.metadata.name] = job
 
     def _name_is_free(self, job: str) -> None:
         """A Job (namespace/name) is gone, whoever's it was: a flow may want its name, `<flow>-<step>`."""
@@ -210,18 +228,27 @@ class JobFlowController:
             self._template_has_come(template)
 
     def _template_has_come(self, template: JobTemplate) -> None:
-        for key, flow in self._flows.items():
-            if flow.metadata.namespace == template.metadata.namespace and any(
-                step.name == template.metadata.name for step in flow.spec.flows
-            ):
-                self._work.add((FLOW_KIND, key))
+        for key in self._flows_by_template.get(template.metadata.key, ()):
+            self._work.add((FLOW_KIND, key))
+
+    def _index_templates(self, flow: JobFlow, *, remove: bool = False) -> None:
+        """Note which templates the flow uses, or that it uses them no more."""
+        key, namespace = flow.metadata.key, flow.metadata.namespace
+        for template in {f"{namespace}/{step.name}" for step in flow.spec.flows}:
+            users = self._flows_by_template.setdefault(template, {})
+            if remove:
+                users.pop(key, None)
+            else:
+                users[key] = None
+            if not users:
+                del self._flows_by_template[template]
 
     # The work.
 
     async def run(self) -> None:
         """Work until cancelled. To be started when flows, templates and Jobs have been listed."""
         self.leadership_gained()
-        await self._work.run(self._reconcile, workers=_WORKERS, on_failure=self._failed)
+        await self._work.run(self._reconcile, on_failure=self._failed)
 
     async def idle(self) -> None:
         """Returns when nothing waits for work, nor for the answer of a pod."""
@@ -359,12 +386,12 @@ class JobFlowController:
                 error=str(error),
                 exc_info=trace,
             )
-            if kind == FLOW_KIND and isinstance(error, ApiError) and not error.transient:
+            if kind == FLOW_KIND and isinstance(error, RequestError) and error.is_refusal:
                 self._teller.tell(obj.metadata, Told("Warning", FAILED_CREATE, str(error)))
         return True
 
 
-def _flow_path(kind: str, metadata: ObjectMeta) -> str:
+def _flow_path(kind: str, metadata: ObjectMeta) -> ApiPath:
     return object_path(FLOW_API, kind, metadata.namespace, metadata.name)
 
 

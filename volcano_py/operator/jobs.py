@@ -7,16 +7,20 @@ the one that starts in its place, come to the same end.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.kubernetes.errors import ApiError, RequestError, UnprocessableError
+from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodGroup
+from volcano_py.cluster.kubernetes.errors import RequestError, UnprocessableError
+from volcano_py.cluster.kubernetes.turns import namespace_of
 from volcano_py.jobs import names
 from volcano_py.jobs.actions import (
     Action,
@@ -45,7 +49,7 @@ from volcano_py.operator.work_queue import WorkQueue
 log = structlog.get_logger(__name__)
 
 WORKERS: Final = 32
-"""Jobs that are worked on at a time."""
+"""Jobs of a namespace that are worked on at a time."""
 IN_FLIGHT: Final = 64
 """Pods that are being made or deleted at a time; with more, the API server only answers each of them later."""
 MAX_REQUEUES: Final = 15
@@ -105,8 +109,8 @@ class JobController:
         self._rules = rules or JobRules()
         self._plugins = plugins or JobPlugins.of(BUILTIN)
         self._problem, self._now = problem, now
-        self._workers, self._interval, self._max_requeues = workers, interval, max_requeues
-        self._work: WorkQueue[str] = WorkQueue("job")
+        self._interval, self._max_requeues = interval, max_requeues
+        self._work: WorkQueue[str] = WorkQueue("job", namespace_of, workers=workers)
         self._index = JobIndex(self._work.add)
         self._effects = JobEffects(
             api,
@@ -117,6 +121,7 @@ class JobController:
         )
         self._memories = JobMemories()
         self._requests: dict[str, list[_Request]] = {}
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large job")
 
     # What is fed in.
 
@@ -145,7 +150,7 @@ class JobController:
     async def run(self) -> None:
         """Work until cancelled. To be started when the informers have listed everything."""
         self.leadership_gained()
-        await self._work.run(self._reconcile, workers=self._workers, on_failure=self._failed)
+        await self._work.run(self._reconcile, on_failure=self._failed)
 
     async def idle(self) -> None:
         """Returns when no job waits for work, or for a time."""
@@ -164,10 +169,10 @@ class JobController:
                 return
             if key in self._requests:
                 await self._take(key)
-            world = self._world(key)
-            if world is None:
+            found = await self._look(key)
+            if found is None:
                 return
-            made = plan(world)
+            world, made = found
             memory = self._memories.of(world.job)
             if not made.actions:
                 if world.request is not None:
@@ -309,12 +314,31 @@ class JobController:
         else:
             memory.taken = ()
 
-    def _world(self, key: str) -> World | None:
+    async def _look(self, key: str) -> tuple[World, Plan] | None:
+        """The job's world and what is to be done next; None when the job is gone, or is to be looked at later.
+
+        For a large job that takes long. It is worked out in a thread, so that the event loop has its turns meanwhile.
+        If the job has changed by then, it gets its next turn after others had theirs.
+        """
         job = self._index.job(key)
         if job is None:
             self._memories.forget(key)
             return None
-        memory = self._memories.of(job)
+        memory, pods = self._memories.of(job), self._index.pods_of(job)
+        work = partial(self._work_out, job, pods, self._index.group_of(job), memory)
+        if not memory.is_large(job, len(pods)):
+            return work()
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        if not self._active() or not _is_unchanged(job, self._index.job(key)):
+            self._work.add(key)
+            return None
+        return found
+
+    def _work_out(self, job: Job, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> tuple[World, Plan]:
+        world = self._world(job, pods, group, memory)
+        return world, plan(world)
+
+    def _world(self, job: Job, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> World:
         if (counts := memory.counts) is not None:
             if _decision(counts) == _decision(job.status):
                 job = msgspec.structs.replace(job, status=counts)
@@ -324,8 +348,8 @@ class JobController:
         plugins, problem = self._plugins_of(job, memory)
         return World(
             job=job,
-            pods=self._index.pods_of(job),
-            group=self._index.group_of(job),
+            pods=pods,
+            group=group,
             now=self._now(),
             plugins=plugins,
             priorities=self._index.priorities,
@@ -353,7 +377,7 @@ class JobController:
         job = self._index.job(key)
         if job is None:
             return True
-        refused = isinstance(error, ApiError) and not error.transient
+        refused = isinstance(error, RequestError) and error.is_refusal
         if isinstance(error, NotReadyError):
             if error.reason and str(error) != self._memories.of(job).waiting:
                 self._memories.of(job).waiting = str(error)
@@ -375,6 +399,14 @@ class JobController:
         metadata = job.metadata
         about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
         self._record(Event(about, told.type, told.reason, told.message))
+
+
+def _is_unchanged(before: Job, now: Job | None) -> bool:
+    return now is not None and _version(before.metadata) == _version(now.metadata)
+
+
+def _version(metadata: ObjectMeta) -> tuple[object, ...]:
+    return metadata.uid, metadata.resource_version, metadata.deletion_timestamp is None
 
 
 def _decision(status: JobStatus) -> tuple[object, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -13,6 +12,8 @@ from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.kinds import POD, POD_GROUP, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.turns import Slots
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
 from volcano_py.jobs.model import Job, JobStatus
 from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
@@ -41,15 +42,15 @@ class JobEffects:
     """Writes to the API server. What answers show goes to `learn`, and comes from there to the index, which is told
     itself only of what is being deleted.
 
-    `in_flight`: pods being made or deleted at a time, over all jobs. `pod_made` is told of the job whenever a pod has
-    been made for it.
+    `in_flight`: pods being made or deleted at a time, over all jobs of a namespace; others have slots beside it.
+    `pod_made` is told of the job whenever a pod has been made for it.
     """
 
     def __init__(
         self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_made: Callable[[Job], None]
     ) -> None:
         self._api, self._index, self._learn, self._pod_made = api, index, learn, pod_made
-        self._slots = asyncio.Semaphore(in_flight)
+        self._slots = Slots(in_flight)
 
     async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
         """Bring the status up to `status`; `decides`: only if the job is still as it was seen.
@@ -146,16 +147,17 @@ class JobEffects:
             NotReadyError: a name is taken by somebody else's pod.
             RequestError: the API server refused one.
         """
-        await together(self._in_turn(self._create_pod(job, body)) for body in action.bodies)
+        await together(self._in_turn(job, self._create_pod(job, body)) for body in action.bodies)
 
     async def delete_pods(self, job: Job, action: DeletePods) -> None:
         namespace = job.metadata.namespace
         await together(
-            self._in_turn(self._delete(pod_path(namespace, name), _meta(job, name, uid))) for name, uid in action.pods
+            self._in_turn(job, self._delete(pod_path(namespace, name), _meta(job, name, uid)))
+            for name, uid in action.pods
         )
 
-    async def _in_turn(self, step: Awaitable[None]) -> None:
-        async with self._slots:
+    async def _in_turn(self, job: Job, step: Awaitable[None]) -> None:
+        async with self._slots.hold(job.metadata.namespace):
             await step
 
     async def _create_pod(self, job: Job, body: JsonObject) -> None:
@@ -174,7 +176,7 @@ class JobEffects:
             raise NotReadyError(FAILED_CREATE, message)
         self._learn(POD.name, pod)
 
-    async def _delete(self, path: str, metadata: ObjectMeta) -> None:
+    async def _delete(self, path: ApiPath, metadata: ObjectMeta) -> None:
         await delete_object(self._api, path, metadata.uid)
         self._index.note_deleting(metadata)
 

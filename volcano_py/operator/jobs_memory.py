@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,10 @@ from volcano_py.jobs.model import Job, JobStatus
 from volcano_py.jobs.plan import Request
 from volcano_py.jobs.plugins import JobPlugin
 from volcano_py.jobs.plugins.plugin import KeptObject
+
+# A plan for a job of this size takes about 5 ms.
+_LARGE_SPEC: Final = 32 * 1024  # bytes
+_LARGE_GANG: Final = 200  # pods
 
 
 class JobMemory(msgspec.Struct):
@@ -29,6 +34,14 @@ class JobMemory(msgspec.Struct):
     written: float = float("-inf")
     waiting: str = ""
     plugins: tuple[int, Sequence[JobPlugin], str] = msgspec.field(default=(-1, (), ""))
+    size: tuple[int, int] = (-1, 0)
+    """The generation, and bytes of its spec."""
+
+    def is_large(self, job: Job, pods: int) -> bool:
+        """Whether a plan for the job, which has so many pods, may take more than some milliseconds."""
+        if self.size[0] != job.metadata.generation:
+            self.size = job.metadata.generation, len(msgspec.json.encode(job.spec))
+        return self.size[1] > _LARGE_SPEC or max(pods, job.replicas) > _LARGE_GANG
 
 
 class JobMemories:

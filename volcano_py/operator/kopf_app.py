@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ import structlog
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.protocol import BadObjectHandler
 from volcano_py.operator.commands import Command, CommandController
 from volcano_py.operator.kube_api import BUS_API, queue_path
@@ -33,7 +35,7 @@ _LIST_UNTIL_LOADED_EVERY: Final = 1.0  # seconds; nobody tells of changes meanwh
 _FIRST_LIST_AFTER: Final = 2.0  # seconds; kopf's own first list is then over, and the gap between the two is closed
 _STOP_WITHIN: Final = 5.0  # seconds; kopf needs some milliseconds when its handlers are idle
 
-_COMMANDS_PATH: Final = f"/apis/{BUS_API}/commands"
+_COMMANDS_PATH: Final = ApiPath(BUS_API, "commands")
 
 
 class KopfEndedError(RuntimeError):
@@ -66,6 +68,9 @@ class KopfApp:
         self._guest: KopfGuest | None = None
         self.listed = asyncio.Event()
         """Set when all queues have been handed on for the first time."""
+        self.listed_from = float("-inf")
+        """Monotonic time at which the newest list that was handed on was begun."""
+        self._listing = asyncio.Lock()
         self.watching = False
         """Whether kopf has started, so that changes come as events."""
 
@@ -82,6 +87,11 @@ class KopfApp:
             serves_commands = await self._serves_commands(default=False)
             reason = await self._follow(self._guest, serves_commands)
             log.info("kopf starts again", reason=reason)
+
+    async def list_since(self, moment: float) -> None:
+        """Return when a list of the queues that was begun at this monotonic time or later has been handed on."""
+        if self.listed_from < moment:
+            await self._list_until_it_works()
 
     async def _load(self) -> KopfGuest:
         """In a thread, as the loop has more urgent things to do."""
@@ -182,9 +192,13 @@ class KopfApp:
 
     async def _list_queues(self) -> bool:
         """Compare all queues with what is known. Whether kopf's events keep up."""
-        return self._feed.listed(*await self._list(queue_path()))
+        async with self._listing:  # of two at a time, the older one might come last
+            begun_at = time.monotonic()
+            keeps_up = self._feed.listed(*await self._list(queue_path()))
+            self.listed_from = begun_at
+            return keeps_up
 
-    async def _list(self, path: str) -> tuple[list[msgspec.Raw], str]:
+    async def _list(self, path: ApiPath) -> tuple[list[msgspec.Raw], str]:
         """All objects at the path, as JSON, and the version of the list."""
         items: list[msgspec.Raw] = []
         version = ""

@@ -10,6 +10,7 @@ from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.jobs.model import BATCH_API
 
 BUS_API: Final = "bus.volcano.sh/v1alpha1"
@@ -41,59 +42,58 @@ _PLURALS: Final = {
 class KubeApi(Protocol):
     """The client's methods that are used here; errors are those of `cluster.kubernetes.errors`."""
 
-    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> bytes:
+    async def get(self, path: ApiPath, params: Mapping[str, str | int] | None = None) -> bytes:
         """The object or list at the path."""
 
-    async def post(self, path: str, body: bytes | Mapping[str, Any] | list[Any]) -> bytes:
+    async def post(self, path: ApiPath, body: bytes | Mapping[str, Any] | list[Any]) -> bytes:
         """Create."""
 
-    async def patch(self, path: str, body: bytes | Mapping[str, Any] | list[Any]) -> bytes:
+    async def patch(self, path: ApiPath, body: bytes | Mapping[str, Any] | list[Any]) -> bytes:
         """Merge patch."""
 
-    async def delete(self, path: str, body: bytes | Mapping[str, Any] | list[Any] | None = None) -> bytes:
+    async def delete(self, path: ApiPath, body: bytes | Mapping[str, Any] | list[Any] | None = None) -> bytes:
         """Delete."""
 
 
-def queue_path(name: str = "", subresource: str = "") -> str:
+def queue_path(name: str = "", subresource: str = "") -> ApiPath:
     """One queue, or all."""
-    return _path(f"/apis/{SCHEDULING_API}/queues", name, subresource)
+    return ApiPath(SCHEDULING_API, "queues", name=name, subresource=subresource)
 
 
-def pod_group_path(namespace: str, name: str = "") -> str:
+def pod_group_path(namespace: str, name: str = "") -> ApiPath:
     """One PodGroup, or all of the namespace."""
-    return _path(f"/apis/{SCHEDULING_API}/namespaces/{namespace}/podgroups", name)
+    return ApiPath(SCHEDULING_API, "podgroups", namespace, name)
 
 
-def pod_path(namespace: str, name: str = "") -> str:
+def pod_path(namespace: str, name: str = "") -> ApiPath:
     """One pod, or all of the namespace."""
-    return _path(f"/api/v1/namespaces/{namespace}/pods", name)
+    return ApiPath("v1", "pods", namespace, name)
 
 
-def owner_path(namespace: str, owner: OwnerReference) -> str:
+def owner_path(namespace: str, owner: OwnerReference) -> ApiPath:
     """The owner of an object of the namespace; its kind is one of those whose annotations are inherited."""
-    return f"/apis/{owner.api_version}/namespaces/{namespace}/{_PLURALS[owner.kind]}/{owner.name}"
+    return ApiPath(owner.api_version, _PLURALS[owner.kind], namespace).of(owner.name)
 
 
-def command_path(metadata: ObjectMeta) -> str:
+def command_path(metadata: ObjectMeta) -> ApiPath:
     """One Command."""
-    return f"/apis/{BUS_API}/namespaces/{metadata.namespace}/commands/{metadata.name}"
+    return ApiPath(BUS_API, "commands", metadata.namespace).of(metadata.name)
 
 
-def job_path(namespace: str, name: str, subresource: str = "") -> str:
+def job_path(namespace: str, name: str, subresource: str = "") -> ApiPath:
     """One Volcano Job."""
-    return _path(f"/apis/{BATCH_API}/namespaces/{namespace}/jobs", name, subresource)
+    return ApiPath(BATCH_API, "jobs", namespace, name, subresource)
 
 
-def object_path(api_version: str, kind: str, namespace: str, name: str = "") -> str:
+def object_path(api_version: str, kind: str, namespace: str, name: str = "") -> ApiPath:
     """An object of the namespace, or all of its kind, whose plural follows English."""
-    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     singular = kind.lower()
     ending = "ies" if singular.endswith("y") else "ses" if singular.endswith("ss") else "s"
     plural = singular.removesuffix("y" if ending == "ies" else "s" if ending == "ses" else "") + ending
-    return _path(f"{root}/namespaces/{namespace}/{plural}", name)
+    return ApiPath(api_version, plural, namespace, name)
 
 
-async def created_or_found(api: KubeApi, path: str, body: JsonObject) -> tuple[bytes, bool]:
+async def created_or_found(api: KubeApi, path: ApiPath, body: JsonObject) -> tuple[bytes, bool]:
     """Create the object in the list at `path`. Where its name is taken, by an earlier attempt perhaps: what is there.
 
     Returns the object, and whether it was created.
@@ -104,7 +104,7 @@ async def created_or_found(api: KubeApi, path: str, body: JsonObject) -> tuple[b
     try:
         return await api.post(path, body), True
     except ConflictError:
-        return await api.get(f"{path}/{body['metadata']['name']}"), False
+        return await api.get(path.of(body["metadata"]["name"])), False
 
 
 def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
@@ -116,7 +116,7 @@ def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
     return options | {"propagationPolicy": "Foreground"} if foreground else options
 
 
-async def delete_object(api: KubeApi, path: str, uid: str, *, foreground: bool = False) -> bool:
+async def delete_object(api: KubeApi, path: ApiPath, uid: str, *, foreground: bool = False) -> bool:
     """Delete the object with this UID; False when it was gone already. `foreground`: see `delete_only`.
 
     Raises:
@@ -132,7 +132,7 @@ async def delete_object(api: KubeApi, path: str, uid: str, *, foreground: bool =
 
 
 async def patch_status(
-    api: KubeApi, path: str, metadata: ObjectMeta, changes: JsonObject, note: Callable[[bytes], None]
+    api: KubeApi, path: ApiPath, metadata: ObjectMeta, changes: JsonObject, note: Callable[[bytes], None]
 ) -> bool:
     """Write what was decided on this version of the object at the path; False when there is no such object any more.
 
@@ -143,7 +143,7 @@ async def patch_status(
     """
     precondition = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     try:
-        note(await api.patch(f"{path}/status", {"metadata": precondition, "status": changes}))
+        note(await api.patch(path.sub("status"), {"metadata": precondition, "status": changes}))
     except RequestError as error:
         if not is_another_object(error):
             raise
@@ -156,7 +156,7 @@ async def patch_status(
     return True
 
 
-async def is_gone(api: KubeApi, path: str, uid: str, error: RequestError) -> bool:
+async def is_gone(api: KubeApi, path: ApiPath, uid: str, error: RequestError) -> bool:
     """Whether a request failed because the object with this UID is no more.
 
     A conflict alone does not prove it: an admission webhook may refuse with any code, and the server answers so when it
@@ -181,7 +181,3 @@ def is_another_object(error: RequestError) -> bool:
     if isinstance(error, UnprocessableError):
         return error.is_about_another_object
     return isinstance(error, NotFoundError | ConflictError)
-
-
-def _path(*parts: str) -> str:
-    return "/".join(part for part in parts if part)

@@ -7,7 +7,6 @@ What the steps are is decided in `generated_group`; that the scheduler need not 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -20,12 +19,13 @@ from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import (
-    ApiError,
     ConflictError,
     ForbiddenError,
     NotFoundError,
     RequestError,
 )
+from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.turns import Slots, namespace_of
 from volcano_py.cluster.protocol import Sink
 from volcano_py.operator.foreseen_groups import ForeseenGroups
 from volcano_py.operator.generated_group import (
@@ -59,7 +59,7 @@ log = structlog.get_logger(__name__)
 
 EVENT_REASON: Final = "PodGroupError"
 WORKERS: Final = 32
-"""Requests in flight; with more, the API server only answers each of them later."""
+"""Requests in flight of one namespace; with more, the API server only answers each of them later."""
 
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
 _TELL_EVERY: Final = 10  # failures in a row
@@ -101,10 +101,9 @@ class PodGroupController:
     ) -> None:
         self._api, self._rules, self._clock = api, rules, clock
         self._active, self._record = active, record
-        self._workers = workers
-        self._queue: WorkQueue[str] = WorkQueue("podgroup")
+        self._queue: WorkQueue[str] = WorkQueue("podgroup", namespace_of, workers=workers)
         self._index = PodGroupIndex(rules, self._queue.add)
-        self._slots = asyncio.Semaphore(workers)
+        self._slots = Slots(workers)
         self._foreseen: ForeseenGroups | None = None
         self._bindings_passed: Callable[[], bool] = lambda: True
         self._delays = Delays()
@@ -140,7 +139,7 @@ class PodGroupController:
     async def run(self) -> None:
         """Work until cancelled. To be started when the informers have listed everything."""
         self.leadership_gained()
-        await self._queue.run(self._reconcile, workers=self._workers, on_failure=self._failed)
+        await self._queue.run(self._reconcile, on_failure=self._failed)
 
     async def idle(self) -> None:
         """Returns when everything seen so far has been dealt with."""
@@ -260,7 +259,7 @@ class PodGroupController:
 
     async def _annotate_one(self, pod: Pod, name: str) -> None:
         path = pod_path(pod.metadata.namespace, pod.metadata.name)
-        async with self._slots:
+        async with self._slots.hold(pod.metadata.namespace):
             for attempt in range(1, _CONFLICTS_BEFORE_GIVING_WAY + 1):
                 try:
                     await self._api.patch(path, pod_annotation(pod, name))
@@ -280,7 +279,7 @@ class PodGroupController:
                     self._index.note_annotated(pod, name)
                     return
 
-    async def _current(self, path: str) -> Pod | None:
+    async def _current(self, path: ApiPath) -> Pod | None:
         try:
             return _POD.decode(await self._api.get(path))
         except NotFoundError:
@@ -320,7 +319,7 @@ class PodGroupController:
             trace = None if isinstance(error, RequestError) else error
             log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
-            if waiting is not None and isinstance(error, ApiError) and not error.transient:
+            if waiting is not None and isinstance(error, RequestError) and error.is_refusal:
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
         return True
 

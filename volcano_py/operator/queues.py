@@ -21,6 +21,7 @@ from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.turns import CLUSTER
 from volcano_py.cluster.kubernetes.versions import is_older
 from volcano_py.operator.kube_api import (
     IsActive,
@@ -92,7 +93,7 @@ class QueueController:
         self._default_queue = default_queue
         self._interval, self._max_requeues = interval, max_requeues
         self._made = made
-        self._work: WorkQueue[str] = WorkQueue("queue")
+        self._work: WorkQueue[str] = WorkQueue("queue", lambda _queue: CLUSTER, workers=_WORKERS)
         self._queues: dict[str, Queue] = {}
         self._groups: dict[str, tuple[str, str]] = {}  # PodGroup → its queue and phase
         self._phases: dict[str, Counter[str]] = {}  # queue → PodGroups by phase
@@ -202,7 +203,7 @@ class QueueController:
         self.leadership_gained()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_initial_queues(), name="initial queues")
-            tasks.create_task(self._work.run(self._reconcile, workers=_WORKERS, on_failure=self._failed))
+            tasks.create_task(self._work.run(self._reconcile, on_failure=self._failed))
 
     async def idle(self) -> None:
         """Returns when everything seen so far has been dealt with."""
@@ -259,7 +260,7 @@ class QueueController:
             self._tell(queue, "Warning", request, change.refusal)
         if change.only_counts and (wait := self._wait_before_counts(name)) > 0:
             self._done(name, request)
-            self._work.add(name, wait)
+            self._work.add(name, max(0.01, wait))
             return
         if not change.is_empty:
             await self._write(queue, change)

@@ -1,5 +1,7 @@
 """A queue of keys to be worked on: each key waits once, is never worked on twice at a time, and is retried with pauses.
 
+Namespaces take turns, and none holds all workers.
+
 Controllers put in the key of what changed and look up the newest object when its turn comes. So a hundred changes of
 one object while it waits cost one look, and nothing is ever decided on an old copy.
 """
@@ -7,6 +9,7 @@ one object while it waits cost one look, and nothing is ever decided on an old c
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -15,6 +18,7 @@ import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.errors import RequestError
+from volcano_py.cluster.kubernetes.turns import Turns
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 Handle = Callable[[KeyT], Awaitable[None]]
@@ -39,11 +43,24 @@ def retry_always(_key: Hashable, _error: Exception, _failures: int) -> bool:
 class WorkQueue(Generic[KeyT]):
     """To be used from one event loop only."""
 
-    def __init__(self, name: str, *, shortest: float = 0.1, longest: float = 30.0) -> None:
-        """`shortest` and `longest`: bounds in seconds of the pause after the first failure and after many."""
+    def __init__(
+        self,
+        name: str,
+        namespace: Callable[[KeyT], str],
+        *,
+        workers: int,
+        shortest: float = 0.1,
+        longest: float = 30.0,
+    ) -> None:
+        """`namespace`: whose turn it is when a key is worked on; `workers`: keys of one namespace that are worked on at
+        a time, see `Turns`. `shortest`, `longest`: bounds in seconds of the pause after the first failure and after
+        many."""
         self.name = name
+        self._namespace = namespace
         self._shortest, self._longest = shortest, longest
-        self._ready: asyncio.Queue[KeyT] = asyncio.Queue()
+        self._ready: Turns[KeyT] = Turns(workers)
+        self._sleeping: deque[asyncio.Future[None]] = deque()
+        """Of workers that have found nothing to do."""
         self._waiting: set[KeyT] = set()
         self._delayed: dict[KeyT, asyncio.TimerHandle] = {}
         self._active: set[KeyT] = set()
@@ -70,13 +87,14 @@ class WorkQueue(Generic[KeyT]):
             self._again.add(key)
             return
         self._waiting.add(key)
-        self._ready.put_nowait(key)
+        self._ready.add(self._namespace(key), key)
+        self._wake_one()
 
-    async def run(self, handle: Handle[KeyT], *, workers: int, on_failure: OnFailure[KeyT] = retry_always) -> None:
-        """Work until cancelled, on up to `workers` keys at a time. An error of `handle` only concerns its key."""
+    async def run(self, handle: Handle[KeyT], *, on_failure: OnFailure[KeyT] = retry_always) -> None:
+        """Work until cancelled. An error of `handle` only concerns its key."""
         try:
             async with asyncio.TaskGroup() as group:
-                for number in range(workers):
+                for number in range(self._ready.slots):
                     group.create_task(self._work(handle, on_failure), name=f"{self.name} {number}")
         finally:
             for timer in self._delayed.values():
@@ -108,7 +126,7 @@ class WorkQueue(Generic[KeyT]):
 
     async def _work(self, handle: Handle[KeyT], on_failure: OnFailure[KeyT]) -> None:
         while True:
-            key = await self._ready.get()
+            namespace, key = await self._next()
             self._waiting.discard(key)
             self._active.add(key)
             try:
@@ -124,11 +142,31 @@ class WorkQueue(Generic[KeyT]):
             else:
                 self._active.discard(key)
                 self._failures.pop(key, None)
+            finally:
+                self._ready.done(namespace)
+                # Beside the next key of this worker, another may have become free to be taken.
+                self._wake_one()
             if key in self._again:
                 self._again.discard(key)
                 self.add(key)
             if not (self._waiting or self._delayed or self._active):
                 self._idle.set()
+
+    async def _next(self) -> tuple[str, KeyT]:
+        """The next key, with its namespace; waits for one if need be."""
+        while (found := self._ready.take()) is None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._sleeping.append(waiter)
+            await waiter
+        return found
+
+    def _wake_one(self) -> None:
+        """Have a worker look for a key."""
+        while self._sleeping:
+            waiter = self._sleeping.popleft()
+            if not waiter.done():  # as it is when its worker was cancelled
+                waiter.set_result(None)
+                return
 
     def _failed(self, key: KeyT, error: Exception, on_failure: OnFailure[KeyT]) -> None:
         failures = self._failures.get(key) or _Failures(Backoff(self._shortest, self._longest))

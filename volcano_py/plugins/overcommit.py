@@ -56,21 +56,38 @@ class Overcommit(Plugin):
     def job_enqueueable(self, job: Job) -> Ballot:
         if job.min_resources is None:
             return PERMIT
-        for dim, asked in enumerate(job.min_resources.tolist()):
-            if asked and dim != PODS and self._used[dim] + self._promised[dim] + asked > self._limit[dim]:
-                return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, asked))
-        return PERMIT
+        wanted = job.min_resources.tolist()
+        if self._exceeded(wanted, self._promised) is None:
+            return PERMIT
+        bounds = self._promises.bounds()
+        wanted = bounds.asked(job).tolist()
+        counting = [promised - less for promised, less in zip(self._promised, bounds.without_effect(job), strict=True)]
+        dim = self._exceeded(wanted, counting)
+        if dim is None:
+            return PERMIT
+        return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, wanted[dim], counting[dim]))
+
+    def _exceeded(self, wanted: list[int], promised: list[int]) -> int | None:
+        """The first resource of which the cluster cannot promise `wanted` [R] as well."""
+        return next(
+            (
+                dim
+                for dim, asked in enumerate(wanted)
+                if asked and dim != PODS and self._used[dim] + promised[dim] + asked > self._limit[dim]
+            ),
+            None,
+        )
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            for dim, asked in enumerate(self._promises.outstanding(job.row).tolist()):
+            for dim, asked in enumerate(self._promises.add(job).tolist()):
                 self._promised[dim] += asked
 
-    def _explain(self, dim: int, asked: int) -> str:
+    def _explain(self, dim: int, asked: int, promised: int) -> str:
         return cluster_overcommitted(
             self._names[dim],
             used=self._used[dim],
-            inqueue=self._promised[dim],
+            inqueue=promised,
             asked=asked,
             allocatable=self._total[dim],
             factor=self.arguments.factor,

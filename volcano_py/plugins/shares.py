@@ -35,6 +35,12 @@ def sums_by_group(groups: NDArray[np.integer[Any]], amounts: NDArray[np.int64], 
     return sums
 
 
+def saturated(amounts: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum, at most UNLIMITED, as which sums of what anybody may ask for come in."""
+    sums: NDArray[np.int64] = np.minimum(amounts, UNLIMITED - more) + more
+    return sums
+
+
 def _sums(groups: NDArray[np.integer[Any]], amounts: NDArray[N], size: int) -> NDArray[N]:
     sums = np.zeros((size, amounts.shape[1]), dtype=amounts.dtype)
     for column in range(amounts.shape[1]):  # column by column `add.at` is ten times as fast as on rows

@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from volcano_py.api.bounds import NODE_TERMS, POD_TERMS
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Affinity, Pod, PodAffinityTerm
-from volcano_py.state.label_syntax import LABEL_KEY, NAME_A_LABEL, faults_of_selector
+from volcano_py.state.label_syntax import LABEL_KEY, NAME_A_LABEL, faults_of_selector, size_fault
 from volcano_py.state.pod_terms import PodTerm, Requirement, requirements_of
 
-# Each term is looked at for every class of pods and costs a pass over the nodes; generated manifests have a handful.
-MOST_TERMS: Final = 100
 HEAVIEST: Final = 100
 """The API takes weights from 1 to 100."""
 
@@ -54,14 +53,21 @@ def affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
 
 
 def affinity_fault(affinity: Affinity | None) -> str | None:
-    """The first thing wrong with what a pod says of other pods, as field, finding and fix."""
-    if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
+    """The first thing wrong with what a pod says of nodes or of other pods, as field, finding and fix."""
+    if affinity is None:
+        return None
+    if (nodes := affinity.node_affinity) is not None:
+        terms = len(nodes.preferred) + (len(nodes.required.node_selector_terms) if nodes.required is not None else 0)
+        if terms > NODE_TERMS.most:
+            found = f"spec.affinity.nodeAffinity has {terms} terms"
+            return f"{found}: at most {NODE_TERMS.most} are evaluated; list more values in one term"
+    if not (affinity.pod_affinity or affinity.pod_anti_affinity):
         return None
     written = list(_written(affinity))
-    if len(written) > MOST_TERMS:
+    if len(written) > POD_TERMS.most:
         return (
-            f"spec.affinity has {len(written)} terms about pods: at most {MOST_TERMS} are evaluated; select more pods "
-            "with one term"
+            f"spec.affinity has {len(written)} terms about pods: at most {POD_TERMS.most} are evaluated; select more"
+            " pods with one term"
         )
     return next((fault for one in written for fault in _faults(one)), None)
 
@@ -100,6 +106,10 @@ def _faults(written: _Written) -> Iterator[str]:
         if not 1 <= weight <= HEAVIEST:
             yield invalid_field(f"{path}.weight", weight, f"give a weight from 1 to {HEAVIEST}")
         path = f"{path}.podAffinityTerm"
+    names = len(term.namespaces) + len(term.match_label_keys) + len(term.mismatch_label_keys)
+    if too_large := size_fault(path, term.label_selector, term.namespace_selector, names=names):
+        yield too_large
+        return
     if not LABEL_KEY.fullmatch(term.topology_key):
         yield invalid_field(f"{path}.topologyKey", term.topology_key, NAME_A_LABEL)
     yield from faults_of_selector(f"{path}.labelSelector", term.label_selector)

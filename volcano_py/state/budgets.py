@@ -33,28 +33,37 @@ class Budgets:
 
     def __init__(self) -> None:
         self._shelf: Shelf[PodDisruptionBudget] = Shelf()
+        self._known: Mapping[str, tuple[Budget, ...]] | None = None
+        """The answer of `by_namespace`; None when a budget has changed since."""
 
     def upsert(self, budget: PodDisruptionBudget) -> Change:
         """What is no longer allowed changes nothing that waits; what is allowed now may."""
-        old = self._shelf.put(budget)
+        old, self._known = self._shelf.put(budget), None
         if old is not None and old.spec == budget.spec:
             eased = budget.status.disruptions_allowed > old.status.disruptions_allowed
             return Change.DECISION if eased else Change.NONE
         return Change.NONE if old is None else Change.DECISION
 
     def delete(self, budget: PodDisruptionBudget) -> Change:
+        self._known = None
         return Change.NONE if self._shelf.take(budget) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
         return [*self._shelf.all()]
 
     def by_namespace(self) -> Mapping[str, tuple[Budget, ...]]:
-        found: dict[str, tuple[Budget, ...]] = {}
+        """Worked out once, not for every snapshot."""
+        if self._known is None:
+            self._known = self._by_namespace()
+        return self._known
+
+    def _by_namespace(self) -> Mapping[str, tuple[Budget, ...]]:
+        found: dict[str, list[Budget]] = {}
         for each in self._shelf.all():
             selector, meta = each.spec.selector, each.metadata
             if selector is not None and not is_empty(selector):
                 status = each.status
                 disrupted = frozenset(status.disrupted_pods)
                 budget = Budget(meta.name, meta.namespace, selector, status.disruptions_allowed, disrupted)
-                found[meta.namespace] = (*found.get(meta.namespace, ()), budget)
-        return found
+                found.setdefault(meta.namespace, []).append(budget)
+        return {namespace: tuple(budgets) for namespace, budgets in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -16,21 +17,25 @@ from volcano_py.state.disks import disks_of
 from volcano_py.state.ledger import Ledger
 from volcano_py.state.spread import heeded_by_spread
 from volcano_py.state.task_class import Refusal, Signature, TaskClass, nonzero_vector, signature_of, strategy_of
-from volcano_py.state.term_book import TermBook
+from volcano_py.state.term_shares import TermShares
 from volcano_py.state.unsupported import strict_numa_policy
 from volcano_py.state.volume_needs import Need
 
 # Digests of distinct specifications that are remembered as a short cut to their class, for as long as the class lives.
 # Cleared when full: they only save time.
 _MOST_REMEMBERED = 4096
+# Classes with too many terms that are tried in vain before the others wait for the next time.
+_REFUSED_AGAIN: Final = 8
 
 
 class ClassBook:
     """Classes by signature, in the rows of the ledger's class table."""
 
-    def __init__(self, ledger: Ledger, terms: TermBook) -> None:
+    def __init__(self, ledger: Ledger, shares: TermShares) -> None:
         self._ledger = ledger
-        self._terms = terms
+        self._shares = shares
+        self._refused: dict[str, dict[int, None]] = {}
+        """Namespace → rows of classes whose terms are beyond a bound, the one that has waited longest first."""
         self._classes: list[TaskClass | None] = []
         self._width = len(ledger.axis)
         self._by_key: dict[bytes, TaskClass] = {}
@@ -62,17 +67,23 @@ class ClassBook:
             del self._by_key[gone.key]
             for short_cut in self._short_cuts.pop(gone.key, ()):
                 del self._remembered[short_cut]
-            for term in gone.signature.pod_terms():
-                self._terms.leave(term)
             self._classes[row] = None
             table.free_row(row)
+            namespace = gone.signature.namespace
+            if row in self._refused.get(namespace, ()):
+                self._forget_refused(namespace, row)
+            elif terms := gone.signature.pod_terms():
+                self._shares.leave(namespace, terms)
 
     def all(self) -> list[TaskClass | None]:
         """By row, each with its request as wide as the axis was at the last `settle`."""
         return self._classes.copy()
 
     def settle(self) -> None:
-        """Follow the axis after it has grown: nodes may have brought names that were too many when pods asked."""
+        """Follow the axis after it has grown: nodes may have brought names that were too many when pods asked. And look
+        again at classes that had too many terms, where others are gone."""
+        for namespace in self._shares.take_released():
+            self._readmit(namespace)
         axis = self._ledger.axis
         if self._width == len(axis):
             return
@@ -82,7 +93,9 @@ class ClassBook:
             request = axis.vector(dict(known.signature.units))
             if (request != self._ledger.classes.request[row]).any():
                 self._ledger.reassess(row, request)
-            problem = known.problem and self._problem(known.signature)
+            problem = known.problem
+            if row not in self._refused.get(known.signature.namespace, ()):
+                problem = problem and self._problem(known.signature)
             self._classes[row] = replace(known, request=request, problem=problem)
         self._width = len(axis)
 
@@ -118,10 +131,36 @@ class ClassBook:
         )
         if row == len(self._classes):
             self._classes.append(None)
+        if terms := signature.pod_terms():
+            beyond = self._shares.take(signature.namespace, terms)
+            if beyond:
+                self._refused.setdefault(signature.namespace, {})[row] = None
+                made = replace(made, problem=made.problem or Refusal(Reason.INVALID_POD, beyond), best_effort=False)
         self._classes[row] = self._by_key[key] = made
-        for term in signature.pod_terms():
-            self._terms.take(term)
         return made
+
+    def _readmit(self, namespace: str) -> None:
+        """Some of the namespace's terms are gone: admit classes that were refused. Those that are refused again are
+        tried after the others the next time."""
+        again = 0
+        for row in [*self._refused.get(namespace, ())]:
+            if again == _REFUSED_AGAIN:
+                return
+            refused = self._classes[row]
+            assert refused is not None, "a row without a class"
+            self._forget_refused(namespace, row)
+            if beyond := self._shares.take(namespace, refused.signature.pod_terms()):
+                self._refused.setdefault(namespace, {})[row] = None
+                again += 1
+            problem = Refusal(Reason.INVALID_POD, beyond) if beyond else None
+            best_effort = set(dict(refused.signature.units)) <= {"pods"} and problem is None
+            known = replace(refused, problem=self._problem(refused.signature) or problem, best_effort=best_effort)
+            self._classes[row] = self._by_key[known.key] = known
+
+    def _forget_refused(self, namespace: str, row: int) -> None:
+        del self._refused[namespace][row]
+        if not self._refused[namespace]:
+            del self._refused[namespace]
 
 
 def _raw(pod: Pod) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from volcano_py.api.objects import ApiObject, Condition, metadata_of
 from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.change import Change, Keeper
+from volcano_py.state.charges import Charges
 from volcano_py.state.class_book import ClassBook
 from volcano_py.state.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
@@ -31,6 +32,7 @@ from volcano_py.state.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.spread_defaults import SpreadDefaults
 from volcano_py.state.term_book import TermBook
+from volcano_py.state.term_shares import TermShares
 
 ChangeListener = Callable[[bool], None]
 """Called after a change; True when it can alter a decision, False when only statuses have to be written."""
@@ -53,7 +55,7 @@ class ClusterState:
         self.on_change = on_change
         self.ledger = Ledger(ResourceAxis())
         self._terms = TermBook()
-        self._classes = ClassBook(self.ledger, self._terms)
+        self._classes = ClassBook(self.ledger, TermShares(self._terms))
         self._queue_slots = Interner()
         self._queues = Queues(self.ledger, self._queue_slots)
         self._quotas = Quotas()
@@ -61,8 +63,10 @@ class ClusterState:
         priorities = PriorityClasses()
         self._groups = Groups(self.ledger, self._queue_slots, priorities, default_queue)
         self._nodes = Nodes(self.ledger)
+        self._charges = Charges(self.ledger, self._queue_slots)
         self._claims = PodClaims(self.ledger, self._classes)
-        self._spread_defaults = SpreadDefaults(self.ledger, self._terms)
+        # (a share of its own: wishes that nobody has written must not use up what pods may ask for)
+        self._spread_defaults = SpreadDefaults(self.ledger, self._terms, TermShares(self._terms))
         self._pods = Pods(
             self.ledger,
             self._classes,
@@ -71,6 +75,7 @@ class ClusterState:
             self._spread_defaults,
             self._nodes,
             self._groups,
+            self._charges,
             self.scheduler_names,
         )
         self._loads = Loads(self.ledger, self._nodes)
@@ -126,13 +131,13 @@ class ClusterState:
 
     # -- what the scheduler itself has done ------------------------------------------------------------------------
 
-    def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = ()) -> bool:
-        """The pod was handed to the binder. False when it must not be: it is no longer there or waits no more, or the
-        node has gone or has no room any more (others bind pods, too, while a cycle decides), or one of its `claims` or
-        a volume for it has gone to somebody else."""
+    def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = (), *, queue: str = "") -> bool:
+        """The pod was handed to the binder, charged to `queue` ("": that of its PodGroup). False when it must not be:
+        it is no longer there or waits no more, or the node has gone or has no room any more (others bind pods, too,
+        while a cycle decides), or one of its `claims` or a volume for it has gone to somebody else."""
         if claims and not self._claims.volumes.may_assume(claims, node):
             return False
-        if not self._pods.assume_bound(uid, node):
+        if not self._pods.assume_bound(uid, node, queue):
             return False
         self._claims.assume(uid, claims, node)
         return True
@@ -140,8 +145,8 @@ class ClusterState:
     def assume_all_bound(self, binds: Sequence[Bind]) -> list[bool]:
         """`assume_bound` for each of these, in their order; all at once where nothing is in the way."""
         if any(bind.claims for bind in binds):
-            return [self.assume_bound(bind.pod.uid, bind.node, bind.claims) for bind in binds]
-        return self._pods.assume_all_bound([(bind.pod.uid, bind.node) for bind in binds])
+            return [self.assume_bound(bind.pod.uid, bind.node, bind.claims, queue=bind.queue) for bind in binds]
+        return self._pods.assume_all_bound([(bind.pod.uid, bind.node, bind.queue) for bind in binds])
 
     def bind_failed(self, uid: str, *, retry_at: float) -> None:
         """The pod is not bound after all; it may be tried again from `retry_at` (seconds since the epoch)."""
@@ -171,6 +176,18 @@ class ClusterState:
 
     # -- what there is -------------------------------------------------------------------------------------------
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no work was put off until a snapshot."""
+        return self._terms.is_settled and self._spread_defaults.is_settled
+
+    def settle_some(self) -> None:
+        """Do a slice of that work, some 10 ms."""
+        if self._spread_defaults.is_settled:
+            self._terms.settle_some()
+        else:
+            self._spread_defaults.settle_some()
+
     def snapshot(self, now: float) -> Snapshot:
         """An independent copy of everything a cycle needs."""
         self._snapshots += 1
@@ -179,7 +196,9 @@ class ClusterState:
         self._spread_defaults.settle()
         self._classes.settle()
         self._groups.settle()
+        self._charges.settle()
         ledger, terms = self.ledger.copy(), self._terms.picture()
+        ledger.charge_waiting()
         return Snapshot(
             number=self._snapshots,
             ledger=ledger,
@@ -200,6 +219,8 @@ class ClusterState:
             storage=self._claims.volumes.storage(),
             quotas=self._quotas.by_namespace(),
             loads=self._loads.by_node(),
+            offers_version=self._nodes.offers_version,
+            queues_version=self._queues.version,
         )
 
     def node(self, name: str) -> NodeInfo | None:
@@ -210,6 +231,10 @@ class ClusterState:
     def has_pod(self, uid: str) -> bool:
         """Whether the pod counts here: one of ours that has not ended outside a PodGroup, or any that has a node."""
         return self._pods.has(uid)
+
+    def is_any_placed(self) -> bool:
+        """Whether a pod of ours has a node: somebody has scheduled here before."""
+        return self._pods.is_any_placed()
 
     def next_retry(self, after: float) -> float | None:
         """The first moment past `after` (seconds since the epoch) at which a pod whose binding or eviction failed may

@@ -19,6 +19,9 @@ ROOT: Final = "root"
 _LIGHTEST: Final = 1e-100
 _HEAVIEST: Final = 1e100
 
+MOST_LEVELS: Final = 100
+"""Below the root. Whoever compares paths looks at each of their beginnings, so the work grows with the square."""
+
 Hierarchy = tuple[tuple[str, float], ...]
 """Name and weight of each node below the root, down to the queue's own."""
 
@@ -70,6 +73,8 @@ def check_hierarchy(annotations: Mapping[str, str]) -> tuple[Hierarchy, list[Fla
         names, texts = names[1:], texts[1:]
     if not names or not all(names):
         return (), [Flaw(HIERARCHY, repr(path), "names no node below the root, or one without a name")]
+    if len(names) > MOST_LEVELS:
+        return (), [Flaw(HIERARCHY, f"a path of {len(names)} levels", f"has more than {MOST_LEVELS}")]
     flaws: list[Flaw] = []
     read = [_weight(text, flaws) for text in texts]
     return tuple(zip(names, read, strict=True)), flaws

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from volcano_py.api.bounds import SELECTOR_VALUES
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import LabelSelector
 
@@ -18,6 +19,17 @@ OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 NAME_A_LABEL: Final = "name a label, such as topology.kubernetes.io/zone"
 _CORRECT_VALUE: Final = "a label cannot have this value; correct it"
+
+
+def size_fault(path: str, *selectors: LabelSelector | None, names: int = 0) -> str | None:
+    """What is wrong if these selectors, and so many `names` beside them, are too many to be compared with pods."""
+    size = names
+    for selector in selectors:
+        if selector is not None:
+            size += len(selector.match_labels) + sum(1 + len(one.values) for one in selector.match_expressions)
+    if size <= SELECTOR_VALUES.most:
+        return None
+    return f"{path} has {size} conditions, values and names: at most {SELECTOR_VALUES.most} are evaluated; use fewer"
 
 
 def faults_of_selector(path: str, selector: LabelSelector | None) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The books: which task stands where in which status, and every sum that follows from it.
 
-All sums (what a node has in use, what a job holds, how many tasks a job has in each status) change in `move` and
-nowhere else, in the live state and inside a cycle alike. They are integers, so undoing a move restores them exactly.
+All sums (what a node has in use, what a job or a queue holds, how many tasks a job has in each status) change in
+`move` and nowhere else, in the live state and inside a cycle alike. They are integers, so undoing a move restores them
+exactly.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.state.axis import MOST_RESOURCES, ResourceAxis
-from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
+from volcano_py.state.status import (
+    ALLOCATED_STATUSES,
+    LEAVING_STATUSES,
+    ON_NODE_STATUSES,
+    STATUS_COUNT,
+    TaskStatus,
+)
 from volcano_py.state.table import RESOURCES, Column, Table
 
 Rows = NDArray[np.intp]
 NOWHERE = -1
+ANY_PRIORITY: Final = 2**63 - 1
+"""Priority of a pod that was admitted without one: it limits nothing."""
 # Up to so many tasks are booked faster one by one than with arrays.
 _FEW = 4
 
@@ -73,7 +82,9 @@ class TaskTable(Table):
     node: NDArray[np.int32]
     task_class: NDArray[np.int32]
     job: NDArray[np.int32]
+    queue: NDArray[np.int32]
     priority: NDArray[np.int64]
+    pod_priority: NDArray[np.int64]
     created: NDArray[np.float64]
     suffix: NDArray[np.int64]
     tiebreak: NDArray[np.int64]
@@ -93,7 +104,12 @@ class TaskTable(Table):
         "node": Column(np.int32, NOWHERE),
         "task_class": Column(np.int32, 0),
         "job": Column(np.int32, NOWHERE),
+        # slot of the queue it is charged to: of a placed pod the one it was bound in (see `charges`); of a waiting pod,
+        # in a cycle only, its job's
+        "queue": Column(np.int32, NOWHERE),
         "priority": Column(np.int64, 1),
+        # `spec.priority`, which only admission by class sets; the largest there is for a pod without
+        "pod_priority": Column(np.int64, ANY_PRIORITY),
         "created": Column(np.float64, 0.0),
         "suffix": Column(np.int64, 0),
         "tiebreak": Column(np.int64, 0),
@@ -158,6 +174,22 @@ class JobTable(Table):
     }
 
 
+class QueueTable(Table):
+    """Row per queue slot: what the tasks charged to the queue hold."""
+
+    allocated: NDArray[np.int64]
+    leaving: NDArray[np.int64]
+    columns = {
+        "allocated": Column(np.int64, 0, RESOURCES),
+        # of tasks that are being deleted, or are lost, and have not left their node yet
+        "leaving": Column(np.int64, 0, RESOURCES),
+    }
+
+    def used(self) -> NDArray[np.int64]:
+        """[Q, R] all that is charged to each queue."""
+        return self.allocated + self.leaving
+
+
 class ClassTable(Table):
     """Row per task class: what one of its tasks asks for."""
 
@@ -172,13 +204,14 @@ class ClassTable(Table):
 
 
 class Ledger:
-    """The four tables and the one operation that moves tasks."""
+    """The five tables and the one operation that moves tasks."""
 
     def __init__(self, axis: ResourceAxis) -> None:
         self.axis = axis
         self.nodes = NodeTable(len(axis))
         self.tasks = TaskTable(len(axis))
         self.jobs = JobTable(len(axis))
+        self.queues = QueueTable(len(axis))
         self.classes = ClassTable(len(axis))
 
     def copy(self) -> Ledger:
@@ -187,6 +220,7 @@ class Ledger:
         clone.nodes = self.nodes.copy()
         clone.tasks = self.tasks.copy()
         clone.jobs = self.jobs.copy()
+        clone.queues = self.queues.copy()
         clone.classes = self.classes.copy()
         return clone
 
@@ -203,7 +237,7 @@ class Ledger:
     def widen(self, axis: ResourceAxis) -> None:
         """Adopt an axis that has grown at its end."""
         self.axis = axis
-        for table in (self.nodes, self.tasks, self.jobs, self.classes):
+        for table in (self.nodes, self.tasks, self.jobs, self.queues, self.classes):
             table.widen(len(axis))
 
     def fits(self, row: int, node: int) -> bool:
@@ -244,6 +278,18 @@ class Ledger:
         counts[tasks.status[rows[0]]] -= len(rows)
         counts[status] += len(rows)
         tasks.status[rows] = status
+
+    def charge(self, rows: Rows, queues: NDArray[np.int32]) -> None:
+        """Tasks `rows` [K] count in the queues of these slots [K] from now on."""
+        self._book(rows, -1)
+        self.tasks.queue[rows] = queues
+        self._book(rows, 1)
+
+    def charge_waiting(self) -> None:
+        """Pending tasks are to be charged to the queues that their jobs are in now."""
+        tasks = self.tasks
+        rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]
 
     def reassess(self, task_class: int, request: NDArray[np.int64]) -> None:
         """What a task of the class asks for [R] is another amount."""
@@ -287,6 +333,9 @@ class Ledger:
                 change(nodes.pipelined[node], request)
         if job >= 0 and _ALLOCATED[status]:
             change(self.jobs.allocated[job], request)
+        queue = int(tasks.queue[row])
+        if queue >= 0 and _ON_NODE[status]:
+            change(self.queues.allocated[queue] if _ALLOCATED[status] else self.queues.leaving[queue], request)
 
     def _book(self, rows: Rows, sign: int) -> None:
         tasks = self.tasks
@@ -314,7 +363,12 @@ class Ledger:
             np.add.at(self.jobs.counts, (job[grouped], status[grouped]), sign)
             allocated = grouped & ALLOCATED_STATUSES[status]
             if allocated.any():
-                np.add.at(self.jobs.allocated, job[allocated], amount[allocated])
+                _add(self.jobs.allocated, job[allocated], amount[allocated])
+        queue = tasks.queue[rows]
+        for statuses, sums in ((ALLOCATED_STATUSES, self.queues.allocated), (LEAVING_STATUSES, self.queues.leaving)):
+            charged = (queue >= 0) & statuses[status]
+            if charged.any():
+                _add(sums, queue[charged], amount[charged])
 
     def recount(self) -> Ledger:
         """The same tasks booked afresh into empty sums: what the sums must be. The self-audit compares."""
@@ -324,6 +378,8 @@ class Ledger:
         fresh.nodes.tasks[:] = 0
         fresh.jobs.counts[:] = 0
         fresh.jobs.allocated[:] = 0
+        fresh.queues.allocated[:] = 0
+        fresh.queues.leaving[:] = 0
         fresh._book(np.flatnonzero(fresh.tasks.status != TaskStatus.FREE), 1)
         return fresh
 
@@ -342,9 +398,21 @@ class Ledger:
 
     def _sums(self) -> _Sums:
         """All sums, as views."""
-        nodes, jobs = self.nodes, self.jobs
+        nodes, jobs, queues = self.nodes, self.jobs, self.queues
         of_nodes = (nodes.used, nodes.releasing, nodes.pipelined, nodes.nonzero_used, nodes.tasks)
-        return [*(array[: nodes.size] for array in of_nodes), jobs.counts[: jobs.size], jobs.allocated[: jobs.size]]
+        return [
+            *(array[: nodes.size] for array in of_nodes),
+            *(array[: jobs.size] for array in (jobs.counts, jobs.allocated)),
+            *(array[: queues.size] for array in (queues.allocated, queues.leaving)),
+        ]
+
+
+def _add(sums: NDArray[np.int64], rows: NDArray[np.int32], amounts: NDArray[np.int64]) -> None:
+    """Add `amounts` [K, R] to the sums of `rows` [K]; tasks that are moved together are mostly of one job and queue."""
+    if (rows == rows[0]).all():
+        sums[rows[0]] += amounts.sum(axis=0)
+    else:
+        np.add.at(sums, rows, amounts)
 
 
 def _distance(mine: _Sums, true: _Sums) -> int:

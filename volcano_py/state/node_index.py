@@ -88,6 +88,12 @@ class Kept:
             self._drop_oldest()
         return made
 
+    def forget(self, key: Key) -> None:
+        """Drop what is kept under `key`."""
+        dropped = self._results.pop(key, None)
+        if dropped is not None:
+            self._bytes -= dropped.size
+
     def _drop_oldest(self) -> None:
         _, dropped = self._results.popitem(last=False)
         self._bytes -= dropped.size

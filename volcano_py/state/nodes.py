@@ -27,12 +27,14 @@ class Nodes:
     Attributes:
         infos: by row; rows that are free have an empty name.
         version: another number whenever an info or the existence of a row has changed.
+        offers_version: another number whenever an existing node has changed in more than its images, came or went.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.infos: list[NodeInfo] = []
         self.version = 0
+        self.offers_version = 0
         self._readings: dict[str, tuple[str, NodeReading]] = {}
         self._rows: dict[str, int] = {}
 
@@ -50,7 +52,10 @@ class Nodes:
         nodes.allocatable[row] = self._ledger.axis.vector(reading.allocatable)
         self.infos[row] = reading.info
         self.version += 1
-        return Change.NONE if known is not None and known.differs_in_images_only(reading) else Change.DECISION
+        if known is not None and known.differs_in_images_only(reading):
+            return Change.NONE
+        self.offers_version += 1
+        return Change.DECISION
 
     def delete(self, node: Node) -> Change:
         name = node.metadata.name
@@ -63,6 +68,7 @@ class Nodes:
         self._ledger.nodes.allocatable[row] = 0
         self.infos[row] = NodeInfo(name)
         self.version += 1
+        self.offers_version += 1
         self.forget_if_empty(row)
         return Change.DECISION
 

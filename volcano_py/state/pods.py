@@ -23,11 +23,12 @@ from volcano_py.state.infos import (
     tiebreak_of,
 )
 from volcano_py.state.interner import Interner
-from volcano_py.state.ledger import NOWHERE, Rows
+from volcano_py.state.ledger import ANY_PRIORITY, NOWHERE, Rows
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
+    from volcano_py.state.charges import Charges
     from volcano_py.state.class_book import ClassBook
     from volcano_py.state.groups import Groups
     from volcano_py.state.ledger import Ledger
@@ -69,6 +70,7 @@ class Pods:
         spread_defaults: SpreadDefaults,
         nodes: Nodes,
         groups: Groups,
+        charges: Charges,
         scheduler_names: Collection[str],
     ) -> None:
         self._ledger = ledger
@@ -78,6 +80,7 @@ class Pods:
         self._terms = terms
         self._nodes = nodes
         self._groups = groups
+        self._charges = charges
         self._scheduler_names = scheduler_names
         self._rows: dict[str, int] = {}
         self._uids: dict[str, str] = {}
@@ -136,6 +139,11 @@ class Pods:
 
     def has(self, uid: str) -> bool:
         return uid in self._rows
+
+    def is_any_placed(self) -> bool:
+        """Whether a pod of ours has a node."""
+        nodes = self._ledger.tasks.node
+        return any(info is not None and info.ours and nodes[row] != NOWHERE for row, info in enumerate(self.infos))
 
     def condition(self, uid: str) -> Condition | None:
         """The pod's PodScheduled condition while it is False."""
@@ -206,6 +214,7 @@ class Pods:
             self._spread_defaults.take(row, info.ref.namespace)
         tasks.role[row] = self.roles.take(info.role)
         tasks.priority[row] = task_priority(pod)
+        tasks.pod_priority[row] = ANY_PRIORITY if pod.spec.priority is None else pod.spec.priority
         tasks.job[row] = job
         tasks.gated[row] = bool(info.gates)
         tasks.nominated[row] = bool(info.nominated_node)
@@ -215,6 +224,10 @@ class Pods:
         tasks.scheduled_at[row] = scheduled_at(pod)
         tasks.status[row] = status
         tasks.node[row] = node
+        if node == NOWHERE:
+            self._charges.take(row)
+        elif info.ours:
+            self._charges.put_as_written(row, pod)
         self._ledger.book_one(row, 1)
         if self.infos[row] is not None:
             self._classes.leave(old_class)
@@ -254,15 +267,21 @@ class Pods:
 
     def _essence(self, row: int) -> tuple[object, ...]:
         """What of a task can alter a decision or a status; status first. Plugins may look at anything in its info but
-        what the scheduler itself has told."""
+        what the scheduler itself has told. Of the labels of a pod that waits, only what some term says of them counts:
+        budgets select pods that run, and a spread by default alters no more than which node is better."""
         tasks, info = self._ledger.tasks, self.infos[row]
         assert info is not None, "a row without a pod"
+        status = int(tasks.status[row])
+        if status == TaskStatus.PENDING:
+            info = replace(info, labels={})
         return (
-            int(tasks.status[row]),
+            status,
+            self._terms.profile(int(tasks.labels[row])),
             int(tasks.node[row]),
             int(tasks.task_class[row]),
             int(tasks.job[row]),
             int(tasks.priority[row]),
+            int(tasks.pod_priority[row]),
             replace(info, condition=None, on_its_way=None, nominated_node=""),
         )
 
@@ -282,6 +301,7 @@ class Pods:
         self.roles.give_back(int(tasks.role[row]))
         self._claims.take(row)
         self._spread_defaults.take(row, info.ref.namespace)
+        self._charges.take(row)
         tasks.free_row(row)
         self._told.pop(row, None)
         self._promised.pop(row, None)
@@ -296,7 +316,7 @@ class Pods:
 
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
-    def assume_bound(self, uid: str, node_name: str) -> bool:
+    def assume_bound(self, uid: str, node_name: str, queue: str) -> bool:
         """See `ClusterState`."""
         row, node = self._rows.get(uid), self._nodes.existing_row(node_name)
         # (numpy takes ten times as long to compare its own integers with those of an enumeration)
@@ -305,19 +325,22 @@ class Pods:
         if not self._ledger.fits(row, node):
             return False
         self._told[row] = TaskStatus.PENDING
+        if queue:
+            self._charges.put(row, queue)
         self._ledger.move_one(row, TaskStatus.BINDING, node)
         return True
 
-    def assume_all_bound(self, places: Sequence[tuple[str, str]]) -> list[bool]:
-        """`assume_bound` for UIDs and their nodes."""
-        if len(places) < _MANY:
-            return [self.assume_bound(uid, name) for uid, name in places]
-        found = [(self._rows.get(uid), self._nodes.existing_row(name)) for uid, name in places]
+    def assume_all_bound(self, places: Sequence[tuple[str, str, str]]) -> list[bool]:
+        """`assume_bound` for UIDs, their nodes and their queues."""
+        if len(places) < _MANY or not all(queue for _, _, queue in places):
+            return [self.assume_bound(*place) for place in places]
+        found = [(self._rows.get(uid), self._nodes.existing_row(name)) for uid, name, _ in places]
         known = [(row, node) for row, node in found if row is not None and node is not None]
         rows, nodes = np.array(known, dtype=np.intp).reshape(-1, 2).T
         if len(known) < len(places) or not self._can_all_be_bound(rows, nodes):
-            return [self.assume_bound(uid, name) for uid, name in places]
+            return [self.assume_bound(*place) for place in places]
         self._told.update((row, TaskStatus.PENDING) for row, _ in known)
+        self._charges.put_all(rows, [queue for _, _, queue in places])
         self._ledger.move(rows, TaskStatus.BINDING, nodes)
         return [True] * len(places)
 
@@ -332,6 +355,7 @@ class Pods:
             return Change.NONE
         node = int(self._ledger.tasks.node[row])
         self._ledger.move_one(row, self._told.pop(row), NOWHERE)
+        self._charges.take(row)
         self._ledger.tasks.retry_at[row] = retry_at
         self._nodes.forget_if_empty(node)
         return Change.DECISION

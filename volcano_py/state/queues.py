@@ -23,7 +23,11 @@ log = structlog.get_logger(__name__)
 
 
 class Queues:
-    """Keeper of queues. `slots` are shared with the jobs, which name queues whether or not they exist."""
+    """Keeper of queues. `slots` are shared with the jobs, which name queues whether or not they exist.
+
+    Attributes:
+        version: another number whenever a queue came, went or changed in what can alter a decision.
+    """
 
     def __init__(self, ledger: Ledger, slots: Interner) -> None:
         self._ledger = ledger
@@ -31,6 +35,7 @@ class Queues:
         self._shelf: Shelf[Queue] = Shelf()
         self._infos: dict[str, QueueInfo] = {}
         self._width = len(ledger.axis)
+        self.version = 0
 
     def upsert(self, queue: Queue) -> Change:
         name = queue.metadata.name
@@ -43,12 +48,16 @@ class Queues:
         self._infos[name] = info = reading.info
         if info.problems and (known is None or known.problems != info.problems):
             log.warning("a queue has fields that cannot be used as they are", queue=name, problems=info.problems)
-        return Change.DECISION if old is None or _wishes(old) != _wishes(queue) else Change.NONE
+        if old is not None and _wishes(old) == _wishes(queue):
+            return Change.NONE
+        self.version += 1
+        return Change.DECISION
 
     def delete(self, queue: Queue) -> Change:
         if self._shelf.take(queue) is None:
             return Change.NONE
         self._slots.give_back(self._infos.pop(queue.metadata.name).slot)
+        self.version += 1
         return Change.DECISION
 
     def known(self) -> list[ApiObject]:

@@ -14,10 +14,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Final
 
 import msgspec
 
+from volcano_py.api.bounds import SERVICES
 from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
 from volcano_py.state.change import Change, Keeper
@@ -57,7 +59,7 @@ class Changes(msgspec.Struct):
         if owner in self.owners:
             return True
         services = self.services.get(namespace)
-        return services is not None and next(services.matching(labels), None) is not None
+        return services is not None and services.may_match(labels)
 
 
 class ByLabel:
@@ -84,11 +86,17 @@ class ByLabel:
             del self._at[anchor]
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[Requirements]:
-        """The selectors that these labels meet."""
+        """The selectors that these labels meet; of those with one anchor a bounded number is looked at."""
         for label in labels.items():
-            for selector in self._at.get(label, ()):
+            for selector in islice(self._at.get(label, ()), SERVICES.most):
                 if meets(selector, labels):
                     yield selector
+
+    def may_match(self, labels: Mapping[str, str]) -> bool:
+        """Whether any of the selectors may be met, those included that are too many to be looked at."""
+        if any(len(self._at.get(label, ())) > SERVICES.most for label in labels.items()):
+            return True
+        return next(self.matching(labels), None) is not None
 
 
 def _anchor(selector: Requirements) -> tuple[str, str]:
@@ -130,6 +138,11 @@ class Selections:
             conditions = {one for one in conditions if one.key not in replaced}
         conditions.update(owned)
         return tuple(sorted(conditions))
+
+    @property
+    def have_changed(self) -> bool:
+        """Whether there are changes that nobody has taken yet."""
+        return self._changes.number > 0
 
     def take_changes(self) -> Changes:
         """What has changed since this was last asked."""

@@ -44,7 +44,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Numbers are the ledger's copy; infos are lists by row. The maker never changes any of it afterwards.
 
     `nodes_version` changes whenever a node's labels, taints, allocatable or existence change; what a class may use is
-    worth keeping while it stays the same.
+    worth keeping while it stays the same. `offers_version` stays the same when only images have changed, or nodes that
+    pods name and that do not exist; `queues_version` while queues do, but for what they hold.
     """
 
     number: int
@@ -73,3 +74,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     """ResourceQuotas without scopes by namespace."""
     loads: Mapping[str, Load] = msgspec.field(default_factory=dict)
     """Node name → how much of it is really in use, for nodes that were measured, however long ago."""
+    offers_version: int = 0
+    queues_version: int = 0

@@ -11,13 +11,11 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.bounds import SPREADS
 from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Pod, TopologySpreadConstraint
-from volcano_py.state.label_syntax import LABEL_KEY, faults_of_selector
+from volcano_py.state.label_syntax import LABEL_KEY, faults_of_selector, size_fault
 from volcano_py.state.pod_terms import PodTerm, Requirement, Requirements, meets, requirements_of
-
-# Each constraint costs a pass over the nodes. One pair of key and action may occur once, so honest pods have a handful.
-MOST_CONSTRAINTS: Final = 100
 
 _CONSTRAINTS: Final = "spec.topologySpreadConstraints"
 _REQUIRED, _PREFERRED = "DoNotSchedule", "ScheduleAnyway"
@@ -60,9 +58,9 @@ def spread_fault(pod: Pod) -> str | None:
     """The first thing wrong with a pod's constraints, as field, finding and fix; also where they are only wishes, as
     for kube-scheduler. The rules are those of Kubernetes' validation of pods."""
     constraints = pod.spec.topology_spread_constraints
-    if len(constraints) > MOST_CONSTRAINTS:
+    if len(constraints) > SPREADS.most:
         found = f"{_CONSTRAINTS} has {len(constraints)} entries"
-        return f"{found}: at most {MOST_CONSTRAINTS} are evaluated; drop some"
+        return f"{found}: at most {SPREADS.most} are evaluated; drop some"
     return next(_faults(constraints, pod.metadata.labels), None)
 
 
@@ -107,6 +105,9 @@ def _faults(constraints: Sequence[TopologySpreadConstraint], labels: Mapping[str
     seen: set[tuple[str, str]] = set()
     for number, constraint in enumerate(constraints):
         path = f"{_CONSTRAINTS}[{number}]"
+        if too_large := size_fault(path, constraint.label_selector, names=len(constraint.match_label_keys)):
+            yield too_large
+            return
         yield from _faults_of_numbers(path, constraint)
         yield from _faults_of_words(path, constraint)
         yield from _faults_of_keys(path, constraint, labels)

@@ -17,14 +17,16 @@ import msgspec
 
 from volcano_py.state.ledger import NOWHERE, Ledger
 from volcano_py.state.pod_terms import PodTerm
-from volcano_py.state.selections import Selections, owner_of
+from volcano_py.state.selections import Changes, Selections, owner_of
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import Pod
     from volcano_py.state.term_book import TermBook
+    from volcano_py.state.term_shares import TermShares
 
 # Terms that are kept until the next snapshot: a replica that does not lead takes none.
 _MOST_GIVEN_UP: Final = 1024
+_SLICE: Final = 200  # pods; about 10 ms
 
 
 class _Waiting(msgspec.Struct, eq=False):
@@ -44,13 +46,16 @@ class SpreadDefaults:
         selections: what is known of Services and owners.
     """
 
-    def __init__(self, ledger: Ledger, terms: TermBook) -> None:
+    def __init__(self, ledger: Ledger, terms: TermBook, shares: TermShares) -> None:
         self.selections = Selections(self.settle)
         self._ledger = ledger
         self._terms = terms
+        self._shares = shares
         self._waiting: dict[str, dict[int, _Waiting]] = {}
         """Namespace → task row → pod."""
-        self._given_up: list[PodTerm] = []
+        self._given_up: list[tuple[str, PodTerm]] = []
+        self._to_look_at: list[tuple[str, Changes, list[int]]] = []
+        """Namespaces, changes of selections there, and the task rows that have not been compared with them yet."""
 
     def put(self, row: int, pod: Pod) -> None:
         """The pod of that task row is one of ours and waits."""
@@ -76,34 +81,58 @@ class SpreadDefaults:
             return
         self._ledger.tasks.spread[row] = NOWHERE
         if gone.term is not None:
-            self._give_up(gone.term)
+            self._give_up(namespace, gone.term)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether pods are up to date with the selections."""
+        return not (self._to_look_at or self.selections.have_changed)
 
     def settle(self) -> None:
         """Bring pods up to date with the selections."""
-        changes = self.selections.take_changes()
-        if changes.number:
+        while not self.is_settled:
+            self.settle_some()
+        self._leave_given_up()
+
+    def settle_some(self) -> None:
+        """Do a slice of that work: look at some of the pods that a change may concern."""
+        if not self._to_look_at:
+            changes = self.selections.take_changes()
             namespaces = {*changes.services, *(owner.split("/")[1] for owner in changes.owners)}
-            for namespace in namespaces:
-                for row, waiting in self._waiting.get(namespace, {}).items():
-                    if changes.concern(namespace, waiting.labels, waiting.owner):
-                        self._find(row, waiting)
+            self._to_look_at = [(name, changes, [*self._waiting.get(name, ())]) for name in namespaces]
+        left = _SLICE
+        while left > 0 and self._to_look_at:
+            namespace, changes, rows = self._to_look_at[-1]
+            while left > 0 and rows:
+                left -= 1
+                row = rows.pop()
+                waiting = self._waiting.get(namespace, {}).get(row)
+                if waiting is not None and changes.concern(namespace, waiting.labels, waiting.owner):
+                    self._find(row, waiting)
+            if not rows:
+                self._to_look_at.pop()
+
+    def _leave_given_up(self) -> None:
         given_up, self._given_up = self._given_up, []
-        for term in given_up:
-            self._terms.leave(term)
+        for namespace, term in given_up:
+            self._shares.leave(namespace, (term,))
+        self._shares.take_released()  # pods whose terms were too many try again with the next change of a selection
 
     def _find(self, row: int, waiting: _Waiting) -> None:
         """Work out the pod's term anew."""
         selector = self.selections.of(waiting.namespace, waiting.labels, waiting.owner)
         old, new = waiting.term, PodTerm((waiting.namespace,), selector) if selector else None
         if new != old:
+            if new is not None and self._shares.take(waiting.namespace, (new,)):
+                new = None  # beyond what the namespace may hold: this is a wish that nobody has written
             if new is not None:
-                new = self._terms.term(self._terms.take(new))  # pods with equal terms share one
+                new = self._terms.term(self._terms.slot(new))  # pods with equal terms share one
             waiting.term = new
             if old is not None:
-                self._give_up(old)
+                self._give_up(waiting.namespace, old)
         self._ledger.tasks.spread[row] = NOWHERE if waiting.term is None else self._terms.slot(waiting.term)
 
-    def _give_up(self, term: PodTerm) -> None:
-        self._given_up.append(term)
+    def _give_up(self, namespace: str, term: PodTerm) -> None:
+        self._given_up.append((namespace, term))
         if len(self._given_up) > _MOST_GIVEN_UP:
-            self.settle()
+            self._leave_given_up()

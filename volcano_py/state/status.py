@@ -46,6 +46,8 @@ PLACED_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _
 """Counts towards the gang's minimum, or will once what it waits for is free."""
 ON_NODE_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.RELEASING, _S.UNKNOWN)
 """Occupies its node."""
+LEAVING_STATUSES: Final = _mask(_S.RELEASING, _S.UNKNOWN)
+"""Occupies its node, but no longer counts for its job."""
 VALID_STATUSES: Final = _mask(_S.BOUND, _S.BINDING, _S.RUNNING, _S.ALLOCATED, _S.SUCCEEDED, _S.PIPELINED, _S.PENDING)
 """Exists as far as the gang's validity goes."""
 SCHEDULED_STATUSES: Final = _mask(_S.RUNNING, _S.BOUND, _S.SUCCEEDED, _S.FAILED)

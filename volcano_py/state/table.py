@@ -48,6 +48,12 @@ class Table:
             self.size += 1
         return row
 
+    def reach(self, size: int) -> None:
+        """At least so many rows; for tables whose rows are numbered elsewhere."""
+        while self._capacity < size:
+            self._resize(self._capacity * 2)
+        self.size = max(self.size, size)
+
     def free_row(self, row: int) -> None:
         """Give a row back; its columns return to their fill values."""
         self.clear(row)

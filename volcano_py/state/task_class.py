@@ -178,7 +178,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     feature = unsupported(pod, {name for name, value in units.items() if value})
     if feature is not None:
         problem = problem or (Reason.UNSUPPORTED, feature)
-    extras = _extras(spec)
+    extras, terms, spreads = _extras(spec), affinity_terms(pod), spreads_of(pod)
     # Labels are left out: most would split classes for nothing. Those that some term looks at do so in class_split.
     return Signature(
         units=tuple(sorted((name, value) for name, value in units.items() if value)),
@@ -188,13 +188,13 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
         tolerations=tuple(spec.tolerations),
         host_ports=_host_ports(spec),
         images=tuple(sorted(container.image for container in (*spec.containers, *spec.init_containers))),
-        namespace=pod.metadata.namespace if extras else "",
+        namespace=pod.metadata.namespace if extras or terms or spreads else "",
         extras=extras,
         problem=problem,
         strategy=strategy_of(pod),
-        affinity_terms=affinity_terms(pod),
+        affinity_terms=terms,
         volumes=volumes,
-        spreads=spreads_of(pod),
+        spreads=spreads,
         disks=disks_of(pod),
     )
 

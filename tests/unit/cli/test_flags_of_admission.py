@@ -1,4 +1,4 @@
-"""`volcano-py run --admission…`: what the flags mean, and which are refused."""
+"""`volcano-py run --admission…` and `volcano-py admission`: what the flags mean, and which are refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import click.testing
 import pytest
 
+from volcano_py.cli import admission as admission_module
 from volcano_py.cli import run as run_module
 from volcano_py.cli.main import main
+from volcano_py.daemon.admission_process import admission_arguments
 from volcano_py.daemon.options import AdmissionOptions, DaemonOptions
 
 
@@ -59,6 +61,41 @@ def test_everything_can_be_chosen(options: Any, tmp_path: Path) -> None:
     )
 
 
+def test_a_process_of_its_own_is_started_with_the_same_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.touch()
+    wanted = AdmissionOptions(
+        enabled=True,
+        address="127.0.0.1:9443",
+        namespace="here",
+        name="door",
+        hosts=("a", "127.0.0.1"),
+        manage_certificates=False,
+        certificate_directory=tmp_path,
+        client_ca_file=file,
+        client_names=("kube-apiserver", "other"),
+        max_queue_depth=7,
+    )
+    options = DaemonOptions(
+        kubeconfig=file,
+        context="mine",
+        scheduler_names=("trial",),
+        default_queue="q",
+        resync_period=90.0,
+        log_level="debug",
+        log_format="json",
+        admission=wanted,
+    )
+    made: list[tuple[DaemonOptions, int | None]] = []
+    monkeypatch.setattr(admission_module, "_run", lambda *given: made.append(given))
+    monkeypatch.setattr("volcano_py.observe.logs.configure_logs", lambda *_: None)
+    for each in (options, DaemonOptions(admission=AdmissionOptions(enabled=True))):
+        arguments = [*admission_arguments(each), "--reports=7"]
+        result = click.testing.CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        assert made.pop() == (each, 7)
+
+
 @pytest.mark.parametrize(
     ("flag", "expected"),
     [
@@ -66,6 +103,8 @@ def test_everything_can_be_chosen(options: Any, tmp_path: Path) -> None:
         ("--admission-service=door", "'door' is not NAMESPACE/NAME"),
         ("--admission-service=a/b/c", "'a/b/c' is not NAMESPACE/NAME"),
         ("--admission-manage-certificates=false", "name the directory of the certificates"),
+        ("--admission-client-name=kube-apiserver", "name the authorities of the certificates, too"),
+        ("--admission-client-ca-file=/does/not/exist", "does not exist"),
         ("--max-queue-depth=0", "0 is not in the range"),
         ("--admission-cert-dir=/does/not/exist", "does not exist"),
     ],

@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, found, pod_group, user_of_cluster
 from tests.unit.cluster.fakes import eventually, page, refusal
+from volcano_py.api.names import CHARGED_QUEUE
 
 PODS, GROUPS = "/api/v1/pods", f"{SCHEDULING}/podgroups"
 NO_ROOM = "NoNodeFits: 0/3 nodes are available: 3 insufficient cpu"
@@ -76,6 +77,16 @@ async def test_pods_of_one_job_or_one_queue(user: UserOfCluster) -> None:
     await user.prints("pod", "list", "-A", "--job", "train")
     asked = [request.query.get("labelSelector") for request in user.api.sent("GET", PODS)]
     assert asked == [None, "volcano.sh/job-name=train"]
+
+
+async def test_a_pod_is_listed_in_the_queue_it_was_bound_in(user: UserOfCluster) -> None:
+    """Its PodGroup was moved since. Before it is bound the annotation means nothing."""
+    bound, waits = pod("bound", "train", node="n1", phase="Running"), pod("waits", "train")
+    for each in (bound, waits):
+        each["metadata"]["annotations"][CHARGED_QUEUE] = "team-b"
+    on_pods(user, bound, waits)
+    lines = (await user.prints("pod", "list", "-A")).splitlines()[1:]
+    assert [line.split()[1:4] for line in lines] == [["bound", "-", "team-b"], ["waits", "-", "team-a"]]
 
 
 async def test_pods_for_programs_are_the_objects_themselves(user: UserOfCluster) -> None:

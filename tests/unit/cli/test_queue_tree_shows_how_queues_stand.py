@@ -23,6 +23,7 @@ from volcano_py.cli.queues.drawing import drawing
 from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.errors import ForbiddenError
 from volcano_py.cluster.kubernetes.kinds import ConfigMap
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.config import parse_configuration
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.scheduler import builtin_registry
@@ -227,10 +228,10 @@ class Server:
     def __init__(self, text: str | None) -> None:
         self._text = text
 
-    async def read(self, path: str, kind: type[ConfigMap]) -> ConfigMap:
-        assert path == "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+    async def read(self, path: ApiPath, kind: type[ConfigMap]) -> ConfigMap:
+        assert str(path) == "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
         if self._text is None:
-            raise ForbiddenError("GET", path, 403, message="not allowed")
+            raise ForbiddenError("GET", str(path), 403, message="not allowed")
         return msgspec.convert({"metadata": {"name": "c"}, "data": {"volcano-scheduler.conf": self._text}}, kind)
 
 

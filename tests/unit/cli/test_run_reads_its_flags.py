@@ -57,6 +57,17 @@ def test_an_unknown_controller_is_named_with_those_there_are(monkeypatch: pytest
     assert "unknown controller 'queues'; there are queue, podgroup" in said
 
 
+def test_a_daemon_that_does_not_schedule_has_a_lease_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert options(monkeypatch).lease_name == "volcano"
+    assert options(monkeypatch, "--scheduling=false").lease_name == "vc-controller-manager"
+    assert options(monkeypatch, "--scheduling=false", "--leader-elect-resource-name=mine").lease_name == "mine"
+
+
+def test_a_daemon_with_nothing_to_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "nothing is left to run" in refusal(monkeypatch, "--scheduling=false", "--controllers=none")
+    assert options(monkeypatch, "--scheduling=false", "--controllers=none", "--admission").admission.enabled
+
+
 def test_node_selectors_are_read_with_a_colon_or_an_equals_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     found = options(monkeypatch, "--node-selector=pool:batch", "--node-selector=example.com/pool=gpu")
     assert found.node_selector == (("pool", "batch"), ("example.com/pool", "gpu"))

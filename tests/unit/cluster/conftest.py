@@ -23,9 +23,9 @@ from tests.unit.cluster.fakes import (
     settle,
 )
 from volcano_py.api.volumes import SELECTED_NODE
+from volcano_py.cluster.kubernetes.answers import Answer
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.credentials import Credentials
-from volcano_py.cluster.kubernetes.exchanges import Answer
 from volcano_py.cluster.kubernetes.transport import Transport
 from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 

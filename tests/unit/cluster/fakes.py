@@ -17,6 +17,7 @@ from aiohttp import web
 
 from volcano_py.api.effects import Bind, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject, metadata_of
+from volcano_py.cluster.kubernetes.paths import ApiPath
 
 # Nothing in these tests takes a hundredth of this; it turns a hang into a failure that says where.
 PATIENCE = 60.0
@@ -161,14 +162,15 @@ class FakeApi:
         self._answers: dict[tuple[str, str], deque[Answer]] = defaultdict(deque)
         self._watches: asyncio.Queue[Watch] = asyncio.Queue()
         self._refused_watches: deque[Reply] = deque()
+        self.watches_wait_for: asyncio.Event | None = None
         self.held = 0
         """Requests that wait for the event that is to be set before they are answered."""
         self._open: list[Watch] = []
         self._runner: web.AppRunner | None = None
 
-    def on(self, method: str, path: str, *answers: Answer) -> None:
+    def on(self, method: str, path: str | ApiPath, *answers: Answer) -> None:
         """Give these answers one after the other, and then the last one for ever."""
-        self._answers[method, path] = deque(answers)
+        self._answers[method, str(path)] = deque(answers)
 
     def refuse_watch(self, *replies: Reply) -> None:
         """Refuse the next watches."""
@@ -184,12 +186,12 @@ class FakeApi:
         """Whether a client has opened a watch that the test has not taken yet."""
         return not self._watches.empty()
 
-    def sent(self, method: str, path: str = "") -> list[Request]:
+    def sent(self, method: str, path: str | ApiPath = "") -> list[Request]:
         """Requests of this method to this path (any, if empty); watches are not among them."""
         return [
             request
             for request in self.requests
-            if request.method == method and path in ("", request.path) and "watch" not in request.query
+            if request.method == method and str(path) in ("", request.path) and "watch" not in request.query
         ]
 
     async def start(self) -> None:
@@ -219,6 +221,8 @@ class FakeApi:
         )
         self.requests.append(seen)
         if "watch" in seen.query:
+            if self.watches_wait_for is not None:
+                await self.watches_wait_for.wait()
             if self._refused_watches:
                 return _response(self._refused_watches.popleft())
             return await self._serve_watch(request, seen)

@@ -15,11 +15,12 @@ import pytest
 from httptools import HttpResponseParser
 
 from tests.support.garbage import garbage_kept
+from tests.support.paths import at
 from tests.unit.cluster.fakes import FakeApi, Reply, kubeconfig, refusal
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.errors import RequestError
 
-PODS = "/api/v1/pods"
+PODS = at("/api/v1/pods")
 
 Call = Callable[[KubernetesClient], Awaitable[object]]
 

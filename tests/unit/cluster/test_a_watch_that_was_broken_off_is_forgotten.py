@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from tests.support.paths import at
 from tests.unit.cluster.fakes import FakeApi
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import UnreachableError
@@ -16,7 +17,7 @@ from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 async def broken_off(api: FakeApi, client: KubernetesClient) -> weakref.ref[WatchStream]:
     """A watch that somebody else ended while it was read."""
-    async with client.watch("/api/v1/pods", {"resourceVersion": "1"}) as stream:
+    async with client.watch(at("/api/v1/pods"), {"resourceVersion": "1"}) as stream:
 
         async def read() -> None:
             async for _ in stream:

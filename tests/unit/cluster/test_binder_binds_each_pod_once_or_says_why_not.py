@@ -58,12 +58,17 @@ async def test_a_binding_names_the_node_and_the_uid_of_the_pod_it_means(
 ) -> None:
     api.on("POST", path("a") + "/binding", CREATED)
 
-    await run(binder, bind("a"), clock=clock)
+    await run(binder, Bind(pod_ref("a"), "node-1", "ns/train", "team"), clock=clock)
 
     assert api.sent("POST")[0].body == {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": "a", "namespace": "ns", "uid": "uid-a"},
+        "metadata": {
+            "name": "a",
+            "namespace": "ns",
+            "uid": "uid-a",
+            "annotations": {"scheduling.volcano.sh/volcano-py-charged-queue": "team"},
+        },
         "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
     }
     assert outcomes.lines == ["bound a"]
@@ -76,10 +81,12 @@ async def test_the_binding_of_a_pod_without_a_group_of_its_own_names_the_one_tha
     """The API server copies a binding's annotations to the pod."""
     api.on("POST", path("a") + "/binding", CREATED)
 
-    await run(binder, Bind(pod_ref("a"), "node-1", "ns/podgroup-uid-a"), clock=clock)
+    await run(binder, Bind(pod_ref("a"), "node-1", "ns/podgroup-uid-a", "default"), clock=clock)
 
-    annotations = {"scheduling.k8s.io/group-name": "podgroup-uid-a"}
-    assert api.sent("POST")[0].body["metadata"]["annotations"] == annotations
+    assert api.sent("POST")[0].body["metadata"]["annotations"] == {
+        "scheduling.k8s.io/group-name": "podgroup-uid-a",
+        "scheduling.volcano.sh/volcano-py-charged-queue": "default",
+    }
 
 
 @pytest.mark.parametrize(

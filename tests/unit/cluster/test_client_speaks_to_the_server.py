@@ -10,9 +10,23 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from tests.support.paths import at
 from tests.support.ports import silent_port
-from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, gather_up, kubeconfig, page, pod, refusal, settle
+from tests.unit.cluster.fakes import (
+    FakeApi,
+    FakeClock,
+    Reply,
+    Request,
+    gather_up,
+    kubeconfig,
+    page,
+    pod,
+    refusal,
+    settle,
+)
 from volcano_py.api.objects import Pod
+from volcano_py.cluster.kubernetes import client as client_module
+from volcano_py.cluster.kubernetes import watch_stream as watch_module
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.errors import (
     AnswerError,
@@ -22,13 +36,14 @@ from volcano_py.cluster.kubernetes.errors import (
     GoneError,
     NotFoundError,
     ServerError,
+    TooLargeError,
     TooManyRequestsError,
     UnauthorizedError,
     UnprocessableError,
     UnreachableError,
 )
 
-POD = "/api/v1/namespaces/ns/pods/a"
+POD = at("/api/v1/namespaces/ns/pods/a")
 
 
 async def test_a_request_carries_login_agent_and_body(api: FakeApi, client: KubernetesClient) -> None:
@@ -110,7 +125,58 @@ async def test_objects_and_lists_come_decoded_on_demand(api: FakeApi, client: Ku
     api.on("GET", "/api/v1/pods", page(9, pod("a", 3), go_on="x"), page(9, pod("b", 4)))
 
     assert (await client.read(POD, Pod)).spec.node_name == "n"
-    assert [item.metadata.name for item in await client.list("/api/v1/pods", Pod)] == ["a", "b"]
+    assert [item.metadata.name for item in await client.list(at("/api/v1/pods"), Pod)] == ["a", "b"]
+
+
+async def test_a_page_that_is_too_large_is_asked_for_with_fewer_objects(
+    api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant may have a thousand pods of a megabyte each. The others are seen all the same."""
+    monkeypatch.setattr(client_module, "PAGE", 16 * 1024)
+
+    def answer(request: Request) -> Reply:
+        first = int(request.query.get("continue", 0))
+        last = min(100, first + int(request.query["limit"]))
+        pods = [pod(f"p{index}", 3, nodeName="n" * 1000) for index in range(first, last)]
+        return page(9, *pods, go_on=str(last) if last < 100 else "")
+
+    api.on("GET", "/api/v1/pods", answer)
+
+    found = await client.list(at("/api/v1/pods"), Pod)
+    assert [item.metadata.name for item in found] == [f"p{index}" for index in range(100)]
+    asked = [(request.query.get("continue"), request.query["limit"]) for request in api.requests]
+    assert asked[:5] == [(None, "500"), (None, "125"), (None, "31"), (None, "7"), ("7", "7")]
+    assert len(asked) == 3 + 15
+
+
+async def test_an_object_beyond_every_limit_is_an_error_that_says_so(
+    api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "PAGE", 1024)
+    monkeypatch.setattr(client_module, "OBJECT", 1024)
+    large = pod("a", 3, nodeName="n" * 1024)
+    api.on("GET", POD, Reply(body=large))
+    api.on("GET", "/api/v1/pods", page(9, large))
+
+    with pytest.raises(TooLargeError, match=f"GET {POD}: the answer is larger than 1 KiB, the limit for such"):
+        await client.get(POD)
+    with pytest.raises(TooLargeError, match="GET /api/v1/pods: the answer is larger"):
+        await client.list(at("/api/v1/pods"), Pod)
+
+
+async def test_a_watch_brings_no_event_beyond_its_limit(
+    api: FakeApi, client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_module, "OBJECT", 100)
+    async with client.watch(at("/api/v1/pods"), {}) as stream:
+        watch = await api.watch()
+        lines = aiter(stream)
+        await watch.send_raw(b"x" * 100)
+        await watch.send_raw(b"\n" + b"y" * 100)
+        assert await anext(lines) == b"x" * 100
+        await watch.send_raw(b"y")
+        with pytest.raises(TooLargeError, match="WATCH /api/v1/pods: the answer is larger"):
+            await anext(lines)
 
 
 async def test_fields_that_are_null_count_as_left_out(api: FakeApi, client: KubernetesClient) -> None:
@@ -118,7 +184,7 @@ async def test_fields_that_are_null_count_as_left_out(api: FakeApi, client: Kube
     api.on("GET", POD, Reply(body=odd))
     api.on("GET", "/api/v1/pods", page(9, odd))
 
-    for found in (await client.read(POD, Pod), *await client.list("/api/v1/pods", Pod)):
+    for found in (await client.read(POD, Pod), *await client.list(at("/api/v1/pods"), Pod)):
         assert (found.spec.node_name, found.spec.tolerations) == ("n", [])
 
 
@@ -127,7 +193,7 @@ async def test_an_object_that_cannot_be_read_spoils_no_list(api: FakeApi, client
     api.on("GET", "/api/v1/pods", page(9, odd, nameless, pod("b", 4)))
 
     with capture_logs() as logs:
-        found = await client.list("/api/v1/pods", Pod)
+        found = await client.list(at("/api/v1/pods"), Pod)
     assert [item.metadata.name for item in found] == ["b"]
     told = "an object of a list cannot be read"
     assert [(line["event"], line["path"], line["object"]) for line in logs] == [
@@ -146,13 +212,13 @@ async def test_requests_beyond_the_rate_wait_in_order_but_urgent_ones_pass(
     api: FakeApi, tmp_path: Path, clock: FakeClock
 ) -> None:
     for name in ("a", "b", "c", "urgent"):
-        api.on("GET", f"/{name}", Reply())
+        api.on("GET", f"/api/v1/{name}", Reply())
     config = kubeconfig(tmp_path / "limited", api.url)
     async with await KubernetesClient.connect(config, qps=10, burst=1, clock=clock) as client:
-        await client.get("/a")
-        waiting = [asyncio.create_task(client.get(path)) for path in ("/b", "/c")]
+        await client.get(at("/api/v1/a"))
+        waiting = [asyncio.create_task(client.get(at(path))) for path in ("/api/v1/b", "/api/v1/c")]
         await settle()
-        await client.request("GET", "/urgent", urgent=True)
+        await client.request("GET", at("/api/v1/urgent"), urgent=True)
         assert clock.sleeps == [pytest.approx(0.1), pytest.approx(0.2)]
 
         await clock.advance(0.1)
@@ -160,15 +226,15 @@ async def test_requests_beyond_the_rate_wait_in_order_but_urgent_ones_pass(
         await clock.advance(0.1)
         await gather_up(waiting[1])
 
-    assert [request.path for request in api.requests] == ["/a", "/urgent", "/b", "/c"]
+    assert [request.path for request in api.requests] == [f"/api/v1/{name}" for name in ("a", "urgent", "b", "c")]
 
 
 async def test_a_path_below_the_servers_address_is_kept(api: FakeApi, tmp_path: Path) -> None:
     """As behind a management proxy: https://host/k8s/clusters/c-1."""
-    api.on("GET", "/k8s/clusters/c-1/version", Reply(body={"gitVersion": "v1.36.1"}))
+    api.on("GET", "/k8s/clusters/c-1/api/v1/version", Reply(body={"gitVersion": "v1.36.1"}))
     config = kubeconfig(tmp_path / "proxied", api.url + "/k8s/clusters/c-1/")
     async with await KubernetesClient.connect(config) as client:
-        assert b"v1.36.1" in await client.get("/version")
+        assert b"v1.36.1" in await client.get(at("/api/v1/version"))
 
 
 async def test_a_proxy_carries_requests_and_watches(
@@ -176,14 +242,14 @@ async def test_a_proxy_carries_requests_and_watches(
 ) -> None:
     """It alone knows where the server is."""
     monkeypatch.setenv("http_proxy", api.url)
-    api.on("GET", "/version", Reply(body={"gitVersion": "v1.36.1"}))
+    api.on("GET", "/api/v1/version", Reply(body={"gitVersion": "v1.36.1"}))
     api.on("POST", POD, refusal(409, "AlreadyExists"))
     async with await KubernetesClient.connect(kubeconfig(tmp_path / "config", "http://cluster.example")) as client:
-        assert b"v1.36.1" in await client.get("/version")
-        assert b"v1.36.1" in await client.request("GET", "/version", urgent=True)
+        assert b"v1.36.1" in await client.get(at("/api/v1/version"))
+        assert b"v1.36.1" in await client.request("GET", at("/api/v1/version"), urgent=True)
         with pytest.raises(ConflictError):
             await client.post(POD, {})
-        async with client.watch("/api/v1/pods", {"resourceVersion": "1"}):
+        async with client.watch(at("/api/v1/pods"), {"resourceVersion": "1"}):
             await api.watch()
 
     assert {request.headers["Host"] for request in api.requests} == {"cluster.example"}
@@ -201,6 +267,6 @@ async def test_a_server_that_is_not_there_is_named_by_its_address(tmp_path: Path
         config = kubeconfig(tmp_path / "nobody", f"http://127.0.0.1:{port}")
         async with await KubernetesClient.connect(config) as client:
             with pytest.raises(
-                UnreachableError, match=f"GET /version: no answer: cannot connect to 127.0.0.1:{port}: "
+                UnreachableError, match=f"GET /api/v1/version: no answer: cannot connect to 127.0.0.1:{port}: "
             ):
-                await client.get("/version")
+                await client.get(at("/api/v1/version"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.paths import at
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, kubeconfig, refusal
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.credentials import Credentials, CredentialsError
@@ -108,15 +109,15 @@ async def test_a_rotated_token_file_is_read_again_after_a_minute(
     token = tmp_path / "token"
     token.write_text("first")
     config = kubeconfig(tmp_path / "config", api.url, {"tokenFile": str(token)})
-    api.on("GET", "/version", Reply())
+    api.on("GET", "/api/v1/version", Reply())
     async with await KubernetesClient.connect(config, clock=clock) as client:
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
         token.write_text("second")
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
         clock.time += 61
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
         await eventually(lambda: client.credentials.authorization == "Bearer second")
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
 
     tokens = [request.headers["Authorization"] for request in api.requests]
     assert tokens[:2] == ["Bearer first", "Bearer first"]
@@ -131,10 +132,10 @@ async def test_a_refused_token_is_replaced_and_the_request_repeated(
     def answer(request: Request) -> Reply:
         return Reply(201) if request.headers["Authorization"] == "Bearer new" else refusal(401, "Unauthorized")
 
-    api.on("POST", "/things", answer)
+    api.on("POST", "/api/v1/things", answer)
     async with await KubernetesClient.connect(config, clock=clock) as client:
         kubeconfig(tmp_path / "config", api.url, {"token": "new"})
-        await client.post("/things", {})
+        await client.post(at("/api/v1/things"), {})
 
     assert len(api.requests) == 2
 
@@ -145,7 +146,7 @@ async def test_a_watch_that_is_refused_leads_to_a_new_token_too(api: FakeApi, tm
     async with await KubernetesClient.connect(config, clock=clock) as client:
         kubeconfig(tmp_path / "config", api.url, {"token": "new"})
         with pytest.raises(UnauthorizedError, match="WATCH /api/v1/pods: 401"):
-            async with client.watch("/api/v1/pods", {}):
+            async with client.watch(at("/api/v1/pods"), {}):
                 """Never entered."""
 
         assert client.credentials.authorization == "Bearer new"
@@ -154,11 +155,11 @@ async def test_a_watch_that_is_refused_leads_to_a_new_token_too(api: FakeApi, tm
 async def test_a_token_that_stays_refused_is_an_error_and_does_not_start_a_storm(
     api: FakeApi, client: KubernetesClient
 ) -> None:
-    api.on("GET", "/version", refusal(401, "Unauthorized"))
+    api.on("GET", "/api/v1/version", refusal(401, "Unauthorized"))
 
     for _ in range(3):
         with pytest.raises(UnauthorizedError):
-            await client.get("/version")
+            await client.get(at("/api/v1/version"))
 
     assert len(api.requests) == 3
 
@@ -178,23 +179,23 @@ async def test_an_exec_plugin_is_run_again_when_its_answer_runs_out_or_is_refuse
     plugin = f"open({str(runs)!r}, 'a').write('x'); print({json.dumps(answer)!r})"
     user = {"exec": {"apiVersion": answer["apiVersion"], "command": sys.executable, "args": ["-c", plugin]}}
     config = kubeconfig(tmp_path / "config", api.url, user)
-    api.on("GET", "/version", Reply())
+    api.on("GET", "/api/v1/version", Reply())
     async with await KubernetesClient.connect(config, clock=clock) as client:
         clock.time += 61
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
         await eventually(lambda: client.credentials._refreshing is None)
         assert len(runs.read_text()) == (2 if expires else 1)
         assert api.requests[0].headers["Authorization"] == "Bearer from-plugin"
 
-        api.on("GET", "/version", refusal(401, "Unauthorized"))
+        api.on("GET", "/api/v1/version", refusal(401, "Unauthorized"))
         for _ in range(3):
             with pytest.raises(UnauthorizedError):
-                await client.get("/version")
+                await client.get(at("/api/v1/version"))
         assert len(runs.read_text()) == (3 if expires else 2), "not once for each refusal"
 
         clock.time += 11
         with pytest.raises(UnauthorizedError):
-            await client.get("/version")
+            await client.get(at("/api/v1/version"))
 
     assert len(runs.read_text()) == (4 if expires else 3)
 
@@ -203,12 +204,12 @@ async def test_a_refresh_that_fails_keeps_the_old_login(api: FakeApi, tmp_path: 
     token = tmp_path / "token"
     token.write_text("good")
     config = kubeconfig(tmp_path / "config", api.url, {"tokenFile": str(token)})
-    api.on("GET", "/version", Reply())
+    api.on("GET", "/api/v1/version", Reply())
     async with await KubernetesClient.connect(config, clock=clock) as client:
         token.unlink()
         clock.time += 61
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
         await eventually(lambda: client.credentials._refreshing is None)
-        await client.get("/version")
+        await client.get(at("/api/v1/version"))
 
     assert api.requests[-1].headers["Authorization"] == "Bearer good"

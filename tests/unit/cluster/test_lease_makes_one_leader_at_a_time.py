@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ class Server:
         self.spec: dict[str, Any] | None = None
         self.labels = {"team": "batch"}
         self.version = 1
+        self.uid = 1
         api.on("GET", LEASE, self._get)
         api.on("POST", LEASES, self._create)
         api.on("PATCH", LEASE, self._patch)
@@ -39,10 +41,20 @@ class Server:
             **more,
         }
 
+    def deleted(self) -> None:
+        """Somebody deletes the Lease; the next one is another object."""
+        self.spec = None
+        self.uid += 1
+
     def _get(self, _: Request) -> Reply:
         if self.spec is None:
             return refusal(404, "NotFound")
-        metadata = {"name": "volcano", "resourceVersion": str(self.version), "labels": self.labels}
+        metadata = {
+            "name": "volcano",
+            "uid": str(self.uid),
+            "resourceVersion": str(self.version),
+            "labels": self.labels,
+        }
         return Reply(body={"metadata": metadata, "spec": self.spec})
 
     def _create(self, request: Request) -> Reply:
@@ -163,15 +175,12 @@ async def test_a_clock_set_anew_neither_steals_a_lease_nor_guards_a_dead_one(
     candidate: Candidate,
     clock: FakeClock,
     background: Background,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = "kubernetes_asyncio.leaderelection.leaderelection.time.time"
-    monkeypatch.setattr(module, lambda: 2e9)
     server.held_by("another")
     background(candidate.elector.run())
     await eventually(lambda: clock.asleep)
 
-    monkeypatch.setattr(module, lambda: 2e9 + jump)
+    clock.start += timedelta(seconds=jump)
     for _ in range(12):
         await clock.advance(1)
         await eventually(lambda: clock.asleep)
@@ -337,6 +346,10 @@ async def test_a_cancelled_leader_has_stopped_leading(server: Server, candidate:
 async def test_times_that_do_not_fit_each_other_are_refused(client: KubernetesClient) -> None:
     with pytest.raises(ValueError, match="lease_duration must be greater than renew_deadline"):
         LeaderElector(client, "ns", "name", lease_duration=10, renew_deadline=10)
+    with pytest.raises(ValueError, match=r"renew_deadline must be greater than 1.2 \* retry_period"):
+        LeaderElector(client, "ns", "name", renew_deadline=12, retry_period=10)
+    with pytest.raises(ValueError, match="retry_period must be at least 1"):
+        LeaderElector(client, "ns", "name", retry_period=0.5)
 
 
 async def test_a_leader_that_reads_of_another_one_ends_at_once(
@@ -349,3 +362,89 @@ async def test_a_leader_that_reads_of_another_one_ends_at_once(
     await clock.advance(RETRY_PERIOD)
     await eventually(lambda: candidate.calls == ["started", "stopped"])
     assert not candidate.elector.is_leader()
+
+
+async def _until_leading(candidate: Candidate, clock: FakeClock) -> float:
+    """The time at which it leads; half a second passes at a time."""
+    while not candidate.elector.is_leader():
+        await clock.advance(0.5)
+        await eventually(lambda: clock.asleep or candidate.elector.is_leader())
+    return clock.time
+
+
+async def test_a_lease_that_vanished_is_made_again_only_when_its_holders_time_is_over(
+    server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    """The holder may not have noticed yet, and still bind."""
+    server.held_by("another")
+    background(candidate.elector.run())
+    await eventually(lambda: candidate.elector.holder == "another" and clock.asleep)
+    last_seen = clock.time
+    server.deleted()
+
+    led_from = await _until_leading(candidate, clock)
+
+    assert 15 <= led_from - last_seen <= 18
+    assert candidate.elector.alone_from <= led_from
+
+
+async def test_a_lease_made_again_without_a_holder_was_not_given_back(
+    server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    server.held_by("another")
+    background(candidate.elector.run())
+    await eventually(lambda: candidate.elector.holder == "another" and clock.asleep)
+    last_seen = clock.time
+    server.deleted()
+    server.held_by("")
+
+    assert 15 <= await _until_leading(candidate, clock) - last_seen <= 18
+
+
+async def test_a_leader_whose_lease_was_deleted_makes_it_again_and_goes_on(
+    api: FakeApi, server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    background(candidate.elector.run())
+    await eventually(candidate.elector.is_leader)
+    server.deleted()
+    await clock.advance(RETRY_PERIOD)
+    await eventually(lambda: len(api.sent("POST", LEASES)) == 2)
+    await clock.advance(9)
+
+    assert candidate.elector.is_leader()
+    assert candidate.calls == ["started"]
+    assert server.spec is not None
+    assert server.spec["holderIdentity"] == "me"
+
+
+async def test_a_leader_who_is_too_late_to_make_its_lease_again_ends_with_that_attempt(
+    api: FakeApi, server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    campaign = background(candidate.elector.run())
+    await eventually(candidate.elector.is_leader)
+    server.held_by("another")
+    api.on("GET", LEASE, refusal(404, "NotFound"), server._get)
+
+    await clock.advance(RETRY_PERIOD)
+    await eventually(campaign.done)
+
+    assert len(api.sent("POST", LEASES)) == 2, "the second was refused: there is one"
+    assert candidate.calls == ["started", "stopped"]
+
+
+async def test_who_has_never_seen_a_lease_cannot_know_that_there_was_none(
+    server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    """One may have been deleted a moment ago, and its holder may not know yet."""
+    background(candidate.elector.run())
+    await eventually(candidate.elector.is_leader)
+    assert candidate.elector.alone_from == clock.time + 15
+
+
+async def test_who_takes_a_lease_that_was_given_back_is_alone_from_then_on(
+    server: Server, candidate: Candidate, clock: FakeClock, background: Background
+) -> None:
+    server.held_by("")
+    background(candidate.elector.run())
+    await eventually(candidate.elector.is_leader)
+    assert candidate.elector.alone_from == clock.time

@@ -404,3 +404,18 @@ async def test_what_an_answer_has_shown_goes_when_the_server_says_so(
 
 def the_pod(name: str, version: int, **spec: Any) -> Pod:
     return msgspec.convert(pod(name, version, **spec), Pod)
+
+
+async def test_a_long_first_list_is_taken_over_in_slices(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    api.on("GET", PODS, page(900, *(pod(f"p{number}", number + 1) for number in range(450))))
+    subject = reflector(client, sink, clock)
+    background(subject.run())
+    known_meanwhile: set[int] = set()
+    while not subject.synced.is_set():
+        known_meanwhile.add(len(sink.objects))
+        await asyncio.sleep(0)
+    assert {200, 400} <= known_meanwhile
+    assert len(sink.objects) == 450
+    assert [call[0] for call in sink.calls] == ["replace", *["upsert"] * 250]

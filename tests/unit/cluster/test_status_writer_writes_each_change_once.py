@@ -383,6 +383,19 @@ async def test_statuses_let_bindings_pass_but_not_for_ever(
     assert len(subject.patches) == 2
 
 
+async def test_a_group_that_was_let_in_waits_a_tenth_of_that_because_its_pods_are_made_then(
+    api: FakeApi, client: KubernetesClient, clock: FakeClock
+) -> None:
+    subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), clock=clock), clock)
+    subject.writer.submit([group("Inqueue"), condition()])
+    await settle()
+    await clock.advance(0.2)
+    await eventually(lambda: subject.patches)
+    assert [patch.path for patch in subject.patches] == [GROUP]
+    subject.writer.stop_new()
+    await subject.writer.drain(0)
+
+
 async def test_what_lets_bindings_pass_is_replaced_by_something_newer(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:

@@ -31,7 +31,7 @@ class Bench:
         self.configuration: SchedulerConfiguration | None = parse_configuration(
             default_configuration_text(), REGISTRY.catalogue()
         ).config
-        self.active = True
+        self.active = self.current = True
         self.took = 0.0
         """Seconds that each cycle takes."""
         self.loop = CycleLoop(
@@ -40,6 +40,7 @@ class Bench:
             self,
             configuration=lambda: self.configuration,
             active=lambda: self.active,
+            current=lambda: self.current,
             on_report=self._report,
             on_binds=self.bound.extend,
             rhythm=Rhythm(period=1.0),

@@ -40,6 +40,7 @@ def test_objects_are_told_by_name() -> None:
         "team/orphan": ("PENDING", None),
     }
     assert told["queues"]["q1"]["state"] == "Open"
+    assert told["queues"]["q1"].keys() == {"state", "parent", "allocated", "leaving"}
 
 
 def test_rows_that_are_free_are_left_out() -> None:

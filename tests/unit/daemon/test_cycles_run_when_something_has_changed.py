@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from structlog.testing import capture_logs
 
+from tests.support.neighbours import apart, term
 from tests.support.sessions import gang, node, pod, pod_group, priority_class
 from tests.unit.daemon.cycling import REGISTRY, Bench, phases
 from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Evict, PodCondition
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
+from volcano_py.state import term_book
 
 LONG = 11.0
 """Seconds after which a status that does not show is worked out anew."""
@@ -318,3 +321,28 @@ tiers:
     for seconds in (1, 3600, 1):
         await bench.after(seconds)
     assert [effect.pod.name for effect in bench.sent if isinstance(effect, Evict)] == ["g-0"]
+
+
+async def test_work_for_a_snapshot_is_done_in_slices_before_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(term_book, "_SLICE", 1)
+    slices = 0
+    settle, take = bench.state.settle_some, bench.state.snapshot
+    settled_before: list[bool] = []
+
+    def counted() -> None:
+        nonlocal slices
+        slices += 1
+        settle()
+
+    def look(now: float) -> object:
+        settled_before.append(bench.state.is_settled)
+        return take(now)
+
+    bench.state.settle_some = counted  # type: ignore[method-assign]
+    bench.state.snapshot = look  # type: ignore[assignment, method-assign]
+    for number in range(5):
+        kept_apart = apart(term(app=f"a{number}"))
+        bench.put(pod(f"p{number}", group="g", affinity=kept_apart, labels={"app": f"a{number}"}))
+    await bench.after(1.0)
+    assert settled_before[0]
+    assert slices >= 5

@@ -20,7 +20,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.unsynced = ["Pod"]
-        self.pods, self.jobs = (SimpleNamespace(objects=0, events=0, lists=0) for _ in range(2))
+        self.pods, self.jobs = (SimpleNamespace(objects=0, events=0, lists=0, behind=0.0) for _ in range(2))
         idle = SimpleNamespace(queued=0, in_flight=0, waiting=0)
         self.events = SimpleNamespace(waiting=0, written_of={}, counted=0, replaced=0, limited=0, dropped=0, failed=0)
         self.binder = SimpleNamespace(queued=7, in_flight=3)
@@ -55,6 +55,12 @@ def test_a_list_after_the_first_is_a_list_again(gauges: Gauges, parts: Parts, me
         gauges.render("")
         found.append(value(metrics, "informer_relists_total", kind="Pod"))
     assert found == [0, 0, 0, 2]
+
+
+def test_for_how_long_a_kind_has_not_been_followed_is_shown(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:
+    parts.pods.behind = 7.5
+    gauges.render("")
+    assert value(metrics, "informer_behind_seconds", kind="Pod") == 7.5
 
 
 def test_a_controllers_own_informer_is_counted_too(gauges: Gauges, parts: Parts, metrics: Metrics) -> None:

@@ -411,11 +411,11 @@ def test_what_a_queue_has_allocated_is_written_as_kubernetes_writes_amounts() ->
     }
 
 
-def test_what_is_being_released_and_promised_is_not_allocated() -> None:
+def test_what_is_leaving_is_allocated_until_it_is_gone_and_what_is_promised_is_not_yet() -> None:
     leaving = [pod_group("old"), pod("old-0", group="old", cpu="1", on="n1", deleting=True)]
     done = closed(node("n1", cpu="1"), leaving, gang("g", cpu="1"))
     assert done.opened.job("g").waiting == 1
-    assert done.queues() == {"default": {"cpu": "0", "memory": "0"}}
+    assert done.queues() == {"default": {"cpu": "1", "memory": "0", "pods": "1"}}
 
 
 @pytest.mark.parametrize(

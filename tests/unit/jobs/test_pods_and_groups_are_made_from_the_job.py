@@ -230,6 +230,31 @@ def test_amounts_that_cannot_be_are_left_to_the_scheduler(cpu: str) -> None:
     assert "minResources" not in group_of(of, {})["spec"]
 
 
+@pytest.mark.parametrize(
+    ("job_class", "task_classes", "group_class"),
+    [
+        ("high", ["", ""], "high"),
+        ("high", ["high", "low"], "low"),
+        ("low", ["high", "high"], "low"),
+        ("", ["high", "high"], None),
+        ("high", ["low"], "low"),
+    ],
+)
+def test_the_group_has_the_lowest_class_of_the_job_and_its_templates(
+    job_class: str, task_classes: list[str], group_class: str | None
+) -> None:
+    """As the scheduler counts it once there are pods."""
+    tasks = [high(f"t{place}", 1, "1", 1, name) for place, name in enumerate(task_classes)]
+    named: dict[str, Any] = {"priorityClassName": job_class} if job_class else {}
+    spec = group_of(job(*tasks, **named), {"low": 1, "high": 10})["spec"]
+    assert spec.get("priorityClassName") == group_class
+
+
+def test_a_task_without_replicas_does_not_lower_the_group() -> None:
+    of = job(task("a", 1), high("idle", 0, "1", 0, "low"), priorityClassName="high")
+    assert group_of(of, {"low": 1, "high": 10})["spec"]["priorityClassName"] == "high"
+
+
 def test_a_group_follows_an_edited_job() -> None:
     before = job(task("a", 2), task("b", 2), priorityClassName="low")
     assert group_changes(group(before), group_of(before, {})) == {}

@@ -68,15 +68,23 @@ def test_flags_of_the_user_come_last_and_so_win(tmp_path: Path) -> None:
     assert components.kube_apiserver(layout, _BINARY).command[-1] == "--profiling=true"
 
 
-def test_the_audit_log_is_written_on_request_and_records_what_happens_to_pods(tmp_path: Path) -> None:
+def test_the_audit_log_is_written_on_request_and_records_pods_and_jobs(tmp_path: Path) -> None:
     assert "--audit-log-path" not in _flags(components.kube_apiserver(Layout(tmp_path / "off", Settings()), _BINARY))
     layout = Layout(tmp_path / "on", Settings(audit_log=True))
     flags = _flags(components.kube_apiserver(layout, _BINARY))
     assert flags["--audit-log-path"] == str(layout.audit_log)
-    pods, rest = yaml.safe_load(Path(flags["--audit-policy-file"]).read_text())["rules"]
+    pods, jobs, rest = yaml.safe_load(Path(flags["--audit-policy-file"]).read_text())["rules"]
     assert pods["level"] == "Metadata"
     assert {"pods", "pods/binding"} <= set(pods["resources"][0]["resources"])
+    assert (jobs["level"], jobs["verbs"]) == ("Metadata", ["create"])
+    assert jobs["resources"] == [{"group": "batch.volcano.sh", "resources": ["jobs"]}]
     assert rest == {"level": "None"}
+
+
+def test_every_request_of_an_audited_user_is_logged(tmp_path: Path) -> None:
+    layout = Layout(tmp_path, Settings(audit_log=True, audited_users=("someone",)))
+    policy = yaml.safe_load(layout.file("audit-policy.yaml").read_text())
+    assert policy["rules"][0] == {"level": "Metadata", "users": ["someone"]}
 
 
 def test_kwok_renews_leases_only_where_they_are_watched(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from volcano_py.api.names import ADMISSION, SYSTEM_NAMESPACE
 from volcano_py.operator.admission import WEBHOOKS
-from volcano_py.operator.admission_server import _ANSWER_WITHIN
+from volcano_py.operator.admission_server import LIMITS
 
 Manifest = dict[str, Any]
 
@@ -107,7 +107,7 @@ def test_the_service_leads_to_the_port_of_every_replica(
 
 def test_the_api_server_waits_longer_than_we_take(webhooks: list[tuple[str, Manifest]]) -> None:
     for _, hook in webhooks:
-        assert _ANSWER_WITHIN < hook["timeoutSeconds"] <= 10
+        assert LIMITS.judging < hook["timeoutSeconds"] <= 10
         assert hook["sideEffects"] == "None"
 
 
@@ -129,3 +129,22 @@ def test_why_it_is_so_is_said_where_it_is(project: Path) -> None:
     comment = re.sub(r"\n# ?", " ", text.split("apiVersion")[0])
     for word in ("No webhook stands on pods", "`Fail`", "`Ignore`", "caBundle"):
         assert word in comment
+
+
+def test_the_policy_covers_the_pods_and_names_their_ports(overlay: list[Manifest], project: Path) -> None:
+    policy, base = one(overlay, "NetworkPolicy"), project / "manifests" / "base"
+    deployment = yaml.safe_load((base / "deployment.yaml").read_text())
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"], "what the daemon connects to is not limited"
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    added = yaml.safe_load((project / "manifests/overlays/admission/kustomization.yaml").read_text())["patches"]
+    opened = {port["name"] for port in container["ports"]} | {
+        change["value"]["name"] for patch in added for change in yaml.safe_load(patch["patch"])
+        if change["path"].endswith("/ports/-")
+    }  # fmt: skip
+    rules = {port["port"]: rule for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    assert rules.keys() == opened
+    assert "from" not in rules["webhooks"], "the API server has no pod"
+    assert all("namespaceSelector" in peer and "podSelector" not in peer for peer in rules["http"]["from"])

@@ -128,12 +128,23 @@ def test_a_drained_node_takes_one_replica_at_a_time(named: Find) -> None:
 def test_namespaced_objects_live_in_the_namespace_that_is_created(installation: list[Manifest]) -> None:
     cluster_scoped = {
         "Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "PriorityClass",
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
     }  # fmt: skip
     (namespace,) = (each["metadata"]["name"] for each in installation if each["kind"] == "Namespace")
     assert namespace == names.SYSTEM_NAMESPACE
     for each in installation:
         expected = None if each["kind"] in cluster_scoped else names.SYSTEM_NAMESPACE
         assert each["metadata"].get("namespace") == expected, each["metadata"]["name"]
+
+
+def test_the_policy_guards_the_annotations_that_the_scheduler_goes_by(named: Find) -> None:
+    policy = named("ValidatingAdmissionPolicy", "volcano-py-charged-queue")["spec"]
+    queue, group = policy["validations"]
+    for key, rule in ((names.CHARGED_QUEUE, queue), (names.GROUP_NAME, group)):
+        assert f"variables.annotationsBefore[{'?' if rule is queue else ''}'{key}']" in rule["expression"]
+        assert key in rule["message"]
+    binding = named("ValidatingAdmissionPolicyBinding", "volcano-py-charged-queue")["spec"]
+    assert binding == {"policyName": "volcano-py-charged-queue", "validationActions": ["Deny"]}
 
 
 def test_no_priority_class_becomes_the_default_of_the_cluster(installation: list[Manifest]) -> None:

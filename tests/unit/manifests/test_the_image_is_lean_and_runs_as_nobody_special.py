@@ -65,10 +65,24 @@ def test_only_the_virtual_environment_reaches_the_image(stages: list[list[Instru
 def test_nothing_is_compiled_cached_or_fetched_by_url(stages: list[list[Instruction]]) -> None:
     runs = [rest for stage in stages for word, rest in stage if word == "RUN"]
     pips = [command for run in runs for command in run.split("&&") if re.search(r"\bpip\b.* (install|wheel) ", command)]
-    assert len(pips) == 2
+    assert len(pips) == 4
     assert all("--no-cache-dir" in command for command in pips)
     assert all("--only-binary=:all:" in command for command in pips if " install " in command)
     assert not any(word in run for run in runs for word in ("curl", "wget", "apt-get", "git clone", "://"))
+
+
+def test_every_package_comes_by_the_hash_in_a_lock_file(stages: list[list[Instruction]]) -> None:
+    """Only the project's own wheel has no hash; it is built and installed without looking for any other package."""
+    runs = [rest for stage in stages for word, rest in stage if word == "RUN"]
+    pips = [command for run in runs for command in run.split("&&") if re.search(r"\bpip\b.* (install|wheel) ", command)]
+    locked = [command for command in pips if "--require-hashes" in command]
+    assert [re.findall(r"--requirement (\S+)", command) for command in locked] == [
+        ["requirements-build.lock"],
+        ["requirements.lock"],
+    ]
+    for command in set(pips) - set(locked):
+        assert "--no-deps" in command
+        assert " install " in command or "--no-build-isolation" in command
 
 
 def test_the_entry_point_is_a_command_the_project_installs(
@@ -82,7 +96,9 @@ def test_all_that_the_wheel_is_built_from_gets_to_the_builder(
     stages: list[list[Instruction]], pyproject: dict[str, Any], project: Path
 ) -> None:
     wheel = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
+    locks = {"requirements.lock", "requirements-build.lock"}
     needed = {"pyproject.toml", "LICENSE", pyproject["project"]["readme"], *wheel["packages"], *wheel["force-include"]}
+    needed |= locks
     copied = {word for instruction, rest in stages[1] if instruction == "COPY" for word in rest.split()[:-1]}
     assert copied == needed
     ignore = (project / ".dockerignore").read_text().split("\n")

@@ -15,6 +15,7 @@ import pytest
 from tests.support.job_cluster import JobCluster
 from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 
 
 class _InstantSelector(selectors.DefaultSelector):
@@ -108,14 +109,16 @@ class FakeApi:
     def count(self, verb: str, part: str = "") -> int:
         return sum(1 for request in self.requests if request.startswith(verb) and part in request)
 
-    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> bytes:
+    async def get(self, at: ApiPath, params: Mapping[str, str | int] | None = None) -> bytes:
+        path = str(at)
         await self._arrived("GET", path)
         if path.endswith("s") and path not in self.objects:
             items = [obj for key, obj in self.objects.items() if key.rsplit("/", 1)[0] == path]
             return orjson.dumps({"metadata": {"resourceVersion": str(self._version)}, "items": items})
         return orjson.dumps(self._existing("GET", path))
 
-    async def post(self, path: str, body: Any) -> bytes:
+    async def post(self, at: ApiPath, body: Any) -> bytes:
+        path = str(at)
         await self._arrived("POST", path)
         obj = orjson.loads(body if isinstance(body, bytes) else orjson.dumps(body))
         where = f"{path}/{obj['metadata']['name']}"
@@ -123,7 +126,8 @@ class FakeApi:
             raise api_error("POST", path, 409, b'{"reason": "AlreadyExists"}')
         return orjson.dumps(self.put(where, obj))
 
-    async def patch(self, path: str, body: Any) -> bytes:
+    async def patch(self, at: ApiPath, body: Any) -> bytes:
+        path = str(at)
         await self._arrived("PATCH", path)
         change = orjson.loads(body if isinstance(body, bytes) else orjson.dumps(body))
         self.patches.append((path, change))
@@ -138,7 +142,8 @@ class FakeApi:
         merged = merge(obj, change)
         return orjson.dumps(obj if merged == obj else self.put(where, merged))
 
-    async def delete(self, path: str, body: Any = None) -> bytes:
+    async def delete(self, at: ApiPath, body: Any = None) -> bytes:
+        path = str(at)
         await self._arrived("DELETE", path)
         obj = self._existing("DELETE", path)
         if body and body["preconditions"]["uid"] != obj["metadata"]["uid"]:

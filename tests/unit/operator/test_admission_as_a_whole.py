@@ -22,9 +22,10 @@ from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import Namespace, ObjectMeta
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.operator import admission_server, admission_view
+from volcano_py.operator import admission_view
 from volcano_py.operator.admission import AdmissionRules, Outcome
 from volcano_py.operator.admission_app import Admission, AdmissionSite
+from volcano_py.operator.admission_server import Limits
 from volcano_py.operator.kopf_app import KopfApp
 from volcano_py.operator.queue_feed import QueueFeed
 
@@ -79,7 +80,11 @@ class Door:
         self.api, self.reviewed = api, list[tuple[str, str, Outcome]]()
         seen = Seen()
         site = AdmissionSite(
-            address=ListenAddress.parse("127.0.0.1:0"), namespace="volcano-system", name="door", hosts=("127.0.0.1",)
+            address=ListenAddress.parse("127.0.0.1:0"),
+            namespace="volcano-system",
+            name="door",
+            hosts=("127.0.0.1",),
+            limits=Limits(judging=PATIENCE),
         )
         self.admission = Admission(
             client,
@@ -139,7 +144,6 @@ def raw(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine may take longer than the API server waits."""
-    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", PATIENCE)
     for limit in ("_READ_WITHIN", "_PROMISED_FOR"):
         monkeypatch.setattr(admission_view, limit, PATIENCE)
 

@@ -14,6 +14,7 @@ import pytest
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.errors import RequestError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.admission_certificates import SERVING_VALID, Certificates, issue
 from volcano_py.operator.admission_keeper import FileKeeper, SecretKeeper, service_hosts, tls_context
 
@@ -39,13 +40,15 @@ class Api:
         for path, names in ((VALIDATING, ("queues", "jobs")), (MUTATING, ("queues",))):
             self.objects[path] = {"webhooks": [{"name": name, "clientConfig": {}} for name in names]}
 
-    async def read(self, path: str, kind: type[T]) -> T:
+    async def read(self, where: ApiPath, kind: type[T]) -> T:
+        path = str(where)
         if path not in self.objects:
             raise api_error("GET", path, 404, b"")
         body = self.objects[path] | {"metadata": {"resourceVersion": str(self._version)}}
         return msgspec.json.decode(msgspec.json.encode(body), type=kind)
 
-    async def patch(self, path: str, body: Any, kind: PatchType = PatchType.MERGE) -> bytes:
+    async def patch(self, where: ApiPath, body: Any, kind: PatchType = PatchType.MERGE) -> bytes:
+        path = str(where)
         self.before_patch()
         expected = (body.get("metadata") or {}).get("resourceVersion")
         if expected not in (None, str(self._version)):

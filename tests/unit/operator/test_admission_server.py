@@ -6,22 +6,25 @@ import asyncio
 import contextlib
 import io
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import aiohttp
 import kopf
+import msgspec
 import pytest
+from kopf._core.engines.admission import UnknownResourceError
 
 from tests.support.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE, settle
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.operator import admission_server
 from volcano_py.operator.admission_certificates import Certificates, issue
 from volcano_py.operator.admission_keeper import tls_context
-from volcano_py.operator.admission_server import AdmissionServer, Resource
+from volcano_py.operator.admission_server import AdmissionServer, Limits
+from volcano_py.operator.review_json import Resource
+from volcano_py.operator.reviews import Review
 
 pytestmark = pytest.mark.real_time
 
@@ -29,23 +32,36 @@ HOSTS = ("localhost", "127.0.0.1")
 RESOURCE = {"group": "g", "version": "v", "resource": "queues"}
 REVIEW = {
     "kind": "AdmissionReview",
-    "request": {"uid": "1", "resource": RESOURCE, "object": {"metadata": {"uid": "2", "name": "q"}}},
+    "request": {
+        "uid": "1",
+        "resource": RESOURCE,
+        "operation": "CREATE",
+        "userInfo": {"username": "somebody"},
+        "object": {"metadata": {"uid": "2", "name": "q"}, "spec": {"weight": 1}},
+    },
 }
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine may take longer than the API server waits."""
-    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", PATIENCE)
+# This machine may take longer than the API server waits.
+PATIENT = Limits(
+    handshake=PATIENCE, first=PATIENCE, idle=PATIENCE, head=PATIENCE, body=PATIENCE, sending=PATIENCE, judging=PATIENCE
+)
 
 
 class Door:
     """A server on a free port, and a client that trusts its authority."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        limits: Limits = PATIENT,
+        client_authorities: Path | None = None,
+        callers: Sequence[str] = (),
+    ) -> None:
+        self.limits, self.callers = limits, callers
         self.asked: list[tuple[str, Any]] = []
         self.outdated = 0
-        self.tls = tls_context()
+        self.tls = tls_context(client_authorities)
         self.certificates = issue(HOSTS, datetime.now(UTC))
         self._directory = directory
         self.load(self.certificates)
@@ -54,7 +70,14 @@ class Door:
         self._kopf: asyncio.Task[None] | None = None
 
     def another(self, address: ListenAddress) -> AdmissionServer:
-        return AdmissionServer(address, self.tls, {"validate-queues": ("g", "v", "queues")}, self._renew)
+        return AdmissionServer(
+            address,
+            self.tls,
+            {"validate-queues": ("g", "v", "queues")},
+            self._renew,
+            callers=self.callers,
+            limits=self.limits,
+        )
 
     async def _renew(self, resource: Resource) -> bool:
         assert resource == ("g", "v", "queues")
@@ -101,9 +124,8 @@ class Door:
             return response.status, await response.json() if response.content_type == "application/json" else None
 
 
-@pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    door = Door(tmp_path)
+@contextlib.asynccontextmanager
+async def opened(door: Door) -> AsyncIterator[Door]:
     running = asyncio.create_task(door.server.run())
     async with asyncio.timeout(PATIENCE):
         while door.server.listening is None:  # noqa: ASYNC110 - what is waited for is no event
@@ -115,13 +137,19 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
     await until_closed()
 
 
+@pytest.fixture
+async def door(tmp_path: Path) -> AsyncIterator[Door]:
+    async with opened(Door(tmp_path)) as door:
+        yield door
+
+
 async def test_the_path_names_the_webhook_and_kopf_answers(door: Door) -> None:
     await door.attach()
     assert door.server.problem() is None
     assert await door.post(json=REVIEW) == (200, {"response": {"uid": "1", "allowed": True}})
     ((webhook, review),) = door.asked
     assert webhook == "validate-queues"
-    assert review["request"]["object"]["metadata"] == {"name": "q"}, "kopf keeps no memory of objects without a UID"
+    assert review["request"]["object"] == {"metadata": {"name": "q"}}, "kopf gets no more than the names"
 
 
 async def test_a_certificate_that_is_replaced_holds_for_the_next_connection(door: Door) -> None:
@@ -140,7 +168,7 @@ async def test_a_certificate_that_is_replaced_holds_for_the_next_connection(door
 async def test_a_review_waits_while_kopf_is_started_again(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     assert door.server.problem() == "kopf is being started; reviews wait for it"
     has_come = asyncio.Event()
-    monkeypatch.setattr(admission_server, "_check", lambda *_: has_come.set())
+    monkeypatch.setattr(Review, "of", lambda *_: has_come.set())
     waiting = asyncio.create_task(door.post(json=REVIEW))
     async with asyncio.timeout(PATIENCE):
         await has_come.wait()
@@ -150,15 +178,15 @@ async def test_a_review_waits_while_kopf_is_started_again(door: Door, monkeypatc
     assert (await waiting)[0] == 200
 
 
-async def test_a_kopf_that_stays_away_is_told(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission_server, "_ANSWER_WITHIN", 0.05)
-    status, answer = await door.post(json=REVIEW)
+async def test_a_kopf_that_stays_away_is_told(tmp_path: Path) -> None:
+    async with opened(Door(tmp_path, msgspec.structs.replace(PATIENT, judging=0.05))) as door:
+        status, answer = await door.post(json=REVIEW)
     assert (status, answer) == (503, {"error": "not judged within 0.05 s; try again"})
 
 
 async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) -> None:
     async def knows_nothing(*_: Any, **__: Any) -> Any:
-        raise LookupError("The specified resource has no handlers")
+        raise UnknownResourceError("The specified resource has no handlers")
 
     await door.attach(knows_nothing)
     waiting = asyncio.create_task(door.post(json=REVIEW))
@@ -171,22 +199,29 @@ async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) 
     assert door.outdated == 1
 
 
-async def test_an_error_that_stays_is_answered_as_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_that_stays_is_answered_as_one(tmp_path: Path) -> None:
+    async def knows_nothing(*_: Any, **__: Any) -> Any:
+        raise UnknownResourceError("no")
+
     async def fails(*_: Any, **__: Any) -> Any:
         raise ValueError("no")
 
-    await door.attach(fails)
-    with monkeypatch.context() as briefly:
-        briefly.setattr(admission_server, "_ANSWER_WITHIN", 0.05)
+    async with opened(Door(tmp_path, msgspec.structs.replace(PATIENT, judging=0.05))) as door:
+        await door.attach(knows_nothing)
         assert (await door.post(json=REVIEW))[0] == 503
-    door.kind_has_come = False
-    assert await door.post(json=REVIEW) == (500, {"error": "ValueError: no"})
+        door.kind_has_come = False
+        assert await door.post(json=REVIEW) == (500, {"error": "UnknownResourceError: no"})
+        assert door.outdated == 2
+        await door.detach()
+        await door.attach(fails)
+        assert await door.post(json=REVIEW) == (500, {"error": "ValueError: no"})
+        assert door.outdated == 2, "kopf is not started again for an error of another kind"
 
 
 async def test_nobody_but_the_api_server_gets_kopf_started_again(door: Door) -> None:
     """Anybody who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
     await door.attach()
-    for change in ({"resource": "pods"}, {"group": ""}, {"version": 1}):
+    for change in ({"resource": "pods"}, {"group": ""}, {"version": "1"}):
         request = {**REVIEW["request"], "resource": {**RESOURCE, **change}}  # type: ignore[dict-item]
         status, answer = await door.post(json={**REVIEW, "request": request})
         assert (status, answer) == (400, {"error": "the review cannot be read: it is not about queues.v.g"})

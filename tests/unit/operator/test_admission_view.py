@@ -14,6 +14,7 @@ from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import Namespace, ObjectMeta, PodGroup, PodGroupSpec, PodGroupStatus
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import RequestError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.admission_view import AdmissionView
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -32,7 +33,8 @@ class Api:
         self.gate.set()
         self.fails = False
 
-    async def request(self, verb: str, path: str, *, params: Any = None, **_: Any) -> bytes:
+    async def request(self, verb: str, where: ApiPath, *, params: Any = None, **_: Any) -> bytes:
+        path = str(where)
         if self.fails:
             raise api_error(verb, path, 500, b"")
         if path == QUEUES:

@@ -28,7 +28,7 @@ class Bus(Controlled[CommandController]):
     def request(self, queue: str, action: QueueAction, asked_by: str, uid: str = "") -> None:
         self.requests.append((queue, action, asked_by, uid))
 
-    def command(self, name: str = "c", action: str = "CloseQueue", **target: str) -> Command:
+    def command(self, name: str = "c", /, action: str = "CloseQueue", **target: str) -> Command:
         reference = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "team", "uid": "uid-team"}
         body = {"metadata": {"name": name, "namespace": "ns"}, "action": action, "target": reference | target}
         command = msgspec.convert(self.api.put(f"{COMMANDS}/{name}", body), Command)
@@ -67,6 +67,14 @@ async def test_commands_for_others_are_left_to_them(bus: Bus, target: dict[str, 
 
 async def test_an_unknown_action_is_deleted_and_does_nothing(bus: Bus) -> None:
     bus.command(action="PauseQueue")
+    await bus.settle()
+    assert bus.requests == []
+    assert bus.api.objects == {}
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "x HTTP/1.1\r\nHost: h\r\n\r\nDELETE /api/v1/pods"])
+async def test_a_command_about_what_cannot_exist_is_deleted_and_does_nothing(bus: Bus, name: str) -> None:
+    bus.command(name=name)
     await bus.settle()
     assert bus.requests == []
     assert bus.api.objects == {}

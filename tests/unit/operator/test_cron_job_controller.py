@@ -11,6 +11,7 @@ import pytest
 from tests.support.killable import EPOCH
 from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.cron_jobs import CronJobController
 from volcano_py.operator.kube_api import Learn
 
@@ -148,9 +149,9 @@ async def test_a_time_that_another_has_dealt_with_meanwhile_is_not_taken_back(cl
     """Two replicas for a moment, of which one has not seen yet what the other wrote."""
     path, later = f"{CRONS}/tick", "2026-03-02T09:05:00Z"
     original = cluster.api.patch
-    has_come: list[str] = []
+    has_come: list[ApiPath] = []
 
-    async def patch(where: str, body: dict[str, Any]) -> bytes:
+    async def patch(where: ApiPath, body: dict[str, Any]) -> bytes:
         if not has_come:
             has_come.append(where)
             cluster.api.put(path, {**cluster.api.objects[path], "status": {"lastScheduleTime": later}})
@@ -161,7 +162,7 @@ async def test_a_time_that_another_has_dealt_with_meanwhile_is_not_taken_back(cl
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(4 * 60)
-    assert has_come == [f"{path}/status"]
+    assert [str(each) for each in has_come] == [f"{path}/status"]
     assert (set(cluster.jobs()), cluster.status(CRONS, "tick")["lastScheduleTime"]) == ({due(1)}, later)
 
 
@@ -186,7 +187,7 @@ async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_
     cluster = MakerCluster(api, lambda cluster: controller(cluster, learn=lambda kind, obj: None))
     original = cluster.api.post
 
-    async def post(path: str, body: dict[str, Any]) -> bytes:
+    async def post(path: ApiPath, body: dict[str, Any]) -> bytes:
         answer: bytes = await original(path, body)
         if cluster.made.total() == 1:
             cluster.remove(f"{path}/{body['metadata']['name']}")

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import PATIENCE
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.jobs.flow import PodProbe
 from volcano_py.operator import flow_probes
 from volcano_py.operator.flow_probes import PodProber
@@ -29,8 +30,8 @@ class Api:
         self.pods = pods
         self.queries: list[Any] = []
 
-    async def get(self, path: str, params: Any = None) -> bytes:
-        self.queries.append((path, params))
+    async def get(self, path: ApiPath, params: Any = None) -> bytes:
+        self.queries.append((str(path), params))
         return orjson.dumps({"items": [{"status": {"podIP": ip, "phase": phase}} for ip, phase in self.pods]})
 
     async def post(self, *_: Any) -> bytes:

@@ -132,6 +132,17 @@ def test_whose_annotations_are_inherited(api_version: str, kind: str, inherits: 
 
 
 @pytest.mark.parametrize(
+    ("api_version", "name"),
+    [("apps/v1", "x HTTP/1.1\r\nHost: h\r\n\r\nDELETE /api"), ("apps/v1", ".."), ("apps/v1", ""), ("apps/v 1", "web")],
+)
+def test_a_controller_that_cannot_exist_is_not_looked_for(api_version: str, name: str) -> None:
+    owner = OwnerReference(api_version=api_version, kind="ReplicaSet", name=name, uid="o-uid", controller=True)
+    assert inheriting_owner(pod(owner=owner)) is None
+    (warning,) = plan(pod(owner=owner)).warnings
+    assert warning.startswith(f"no object can be called as the pod's controller is, {f'{api_version} ReplicaSet'!r:.8}")
+
+
+@pytest.mark.parametrize(
     ("text", "minimum", "is_read"),
     [
         (None, 1, True),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.job_cluster import GROUPS, JOBS, NAMESPACE, PODS, JobCluster, job, task
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import JobAction
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
@@ -39,10 +40,10 @@ async def test_a_pod_that_was_there_already_was_not_made_again(cluster: JobClust
     """A request that got no answer may have been carried out."""
     answered = cluster.api.post
 
-    async def post(path: str, body: Any) -> bytes:
+    async def post(path: ApiPath, body: Any) -> bytes:
         answer: bytes = await answered(path, body)
-        if path == PODS and cluster.api.count("POST", "/pods") == 1:
-            raise UnreachableError("POST", path, "the connection broke")
+        if str(path) == PODS and cluster.api.count("POST", "/pods") == 1:
+            raise UnreachableError("POST", str(path), "the connection broke")
         return answer
 
     cluster.api.post = post
@@ -97,9 +98,9 @@ async def test_counts_are_written_while_some_pods_are_refused(cluster: JobCluste
     """PodSecurity forbids the pods of one task; the other's run and end."""
     original = cluster.api.post
 
-    async def post(path: str, body: Any) -> bytes:
-        if path == PODS and body["metadata"]["name"] == "train-bad-0":
-            raise api_error("POST", path, 403, b'{"reason": "Forbidden"}')
+    async def post(path: ApiPath, body: Any) -> bytes:
+        if str(path) == PODS and body["metadata"]["name"] == "train-bad-0":
+            raise api_error("POST", str(path), 403, b'{"reason": "Forbidden"}')
         answer: bytes = await original(path, body)
         return answer
 
@@ -170,9 +171,9 @@ async def test_a_command_that_comes_while_another_is_carried_out_is_not_lost(clu
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
     original = cluster.api.patch
-    has_come: list[str] = []
+    has_come: list[ApiPath] = []
 
-    async def patch(path: str, body: dict[str, Any]) -> bytes:
+    async def patch(path: ApiPath, body: dict[str, Any]) -> bytes:
         if not has_come and body.get("status", {}).get("state", {}).get("phase") == "Aborting":
             has_come.append(path)
             cluster.ask(JobAction.RESUME)

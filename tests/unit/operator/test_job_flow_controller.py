@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.maker_cluster import FLOWS, JOBS, TEMPLATES, MakerCluster
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.jobs.flow import PodProbe
 from volcano_py.operator.job_flows import JobFlowController
 
@@ -127,10 +128,10 @@ async def test_a_job_that_is_refused_keeps_no_other_from_it(cluster: MakerCluste
 async def test_a_patch_that_makes_no_job_keeps_no_other_step_from_it(cluster: MakerCluster) -> None:
     original = cluster.api.post
 
-    async def post(path: str, body: Any) -> bytes:
-        if path == JOBS and not isinstance(body["spec"]["tasks"][0]["name"], str):
+    async def post(path: ApiPath, body: Any) -> bytes:
+        if str(path) == JOBS and not isinstance(body["spec"]["tasks"][0]["name"], str):
             raise api_error(
-                "POST", path, 422, b'{"reason": "Invalid", "message": "spec.tasks[0].name: must be string"}'
+                "POST", str(path), 422, b'{"reason": "Invalid", "message": "spec.tasks[0].name: must be string"}'
             )
         answer: bytes = await original(path, body)
         return answer

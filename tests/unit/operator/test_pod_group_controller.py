@@ -14,6 +14,7 @@ from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.errors import UnreachableError, api_error
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.generated_group import GroupRules
 from volcano_py.operator.pod_groups import PodGroupController
 
@@ -461,7 +462,7 @@ async def test_no_more_requests_are_in_flight_than_allowed(cluster: Cluster) -> 
         cluster.pod(f"web-{number}", owner=REPLICA_SET)
     plain = cluster.api.patch
 
-    async def counted(path: str, body: Any) -> bytes:
+    async def counted(path: ApiPath, body: Any) -> bytes:
         nonlocal in_flight, most
         in_flight += 1
         most = max(most, in_flight)

@@ -200,6 +200,33 @@ async def test_what_cannot_be_written_for_now_is_stored_nevertheless(ahead: Ahea
     assert [info.ref.uid != "" for info in snapshot.jobs if info is not None] == [True]
 
 
+async def test_a_status_of_a_group_does_not_pass_all_its_pods_on_again(
+    ahead: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ReplicaSet may have thousands, and the status changes with each of them."""
+    ahead.bindings_passed = False
+    for number in range(3):
+        ahead.pod(f"web-{number}", owner=REPLICA_SET)
+    await ahead.until_seen()
+    stored = {"metadata": {"name": "podgroup-rs", "namespace": "ns"}}
+    ahead.api.put(f"{GROUPS}/podgroup-rs", stored)
+    passed_on: list[str] = []
+    take = ahead.cycles.state.upsert
+
+    def upsert(kind: str, obj: Any) -> None:
+        passed_on.append(kind)
+        take(kind, obj)
+
+    monkeypatch.setattr(ahead.cycles.state, "upsert", upsert)
+    for _ in range(5):
+        ahead.see("podgroup-rs")
+    assert passed_on == ["PodGroup"] * 5
+    ahead.lose("podgroup-rs")
+    ahead.api.put(f"{GROUPS}/podgroup-rs", stored)
+    ahead.see("podgroup-rs")
+    assert passed_on.count("Pod") == 6, "whether they have a group is another matter"
+
+
 async def test_a_list_from_before_it_was_stored_does_not_take_a_foreseen_group_away(ahead: Ahead) -> None:
     ahead.bindings_passed = False
     ahead.pod("solo")

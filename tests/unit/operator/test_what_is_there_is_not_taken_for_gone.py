@@ -22,6 +22,7 @@ from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.cluster.kubernetes.client import Page
 from volcano_py.cluster.kubernetes.errors import api_error
 from volcano_py.cluster.kubernetes.kinds import POD
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.kubernetes.reflector import Reflector
 from volcano_py.jobs.model import Job
 
@@ -101,14 +102,14 @@ class _LateLists:
     def __init__(self, cluster: JobCluster) -> None:
         self._cluster = cluster
 
-    async def pages(self, path: str, *_: Any, **__: Any) -> AsyncIterator[Page]:
+    async def pages(self, path: ApiPath, *_: Any, **__: Any) -> AsyncIterator[Page]:
         assert path == POD.path
         version, items = str(self._cluster.api._version), list(self._cluster.of(PODS).values())
         await asyncio.sleep(1.5)
         yield msgspec.json.decode(orjson.dumps({"metadata": {"resourceVersion": version}, "items": items}), type=Page)
 
     @contextlib.asynccontextmanager
-    async def watch(self, path: str, parameters: Any, **_: Any) -> AsyncIterator[_Stream]:
+    async def watch(self, path: ApiPath, parameters: Any, **_: Any) -> AsyncIterator[_Stream]:
         yield _Stream(self._cluster, int(parameters["resourceVersion"]))
 
 

@@ -11,14 +11,22 @@ from typing import Any
 import pytest
 
 from volcano_py.cluster.kubernetes.errors import api_error
+from volcano_py.cluster.kubernetes.turns import namespace_of
 from volcano_py.operator.work_queue import WorkQueue
+
+
+def work_queue(
+    namespace: Callable[[str], str] = lambda _key: "ns", *, workers: int = 4, **pauses: float
+) -> WorkQueue[str]:
+    """By default, all keys are of one namespace."""
+    return WorkQueue[str]("test", namespace, workers=workers, **pauses)
 
 
 @asynccontextmanager
 async def working(
-    queue: WorkQueue[str], handle: Callable[[str], Awaitable[None]], *, workers: int = 4, **options: Any
+    queue: WorkQueue[str], handle: Callable[[str], Awaitable[None]], **options: Any
 ) -> AsyncIterator[None]:
-    task = asyncio.create_task(queue.run(handle, workers=workers, **options))
+    task = asyncio.create_task(queue.run(handle, **options))
     try:
         yield
     finally:
@@ -27,7 +35,7 @@ async def working(
 
 
 async def test_a_key_that_waits_is_not_queued_twice() -> None:
-    queue, done = WorkQueue[str]("test"), list[str]()
+    queue, done = work_queue(), list[str]()
 
     async def handle(key: str) -> None:
         done.append(key)
@@ -42,7 +50,7 @@ async def test_a_key_that_waits_is_not_queued_twice() -> None:
 
 
 async def test_a_change_during_the_work_brings_one_more_look_afterwards() -> None:
-    queue, looks, at_once = WorkQueue[str]("test"), list[float](), set[str]()
+    queue, looks, at_once = work_queue(), list[float](), set[str]()
 
     async def handle(key: str) -> None:
         assert key not in at_once
@@ -61,7 +69,7 @@ async def test_a_change_during_the_work_brings_one_more_look_afterwards() -> Non
 
 
 async def test_no_more_keys_are_worked_on_than_there_are_workers() -> None:
-    queue, now, most = WorkQueue[str]("test"), 0, 0
+    queue, now, most = work_queue(workers=3), 0, 0
 
     async def handle(key: str) -> None:
         nonlocal now, most
@@ -72,14 +80,51 @@ async def test_no_more_keys_are_worked_on_than_there_are_workers() -> None:
 
     for number in range(10):
         queue.add(str(number))
-    async with working(queue, handle, workers=3):
+    async with working(queue, handle):
         await queue.idle()
         assert asyncio.get_running_loop().time() == 4
     assert most == 3
 
 
+async def test_namespaces_take_turns_whatever_the_backlog_of_one_of_them() -> None:
+    queue, done = work_queue(namespace_of, workers=1), list[str]()
+
+    async def handle(key: str) -> None:
+        done.append(key)
+        await asyncio.sleep(1)
+
+    for number in range(100):
+        queue.add(f"busy/{number}")
+    queue.add("other/0")
+    queue.add("other/1")
+    async with working(queue, handle):
+        await queue.idle()
+    assert [key for key in done if key.startswith("busy")] == [f"busy/{number}" for number in range(100)]
+    assert {"other/0", "other/1"} < set(done[:5])
+
+
+async def test_a_namespace_whose_work_takes_for_ever_leaves_workers_for_others() -> None:
+    """As where a webhook lets every request of its namespace time out."""
+    queue, done = work_queue(namespace_of, workers=4), list[str]()
+
+    async def handle(key: str) -> None:
+        if key.startswith("stuck"):
+            await asyncio.Event().wait()
+        await asyncio.sleep(1)
+        done.append(key)
+
+    for number in range(100):
+        queue.add(f"stuck/{number}")
+    async with working(queue, handle):
+        await asyncio.sleep(1000)
+        for number in range(3):
+            queue.add(f"other/{number}")
+        await asyncio.sleep(10)
+    assert done == ["other/0", "other/1", "other/2"]
+
+
 async def test_a_delay_is_kept_and_the_earlier_time_wins() -> None:
-    queue, looks = WorkQueue[str]("test"), dict[str, float]()
+    queue, looks = work_queue(), dict[str, float]()
 
     async def handle(key: str) -> None:
         looks[key] = asyncio.get_running_loop().time()
@@ -93,7 +138,7 @@ async def test_a_delay_is_kept_and_the_earlier_time_wins() -> None:
 
 
 async def test_failures_are_retried_after_growing_pauses() -> None:
-    queue, looks = WorkQueue[str]("test", shortest=1, longest=8), list[float]()
+    queue, looks = work_queue(shortest=1, longest=8), list[float]()
 
     async def handle(key: str) -> None:
         looks.append(asyncio.get_running_loop().time())
@@ -111,7 +156,7 @@ async def test_failures_are_retried_after_growing_pauses() -> None:
 
 
 async def test_the_servers_own_pause_is_kept() -> None:
-    queue, looks = WorkQueue[str]("test"), list[float]()
+    queue, looks = work_queue(), list[float]()
 
     async def handle(key: str) -> None:
         looks.append(asyncio.get_running_loop().time())
@@ -125,7 +170,7 @@ async def test_the_servers_own_pause_is_kept() -> None:
 
 
 async def test_a_key_given_up_is_not_retried_until_it_changes_again() -> None:
-    queue, failures = WorkQueue[str]("test", shortest=1, longest=1), list[int]()
+    queue, failures = work_queue(shortest=1, longest=1), list[int]()
 
     async def handle(key: str) -> None:
         raise ValueError("never")
@@ -143,7 +188,7 @@ async def test_a_key_given_up_is_not_retried_until_it_changes_again() -> None:
 
 
 async def test_a_success_forgets_the_failures_before() -> None:
-    queue, failures, looks = WorkQueue[str]("test", shortest=1, longest=1), list[int](), 0
+    queue, failures, looks = work_queue(shortest=1, longest=1), list[int](), 0
 
     async def handle(key: str) -> None:
         nonlocal looks
@@ -163,14 +208,14 @@ async def test_a_success_forgets_the_failures_before() -> None:
 
 
 async def test_one_keys_failure_does_not_hold_up_the_others() -> None:
-    queue, done = WorkQueue[str]("test", shortest=50, longest=50), list[str]()
+    queue, done = work_queue(workers=1, shortest=50, longest=50), list[str]()
 
     async def handle(key: str) -> None:
         if key == "bad" and asyncio.get_running_loop().time() == 0:
             raise ValueError("bad")
         done.append(key)
 
-    async with working(queue, handle, workers=1):
+    async with working(queue, handle):
         for key in ("bad", "good", "better"):
             queue.add(key)
         await queue.idle()
@@ -178,7 +223,7 @@ async def test_one_keys_failure_does_not_hold_up_the_others() -> None:
 
 
 async def test_what_was_not_done_when_the_workers_stopped_is_done_by_the_next() -> None:
-    queue, done = WorkQueue[str]("test", shortest=1000, longest=1000), list[str]()
+    queue, done = work_queue(workers=1, shortest=1000, longest=1000), list[str]()
 
     async def stuck(key: str) -> None:
         if key == "failing":
@@ -190,16 +235,16 @@ async def test_what_was_not_done_when_the_workers_stopped_is_done_by_the_next() 
 
     for key in ("failing", "stuck", "waiting"):
         queue.add(key)
-    async with working(queue, stuck, workers=1):
+    async with working(queue, stuck):
         await asyncio.sleep(1)
-    async with working(queue, handle, workers=1):
+    async with working(queue, handle):
         await queue.idle()
         assert asyncio.get_running_loop().time() < 2
     assert sorted(done) == ["failing", "stuck", "waiting"]
 
 
 async def test_a_queue_without_keys_is_idle() -> None:
-    queue = WorkQueue[str]("test")
+    queue = work_queue()
     await queue.idle()
     queue.add("a", 1)
     with pytest.raises(TimeoutError):

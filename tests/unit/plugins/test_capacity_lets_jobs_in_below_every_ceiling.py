@@ -47,11 +47,19 @@ def test_up_to_the_capability_of_the_queue() -> None:
 def test_what_one_queue_is_promised_counts_for_all_queues_above() -> None:
     session = opened(
         queue("a", capability=10), queue("a1", "a"), queue("a2", "a"), jobs("j", "a1", 3, min_resources={"cpu": "3"}),
-        asking("one", "a1", 4, age=1), asking("two", "a2", 4),
+        asking("one", "a1", 4, age=1), asking("two", "a2", 6),
     )  # fmt: skip
     assert let_in(session) == ["one"]
-    assert refusal(session, "two").startswith("OverCapability: queue a, above a2: 3 cpu allocated + 4 promised + 4 as")
+    assert refusal(session, "two").startswith("OverCapability: queue a, above a2: 3 cpu allocated + 4 promised + 6 as")
     assert told(session)["a"]["inqueue"] == {"cpu": 4_000}
+
+
+def test_what_one_queue_is_promised_beyond_its_part_does_not_keep_out_another_that_stays_within() -> None:
+    session = opened(
+        queue("a", capability=10), queue("a1", "a"), queue("a2", "a"), jobs("j", "a1", 3, min_resources={"cpu": "3"}),
+        asking("one", "a1", 4, age=1), asking("two", "a2", 5),
+    )  # fmt: skip
+    assert let_in(session) == ["one", "two"]
 
 
 def test_what_jobs_hold_beyond_their_minimum_does_not_count() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from hypothesis import given
 
-from tests.support.book_keeping import Step, do_and_undo, held, steps
+from tests.support.book_keeping import Step, do_and_undo, held, most_held, steps
 from tests.support.sessions import Opened, gang, node, open_session, queue
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.proportion import Proportion
@@ -48,7 +47,7 @@ def expected(session: Opened) -> dict[str, Any]:
         job: float(dominant_share(held(session, job)[None], session.ssn.total)[0]) for job in JOBS
     }
     for name, jobs in (("q1", ("a", "b")), ("q2", ("c",))):
-        amounts = np.sum([held(session, job) for job in jobs], axis=0)
+        amounts = most_held(session, *jobs)
         deserved = session.ssn.axis.vector(told[name]["deserved"])
         shares[name] = (float(dominant_share(amounts[None], deserved)[0]), bool((deserved <= amounts).all()))
     return shares

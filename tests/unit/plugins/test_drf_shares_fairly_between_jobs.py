@@ -34,14 +34,14 @@ def test_in_an_empty_cluster_all_shares_are_zero() -> None:
     assert share(session, "job") == 0.0
 
 
-def test_a_job_that_is_being_deleted_holds_nothing() -> None:
+def test_a_job_that_is_being_deleted_holds_what_its_pods_have_not_left_yet() -> None:
     session = open_session(
         node("n1", cpu="10"),
         pod_group("job"),
         pod("job-0", group="job", cpu="5", on="n1", deleting=True),
         tiers=[[Drf]],
     )
-    assert share(session, "job") == 0.0
+    assert share(session, "job") == 0.5
 
 
 def test_the_job_with_the_least_goes_first_and_the_order_follows_what_is_placed() -> None:

@@ -56,6 +56,7 @@ def test_pods_of_others_may_be_the_company_that_is_waited_for() -> None:
     waits = pod("a", group="g", affinity=near(term(app="db")))
     db, web = (pod(name, scheduler="default-scheduler", labels={"app": name}) for name in ("db", "web"))
     watched = Watched(node("n1"), pod_group("g"), waits)
+    watched.snapshot()
     watched.put(on(web, "n1"))
     assert watched.told() == []
     watched.put(on(db, "n1"))
@@ -78,6 +79,20 @@ def test_labels_matter_to_affinity_to_budgets_and_to_whoever_writes_a_plugin() -
     assert watched.told() == [DECISIVE]
     watched.put(with_meta(runs, labels={"app": "db"}))
     assert watched.told() == []
+
+
+def test_labels_of_a_pod_that_waits_matter_to_those_who_look_at_them() -> None:
+    waits = pod("a", group="g", cpu="1", labels={"app": "web"})
+    watched = Watched(node("n1"), pod_group("g"), waits)
+    watched.put(with_meta(waits, labels={"app": "db", "edit": "1"}))
+    assert watched.told() == []
+    watched.put(pod("b", group="g", cpu="1", affinity=near(term(app="db"))))
+    assert watched.told() == [DECISIVE]
+    watched.snapshot()
+    watched.put(with_meta(waits, labels={"app": "db", "edit": "2"}))
+    assert watched.told() == []
+    watched.put(with_meta(waits, labels={"app": "web"}))
+    assert watched.told() == [DECISIVE]
 
 
 @pytest.mark.parametrize(

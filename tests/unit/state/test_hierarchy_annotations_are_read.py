@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
-from volcano_py.state.hierarchy import read_hierarchy
+from volcano_py.state.hierarchy import MOST_LEVELS, Hierarchy, read_hierarchy
 
 
 def read(path: str | None, weights: str | None) -> tuple[object, list[str]]:
@@ -62,3 +62,14 @@ def test_a_path_must_name_nodes_below_the_root(path: str, weights: str) -> None:
     place, (problem,) = read(path, weights)
     assert place == ()
     assert problem.startswith(f"metadata.annotations.volcano.sh/hierarchy: {path!r} names no node below the root")
+
+
+def test_a_path_has_a_bounded_number_of_levels() -> None:
+    def place(levels: int) -> tuple[Hierarchy, list[str]]:
+        path, weights = "/".join(["root", *["a"] * levels]), "/".join(["1"] * (levels + 1))
+        return read_hierarchy({HIERARCHY: path, HIERARCHY_WEIGHTS: weights})
+
+    assert len(place(MOST_LEVELS)[0]) == MOST_LEVELS
+    hierarchy, (problem,) = place(MOST_LEVELS + 1)
+    assert hierarchy == ()
+    assert problem.startswith("metadata.annotations.volcano.sh/hierarchy: a path of 101 levels has more than 100; ")

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano_py.api.bounds import SERVICES
 from volcano_py.api.objects import ApiObject, Node, Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
+from volcano_py.state import spread_defaults
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.pod_terms import PodTerm, Requirement
 
@@ -199,3 +201,53 @@ def test_changes_are_settled_without_snapshots_too() -> None:
     kept = state._spread_defaults
     assert len(kept._given_up) <= 1025
     assert kept.selections._changes.number <= 1025
+
+
+# -- tenants with many Services and pods -------------------------------------------------------------------------------
+
+
+def test_pods_are_brought_up_to_date_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread_defaults, "_SLICE", 3)
+    state = ClusterState()
+    for number in range(10):
+        state.upsert("Pod", pod(f"web-{number}"))
+    state.snapshot(0.0)
+    state.upsert("Service", service({"app": "web"}))
+    slices = 0
+    while not state.is_settled:
+        state.settle_some()
+        slices += 1
+    assert slices >= 4
+    expected = term(("app", "In", ("web",)))
+    assert {spread_of(state, f"web-{number}") == expected for number in range(10)} == {True}
+
+
+def test_of_services_that_look_alike_so_many_are_looked_at() -> None:
+    def state_with(services: int) -> ClusterState:
+        state = ClusterState()
+        for number in range(services):
+            state.upsert("Service", service({"application": "the-longest", f"k{number}": "v"}, f"s{number}"))
+        return state
+
+    labels = {"application": "the-longest", **{f"k{number}": "v" for number in range(100)}}
+
+    def requirements(services: int) -> int:
+        state = state_with(services)
+        state.upsert("Pod", pod(labels=labels))
+        found = spread_of(state)
+        assert found is not None
+        assert found.selector is not None
+        return len(found.selector)
+
+    assert requirements(SERVICES.most) == SERVICES.most + 1
+    assert requirements(SERVICES.most * 2) == SERVICES.most + 1
+
+    crowded = state_with(SERVICES.most * 2)
+    crowded.upsert("Pod", pod(labels=labels))
+    crowded.snapshot(0.0)
+    for number in range(SERVICES.most):
+        crowded.delete("Service", service({"application": "the-longest", f"k{number}": "v"}, f"s{number}"))
+    left = spread_of(crowded)
+    assert left is not None
+    assert left.selector is not None
+    assert f"k{SERVICES.most}" in {one.key for one in left.selector}, "those that are left take their places"

@@ -8,10 +8,11 @@ import pytest
 
 from tests.support.sessions import pod
 from tests.unit.state.watched import Watched
+from volcano_py.api.bounds import SPREADS
 from volcano_py.api.objects import LabelSelector, SelectorRequirement, TopologySpreadConstraint
 from volcano_py.api.reasons import Reason
 from volcano_py.state.pod_terms import PodTerm, Requirement
-from volcano_py.state.spread import MOST_CONSTRAINTS, Spread, spread_fault, spreads_of
+from volcano_py.state.spread import Spread, spread_fault, spreads_of
 
 ZONE = "topology.kubernetes.io/zone"
 APP = LabelSelector(match_labels={"app": "web"})
@@ -154,10 +155,10 @@ def test_one_key_may_be_constrained_once_each_way() -> None:
 
 
 def test_there_is_an_end_to_how_many_are_evaluated() -> None:
-    many = [constraint(topology_key=f"key-{number}") for number in range(MOST_CONSTRAINTS)]
+    many = [constraint(topology_key=f"key-{number}") for number in range(SPREADS.most)]
     assert fault(*many) is None
     assert fault(*many, constraint()) == (
-        f"spec.topologySpreadConstraints has {MOST_CONSTRAINTS + 1} entries: at most {MOST_CONSTRAINTS} are evaluated; "
+        f"spec.topologySpreadConstraints has {SPREADS.most + 1} entries: at most {SPREADS.most} are evaluated; "
         "drop some"
     )
 

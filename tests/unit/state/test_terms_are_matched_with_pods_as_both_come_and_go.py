@@ -79,6 +79,7 @@ def test_a_book_that_everybody_has_left_keeps_nothing() -> None:
         book.take(term)
         book.take(term)
         book.leave(term)
+        book.settle()
         assert all(book.profile(slot) for slot in slots)
         for slot in slots:
             book.leave_labels(slot)

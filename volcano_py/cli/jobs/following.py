@@ -15,6 +15,7 @@ from volcano_py.cli.jobs.viewing import BEFORE_PODS, describe
 from volcano_py.cli.output import console
 from volcano_py.cli.show import Shown, show
 from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.paths import field_selector
 from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
 
 LOOK_AGAIN = 3.0
@@ -68,7 +69,7 @@ async def follow(client: KubernetesClient, namespace: str, name: str, output: st
         RequestError: the server refuses, or cannot be reached any more.
         UnfitObjectError: the job cannot be read.
     """
-    shown = shown_jobs(namespace, keep=rows.Chosen(), params={"fieldSelector": f"metadata.name={name}"})
+    shown = shown_jobs(namespace, keep=rows.Chosen(), params={"fieldSelector": field_selector({"metadata.name": name})})
     if output != "table":
         await show(client, shown, output, watch=True)
         return

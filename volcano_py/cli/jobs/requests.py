@@ -15,6 +15,7 @@ from volcano_py.cli.objects import Kind, UnfitObjectError
 from volcano_py.cli.pod_groups import why_it_waits
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ForbiddenError, NotFoundError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
 from volcano_py.jobs.names import group_name
 from volcano_py.operator.kube_api import BUS_API
@@ -50,4 +51,4 @@ async def issue(client: KubernetesClient, ask: Ask, namespace: str, name: str) -
     job = decoded(await JOB.read(client, namespace, name))
     if why_not := objection(ask, job):
         raise UnfitObjectError(why_not)
-    await client.post(f"/apis/{BUS_API}/namespaces/{namespace}/commands", command_for(ask, job))
+    await client.post(ApiPath(BUS_API, "commands", namespace), command_for(ask, job))

@@ -10,6 +10,7 @@ from typing import Any, Final
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, metadata_of
 from volcano_py.cli.live.overview import EventRow, Overview, overview, pod_row
 from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
+from volcano_py.cluster.kubernetes.paths import ApiPath
 
 _MOST_EVENTS: Final = 50
 # What the scheduler writes events about; nodes and workloads are other components' business.
@@ -37,7 +38,7 @@ class ClusterEvent(ApiObject, frozen=True):
     event_time: datetime | None = None
 
 
-EVENT: Final = Kind("Event", "/api/v1/events", ClusterEvent)
+EVENT: Final = Kind("Event", ApiPath("v1", "events"), ClusterEvent)
 
 WATCHED: Final = (NODE, QUEUE, POD_GROUP, POD, EVENT)
 """The kinds that a mirror wants to be told about."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
+from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME, QUEUE_NAME
 from volcano_py.cli.changes import listed
 from volcano_py.cli.pod_groups import queue_of_group
 from volcano_py.cluster.kubernetes.client import KubernetesClient
@@ -17,7 +17,8 @@ from volcano_py.operator.kube_api import pod_group_path
 
 
 class QueuesOfPods:
-    """Which queue a pod is in: that of its PodGroup, which is looked up the first time a pod of it is seen."""
+    """Which queue a pod is in: the one it was bound in, else that of its PodGroup, which is looked up the first time a
+    pod of it is seen."""
 
     def __init__(self, client: KubernetesClient, namespace: str) -> None:
         """For the pods of a namespace ("": of all)."""
@@ -27,8 +28,10 @@ class QueuesOfPods:
 
     def of(self, pod: JsonObject) -> str:
         """ "" when nobody knows."""
-        told: str = (pod["metadata"].get("annotations") or {}).get(QUEUE_NAME, "")
-        return self._queues.get(_group_of(pod)) or told
+        annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
+        if pod["spec"].get("nodeName") and CHARGED_QUEUE in annotations:
+            return annotations[CHARGED_QUEUE]
+        return self._queues.get(_group_of(pod)) or annotations.get(QUEUE_NAME, "")
 
     async def learn(self, pods: Sequence[JsonObject]) -> None:
         """Look up the PodGroups of these pods that are not known yet: all together at first, then one by one."""

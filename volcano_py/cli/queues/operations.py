@@ -27,6 +27,7 @@ from volcano_py.cli.queues.rows import state_of
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.kinds import POD_GROUP, QUEUE
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.operator.kube_api import BUS_API, delete_only, queue_path
 from volcano_py.operator.queue_state import (
     PodGroupCounts,
@@ -38,7 +39,7 @@ from volcano_py.operator.queue_state import (
 )
 
 # Queues belong to no namespace, Commands do; this one is there in every cluster.
-_COMMANDS: Final = f"/apis/{BUS_API}/namespaces/{DEFAULT_NAMESPACE}/commands"
+_COMMANDS: Final = ApiPath(BUS_API, "commands", DEFAULT_NAMESPACE)
 _LONGEST_NAME: Final = 40  # characters of the queue's name in the Command's; the server adds its own to it
 _GOAL: Final = {QueueAction.OPEN: frozenset({QueueState.OPEN}), QueueAction.CLOSE: frozenset({QueueState.CLOSED})}
 _VERB: Final = {QueueAction.OPEN: "open", QueueAction.CLOSE: "close"}

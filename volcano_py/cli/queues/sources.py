@@ -19,6 +19,7 @@ from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ApiError
 from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.kubernetes.unreadable import Identity
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
 from volcano_py.config import (
@@ -84,7 +85,7 @@ async def _configuration_of(client: KubernetesClient, namespace: str, registry: 
     """That of the scheduler's ConfigMap; the built-in one, with a word, when it is not to be had."""
     source = f"ConfigMap {namespace}/{CONFIG_MAP}"
     try:
-        found = await client.read(f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}", ConfigMap)
+        found = await client.read(ApiPath("v1", "configmaps", namespace).of(CONFIG_MAP), ConfigMap)
         text = found.data.get(CONFIG_KEY)
         why = f"{source} has no {CONFIG_KEY}"
     except ApiError as error:

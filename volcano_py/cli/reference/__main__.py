@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from volcano_py.cli.reference import COMMAND
+from volcano_py.cli.reference.bounds import bounds_page
 from volcano_py.cli.reference.commands import commands_page
 from volcano_py.cli.reference.configuration import configuration_page
 from volcano_py.observe import reference as observed
@@ -17,6 +18,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     **observed.PAGES,
     "configuration.md": configuration_page,
     "cli.md": commands_page,
+    "bounds.md": bounds_page,
 }
 
 

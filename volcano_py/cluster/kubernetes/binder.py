@@ -17,12 +17,14 @@ import orjson
 import structlog
 
 from volcano_py.api.effects import Bind
-from volcano_py.api.names import GENERATED_GROUP_PREFIX, GROUP_NAME
+from volcano_py.api.names import CHARGED_QUEUE, GENERATED_GROUP_PREFIX, GROUP_NAME
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, StoppedError
+from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.turns import CLUSTER
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline, always, stand_back
 from volcano_py.cluster.protocol import Outcomes
 
@@ -55,7 +57,7 @@ class _Bound(msgspec.Struct, frozen=True):
 
 
 class Binder:
-    """Carries out `Bind` effects in order, some at a time, and reports each once.
+    """Carries out `Bind` effects in turns, some at a time, and reports each once.
 
     Reports of success make nobody act, so that they let bindings pass, for some seconds at most.
     """
@@ -77,14 +79,23 @@ class Binder:
         self._client, self._outcomes, self._retries = client, outcomes, retries
         self._on_surprise, self._fence = on_surprise, fence
         self._clock, self._rng = clock, rng or random.Random()
-        self._pipeline: Pipeline[Bind] = Pipeline("bind", self._bind, self._abandon, limit=in_flight, clock=clock)
+        self._pipeline: Pipeline[Bind] = Pipeline(
+            "bind",
+            self._bind,
+            self._abandon,
+            namespace=lambda bind: bind.pod.namespace,
+            limit=in_flight,
+            clock=clock,
+        )
         self.quiet = self._pipeline.quiet
         """Set while no binding is queued or under way."""
-        self._reports: Pipeline[_Bound] = Pipeline("report", self._report_in_time, self._report, limit=1, clock=clock)
+        self._reports: Pipeline[_Bound] = Pipeline(
+            "report", self._report_in_time, self._report, namespace=lambda _bound: CLUSTER, limit=1, clock=clock
+        )
         self._bound = self._gone = self._refused = self._failed = self._attempts = self._begun = 0
 
     def submit(self, binds: Iterable[Bind]) -> None:
-        """Bind these, in this order. Once stopped, they are reported as failed at once."""
+        """Bind these, in the order of each namespace. Once stopped, they are reported as failed at once."""
         self._pipeline.submit(binds)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
@@ -111,18 +122,22 @@ class Binder:
 
     async def _bind(self, bind: Bind) -> None:
         pod = bind.pod
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         body = orjson.dumps(
             {
                 "apiVersion": "v1",
                 "kind": "Binding",
-                "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, **_naming_group(bind)},
+                "metadata": {
+                    "name": pod.name,
+                    "namespace": pod.namespace,
+                    "uid": pod.uid,
+                    "annotations": _annotations(bind),
+                },
                 "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
             }
         )
         self._begun += 1
         try:
-            await self._carry_out(bind, path, body)
+            await self._carry_out(bind, ApiPath("v1", "pods", pod.namespace).of(pod.name), body)
         except RequestError as error:
             self._fail(bind, error)
         else:
@@ -137,7 +152,7 @@ class Binder:
     def _report(self, bound: _Bound, _stopped: StoppedError | None = None) -> None:
         self._outcomes.bound(bound.bind, self._clock.monotonic() - bound.moment)
 
-    async def _carry_out(self, bind: Bind, path: str, body: bytes) -> None:
+    async def _carry_out(self, bind: Bind, path: ApiPath, body: bytes) -> None:
         """Raises RequestError: it is not bound to that node; or all is to stop, and what became of it is unknown."""
         try:
             await self._pipeline.retry(lambda: self._attempt(bind, path, body), self._retries, self._rng)
@@ -148,23 +163,23 @@ class Binder:
             if not await self._pipeline.retry(lambda: self._stands(bind, path), _UNTIL_ANSWERED, self._rng):
                 raise
 
-    async def _attempt(self, bind: Bind, path: str, body: bytes) -> None:
+    async def _attempt(self, bind: Bind, path: ApiPath, body: bytes) -> None:
         if not self._fence():
             raise StoppedError("bind", LEASE_IS_OVER)
         self._attempts += 1
         try:
-            await self._client.post(f"{path}/binding", body, within=_ANSWER_WITHIN)
+            await self._client.post(path.sub("binding"), body, within=_ANSWER_WITHIN)
         except ConflictError:
             # It may have been an earlier attempt whose answer was lost.
             if not await self._stands(bind, path):
                 raise
 
-    async def _stands(self, bind: Bind, path: str) -> bool:
+    async def _stands(self, bind: Bind, path: ApiPath) -> bool:
         """Whether the pod is bound to that node. Raises NotFoundError: it is gone."""
         pod = await self._client.read(path, Pod)
         if pod.metadata.uid != bind.pod.uid:
             message = f"the pod is gone, and another (UID {pod.metadata.uid}) has its name"
-            raise NotFoundError("POST", path, 404, reason="NotFound", message=message)
+            raise NotFoundError("POST", str(path), 404, reason="NotFound", message=message)
         if pod.spec.node_name:
             self._on_surprise(pod)
         return pod.spec.node_name == bind.node
@@ -185,7 +200,9 @@ class Binder:
         self._fail(bind, error)
 
 
-def _naming_group(bind: Bind) -> dict[str, dict[str, str]]:
-    """The API server copies a binding's annotations to the pod, which thus comes to name the PodGroup made for it."""
+def _annotations(bind: Bind) -> dict[str, str]:
+    """What the API server copies from the binding to the pod: the queue it is charged to, and the PodGroup if one is
+    made for the pod."""
     group = bind.job.rpartition("/")[2]
-    return {"annotations": {GROUP_NAME: group}} if group.startswith(GENERATED_GROUP_PREFIX) else {}
+    named = {GROUP_NAME: group} if group.startswith(GENERATED_GROUP_PREFIX) else {}
+    return {CHARGED_QUEUE: bind.queue, **named}

@@ -18,6 +18,7 @@ import orjson
 import structlog
 
 from volcano_py.api.nulls import Reader
+from volcano_py.cluster.kubernetes.answers import BINDING, OBJECT, PAGE, WHOLE_LIST, Answer, BeyondLimitError
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.credentials import Connection, Credentials
 from volcano_py.cluster.kubernetes.errors import (
@@ -25,12 +26,13 @@ from volcano_py.cluster.kubernetes.errors import (
     ApiError,
     ForbiddenError,
     ServerError,
+    TooLargeError,
     UnreachableError,
     api_error,
 )
-from volcano_py.cluster.kubernetes.exchanges import Answer
+from volcano_py.cluster.kubernetes.paths import ApiPath, Params
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
-from volcano_py.cluster.kubernetes.transport import JSON, Params, Transport
+from volcano_py.cluster.kubernetes.transport import JSON, Transport
 from volcano_py.cluster.kubernetes.unreadable import Identity, identify
 from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
@@ -133,18 +135,18 @@ class KubernetesClient:
         return self.credentials.connection
 
     async def get(
-        self, path: str, params: Params | None = None, *, accept: str = JSON, within: float = DEFAULT_TIMEOUT
+        self, path: ApiPath, params: Params | None = None, *, accept: str = JSON, within: float = DEFAULT_TIMEOUT
     ) -> bytes:
         """The object or list at this path."""
         return await self.request("GET", path, params=params, accept=accept, within=within)
 
-    async def read(self, path: str, kind: type[T], params: Params | None = None) -> T:
+    async def read(self, path: ApiPath, kind: type[T], params: Params | None = None) -> T:
         """The object at this path, decoded."""
         return _decoded("GET", path, await self.get(path, params), Reader(kind))
 
     async def pages(
         self,
-        path: str,
+        path: ApiPath,
         params: Params | None = None,
         *,
         page_size: int = PAGE_SIZE,
@@ -160,8 +162,16 @@ class KubernetesClient:
         query: dict[str, str | int] = dict(params or {})
         if page_size:
             query["limit"] = page_size
+        limit = PAGE if page_size else WHOLE_LIST
         while True:
-            answer = await self.request("GET", path, params=query, accept=accept)
+            try:
+                answer = await self.request("GET", path, params=query, accept=accept, limit=limit)
+            except TooLargeError:
+                # Large objects are their authors' right; they must not keep all the others from being seen.
+                if page_size <= 1:
+                    raise
+                query["limit"] = page_size = page_size // 4 or 1
+                continue
             page = _decoded("LIST", path, answer, _PAGES)
             yield page
             if not page.metadata.continue_:
@@ -173,7 +183,7 @@ class KubernetesClient:
 
     async def list(
         self,
-        path: str,
+        path: ApiPath,
         kind: type[T],
         params: Params | None = None,
         *,
@@ -191,20 +201,20 @@ class KubernetesClient:
         return objects
 
     async def post(
-        self, path: str, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+        self, path: ApiPath, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
     ) -> bytes:
         """Create. Not repeated by itself: see `backoff.retry`."""
         return await self.request("POST", path, params=params, body=body, within=within)
 
     async def put(
-        self, path: str, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+        self, path: ApiPath, body: Body, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
     ) -> bytes:
         """Replace."""
         return await self.request("PUT", path, params=params, body=body, within=within)
 
     async def patch(
         self,
-        path: str,
+        path: ApiPath,
         body: Body,
         kind: PatchType = PatchType.MERGE,
         params: Params | None = None,
@@ -215,7 +225,7 @@ class KubernetesClient:
         return await self.request("PATCH", path, params=params, body=body, content_type=kind, within=within)
 
     async def delete(
-        self, path: str, body: Body | None = None, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
+        self, path: ApiPath, body: Body | None = None, params: Params | None = None, *, within: float = DEFAULT_TIMEOUT
     ) -> bytes:
         """Delete; the body is a DeleteOptions object."""
         return await self.request("DELETE", path, params=params, body=body, within=within)
@@ -223,7 +233,7 @@ class KubernetesClient:
     async def request(
         self,
         verb: str,
-        path: str,
+        path: ApiPath,
         *,
         params: Params | None = None,
         body: Body | None = None,
@@ -231,8 +241,12 @@ class KubernetesClient:
         accept: str = JSON,
         within: float = DEFAULT_TIMEOUT,
         urgent: bool = False,
+        limit: int = 0,
     ) -> bytes:
-        """Send one request and return the body of the answer; `within` is in seconds and covers all of it."""
+        """Send one request and return the body of the answer; `within` is in seconds and covers all of it.
+
+        `limit`: bytes of the answer; 0 is what fits the kind of request.
+        """
         if not urgent:
             await self._bucket.take()
         data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
@@ -240,13 +254,23 @@ class KubernetesClient:
             login = self._login()
             try:
                 answer = await self._transport.send(
-                    verb, path, params, data, content_type=content_type, accept=accept, within=within, urgent=urgent
+                    verb,
+                    path,
+                    params,
+                    data,
+                    content_type=content_type,
+                    accept=accept,
+                    limit=limit or _limit(verb, path),
+                    within=within,
+                    urgent=urgent,
                 )
+            except BeyondLimitError as error:
+                raise TooLargeError(verb, str(path), error.limit) from None
             except OSError as error:
                 self._troubled = self._clock.monotonic()
                 # What was read keeps the error, whose traceback keeps what was read.
                 error.__traceback__ = None
-                raise UnreachableError(verb, path, error) from error
+                raise UnreachableError(verb, str(path), error) from error
             if answer.status < 300:
                 return answer.body
             # A 401 comes before anything is done, so that repeating is safe for every verb.
@@ -255,7 +279,7 @@ class KubernetesClient:
                 raise self._refusal(verb, path, answer)
 
     @contextlib.asynccontextmanager
-    async def watch(self, path: str, params: Params, *, accept: str = JSON) -> AsyncIterator[WatchStream]:
+    async def watch(self, path: ApiPath, params: Params, *, accept: str = JSON) -> AsyncIterator[WatchStream]:
         """An open watch; leaving the block closes it. `params` are those of the API, `watch=1` is added."""
         login = self._login()
         async with contextlib.AsyncExitStack() as stack:
@@ -266,7 +290,7 @@ class KubernetesClient:
                     stream = await stack.enter_async_context(opening)
             except OSError as error:
                 self._troubled = self._clock.monotonic()
-                raise UnreachableError("WATCH", path, error) from error
+                raise UnreachableError("WATCH", str(path), error) from error
             if isinstance(stream, Answer):
                 if stream.status == 401:
                     await self.credentials.renew(login)
@@ -277,8 +301,8 @@ class KubernetesClient:
         self.credentials.refresh_when_due()
         return self.credentials.authorization, self.credentials.ssl
 
-    def _refusal(self, verb: str, path: str, answer: Answer) -> ApiError:
-        refusal = api_error(verb, path, answer.status, answer.body, retry_after=answer.retry_after)
+    def _refusal(self, verb: str, path: ApiPath, answer: Answer) -> ApiError:
+        refusal = api_error(verb, str(path), answer.status, answer.body, retry_after=answer.retry_after)
         if isinstance(refusal, ServerError):
             self._troubled = self._clock.monotonic()
         elif isinstance(refusal, ForbiddenError):
@@ -286,14 +310,21 @@ class KubernetesClient:
         return refusal
 
 
-def _decoded(verb: str, path: str, answer: bytes, reader: Reader[T]) -> T:
+def _limit(verb: str, path: ApiPath) -> int:
+    """Bytes of the answer to such a request."""
+    if path.subresource == "binding":
+        return BINDING
+    return PAGE if verb == "GET" and not path.name else OBJECT
+
+
+def _decoded(verb: str, path: ApiPath, answer: bytes, reader: Reader[T]) -> T:
     try:
         return reader.decode(answer)
     except msgspec.MsgspecError as error:
-        raise AnswerError(verb, path, error) from error
+        raise AnswerError(verb, str(path), error) from error
 
 
-def _logging(path: str) -> Callable[[Identity, Exception], None]:
+def _logging(path: ApiPath) -> Callable[[Identity, Exception], None]:
     return lambda identity, error: log.warning(
-        "an object of a list cannot be read", path=path, object=identity.name, error=str(error)
+        "an object of a list cannot be read", path=str(path), object=identity.name, error=str(error)
     )

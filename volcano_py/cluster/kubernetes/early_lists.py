@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final, Self
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient, Page
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.kinds import Kind
 
 # Pages of one kind that wait to be taken: 8,000 objects, about 12 MB of pods.
@@ -38,7 +39,8 @@ class EarlyLists:
 class EarlyList:
     """The pages of one list as `KubernetesClient.pages` gives them, errors included."""
 
-    def __init__(self, client: KubernetesClient, kind: Kind) -> None:
+    def __init__(self, client: KubernetesClient, kind: Kind, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.begun_at = clock.monotonic()
         self._pages = client.pages(kind.path, kind.selectors, accept=kind.list_accept)
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(_MOST_PAGES)
         self._task = asyncio.create_task(self._fill(), name=f"early list of {kind.name}")

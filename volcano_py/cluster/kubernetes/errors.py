@@ -12,6 +12,7 @@ import orjson
 
 # An error page of a proxy may be long, and may hold what should not be in a log; a Status object's message is short.
 _LONGEST_MESSAGE = 500
+_LONGEST_SHOWN = 100  # characters of a value that is refused
 # API servers ask for seconds; a page of a proxy that asks for an hour must not stop us for an hour.
 _LONGEST_WAIT = 30.0
 
@@ -25,6 +26,11 @@ class RequestError(Exception):
     @property
     def transient(self) -> bool:
         """Whether the same request may well succeed a little later."""
+        return False
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the reason is in the request, so that its author has to hear of it."""
         return False
 
     @property
@@ -52,6 +58,30 @@ class AnswerError(RequestError):
     def __init__(self, verb: str, path: str, cause: Exception) -> None:
         super().__init__(f"{verb} {path}: the answer cannot be read: {cause}")
         self.verb, self.path = verb, path
+
+
+class TooLargeError(RequestError):
+    """The answer is larger than any answer to such a request; the rest of it was not read."""
+
+    def __init__(self, verb: str, path: str, limit: int) -> None:
+        super().__init__(f"{verb} {path}: the answer is larger than {limit >> 10} KiB, the limit for such a request")
+        self.verb, self.path = verb, path
+
+    @property
+    def is_refusal(self) -> bool:
+        return True
+
+
+class InvalidRequestError(RequestError):
+    """A part of a request cannot be one, so nothing was sent."""
+
+    def __init__(self, what: str, field: str, value: str, rule: str) -> None:
+        super().__init__(f"{what}: {field} {value[:_LONGEST_SHOWN]!r} is not {rule}; no request was sent")
+        self.verb, self.path = "", ""
+
+    @property
+    def is_refusal(self) -> bool:
+        return True
 
 
 class StoppedError(RequestError):
@@ -82,6 +112,10 @@ class ApiError(RequestError):
         self._retry_after = retry_after
         name = f"{status} {reason}" if reason else str(status)
         super().__init__(f"{verb} {path}: {name}: {message or 'no explanation given'}")
+
+    @property
+    def is_refusal(self) -> bool:
+        return not self.transient
 
     @property
     def retry_after(self) -> float:

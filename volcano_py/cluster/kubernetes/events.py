@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -25,7 +25,9 @@ from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
 from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.event_memory import EventKey, EventMemory, EventSeries
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.kubernetes.ratelimit import TokenBucket
+from volcano_py.cluster.kubernetes.turns import Turns
 from volcano_py.cluster.kubernetes.workers import Workers, stand_back
 from volcano_py.jobs.flow_model import FLOW_API
 from volcano_py.jobs.model import BATCH_API
@@ -104,10 +106,10 @@ class EventRecorder:
         self._rng = rng or random.Random()
         self._bucket = TokenBucket(rate, burst, clock)
         self._memory = EventMemory(clock)
-        self._queue: deque[EventSeries] = deque()
+        self._queue: Turns[EventSeries] = Turns(in_flight)
         self._unwritten: dict[_Topic, EventSeries] = {}
         """How objects stand, as far as it waits to be written for the first time."""
-        self._workers = Workers("events", self._take, self._work, limit=in_flight)
+        self._workers = Workers("events", self._queue, self._work)
         self._counter: asyncio.Task[None] | None = None
         self._stopped = False
         self._written: Counter[str] = Counter()
@@ -132,8 +134,7 @@ class EventRecorder:
     def stop_new(self) -> None:
         """Write nothing more."""
         self._stopped = True
-        self._dropped += len(self._queue)
-        self._queue.clear()
+        self._dropped += sum(1 for _ in self._queue.drain())
         self._unwritten.clear()
         if self._counter is not None:
             self._counter.cancel()
@@ -199,9 +200,9 @@ class EventRecorder:
             return  # what waits will carry the new count; what is under way would be written twice
         if len(self._queue) >= self._capacity:
             self._dropped += 1
-            self._forget(self._queue.popleft())
+            self._forget(self._queue.give_up_oldest())
         series.queued, series.queued_at = True, self._clock.monotonic()
-        self._queue.append(series)
+        self._queue.add(series.key[0].namespace, series)
 
     def _forget(self, series: EventSeries) -> None:
         """A repetition will be told as an event of its own."""
@@ -216,7 +217,7 @@ class EventRecorder:
 
     def _name(self, about: ObjectRef) -> str:
         """Unique without asking: the object's name and a number, as the events that users know are named."""
-        return f"{about.name[:230]}.{self._rng.getrandbits(64):016x}"
+        return f"{about.name[:230].rstrip('-.')}.{self._rng.getrandbits(64):016x}"
 
     def _count_later(self) -> None:
         if self._counter is None:
@@ -243,9 +244,6 @@ class EventRecorder:
         return bool(grown)
 
     # -- writing -------------------------------------------------------------------------------------------------
-
-    def _take(self) -> EventSeries | None:
-        return self._queue.popleft() if self._queue else None
 
     async def _work(self, series: EventSeries) -> None:
         if self._quiet is not None:
@@ -277,11 +275,11 @@ class EventRecorder:
     async def _write(self, series: EventSeries, count: int) -> None:
         about = series.key[0]
         # Events about cluster-scoped objects live in the namespace `default`, where kubectl describe looks for them.
-        path = f"/api/v1/namespaces/{about.namespace or 'default'}/events"
+        path = ApiPath("v1", "events", about.namespace or "default")
         if series.told:
             body = {"count": count, "lastTimestamp": rfc3339(series.last)}
             try:
-                await self._client.patch(f"{path}/{series.name}", body, PatchType.MERGE, within=_ANSWER_WITHIN)
+                await self._client.patch(path.of(series.name), body, PatchType.MERGE, within=_ANSWER_WITHIN)
             except NotFoundError:
                 # The server keeps events for an hour only.
                 series.name, series.told = self._name(about), 0

@@ -24,6 +24,7 @@ from volcano_py.cluster.kubernetes.errors import (
     StoppedError,
     UnprocessableError,
 )
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Pipeline, always
 from volcano_py.cluster.protocol import Outcomes
 
@@ -49,7 +50,7 @@ class EvictorStats(msgspec.Struct, frozen=True):
 
 
 class Evictor:
-    """Carries out `Evict` effects in order, some at a time, and reports each once."""
+    """Carries out `Evict` effects in turns, some at a time, and reports each once."""
 
     def __init__(
         self,
@@ -67,11 +68,18 @@ class Evictor:
         self._client, self._outcomes, self._emit, self._retries = client, outcomes, emit, retries
         self._fence = fence
         self._clock, self._rng = clock, rng or random.Random()
-        self._pipeline: Pipeline[Evict] = Pipeline("evict", self._evict, self._fail, limit=in_flight, clock=clock)
+        self._pipeline: Pipeline[Evict] = Pipeline(
+            "evict",
+            self._evict,
+            self._fail,
+            namespace=lambda evict: evict.pod.namespace,
+            limit=in_flight,
+            clock=clock,
+        )
         self._evicted = self._failed = 0
 
     def submit(self, evictions: Iterable[Evict]) -> None:
-        """Evict these, in this order. Once stopped, they are reported as failed at once."""
+        """Evict these, in the order of each namespace. Once stopped, they are reported as failed at once."""
         self._pipeline.submit(evictions)
 
     def stop_new(self, why: str = LEASE_IS_OVER) -> None:
@@ -89,8 +97,8 @@ class Evictor:
         )
 
     async def _evict(self, evict: Evict) -> None:
-        path = f"/api/v1/namespaces/{evict.pod.namespace}/pods/{evict.pod.name}"
         try:
+            path = ApiPath("v1", "pods", evict.pod.namespace).of(evict.pod.name)
             await self._write(lambda: self._mark(evict, path))
             await self._write(lambda: self._delete(evict, path))
         except _PodGoneError:
@@ -113,7 +121,7 @@ class Evictor:
 
         await self._pipeline.retry(attempt, self._retries, self._rng)
 
-    async def _mark(self, evict: Evict, path: str) -> None:
+    async def _mark(self, evict: Evict, path: ApiPath) -> None:
         """Say in the conditions what happens. A Job's podFailurePolicy reads them, so they come before the deletion."""
         now, message = rfc3339(self._clock.now()), f"{evict.action}: {evict.message}"
         conditions = [
@@ -122,7 +130,7 @@ class Evictor:
         ]
         body = {"metadata": {"uid": evict.pod.uid}, "status": {"conditions": conditions}}
         try:
-            await self._client.patch(f"{path}/status", body, PatchType.STRATEGIC, within=_ANSWER_WITHIN)
+            await self._client.patch(path.sub("status"), body, PatchType.STRATEGIC, within=_ANSWER_WITHIN)
         except NotFoundError as error:
             raise _PodGoneError from error
         except UnprocessableError as error:
@@ -130,7 +138,7 @@ class Evictor:
                 raise _PodGoneError from error
             log.warning("an evicted pod keeps its old conditions", pod=evict.pod.key, error=str(error))
 
-    async def _delete(self, evict: Evict, path: str) -> None:
+    async def _delete(self, evict: Evict, path: ApiPath) -> None:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": evict.pod.uid}}
         try:
             await self._client.delete(path, body, within=_ANSWER_WITHIN)

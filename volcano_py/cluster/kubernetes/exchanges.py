@@ -1,17 +1,19 @@
-"""Requests whose answers are read whole, over kept connections: what a scheduler sends by the thousand.
+"""Bindings over kept connections: the one kind of request that a scheduler sends by the thousand.
 
-With aiohttp a binding takes 130 microseconds of our CPU, 100 of them on its way through that library, which does a lot
-that an API server has no use for. So here is what there is a use for and no more: parsing is httptools', finding an
-address that answers aiohappyeyeballs', encryption the event loop's.
+By way of aiohttp a binding takes three times the CPU (figures: docs/architecture.md), so this small client carries
+bindings and nothing else. Parsing is httptools', finding an address that answers aiohappyeyeballs', encryption the
+event loop's.
+
+What it does not do: redirects, proxies, upgrades, answers without end, answers beyond a limit (headers included), more
+than one request at a time on a connection. A connection ends when something comes that is not the answer to the request
+that is open on it, and is never used again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
-import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -19,7 +21,9 @@ from urllib.parse import urlsplit
 from aiohappyeyeballs import start_connection
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from volcano_py.cluster.kubernetes.answers import Answer, BeyondLimitError, Body
 from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
+from volcano_py.cluster.kubernetes.heads import Head
 
 # Seconds that an address may take before the next one of the same name is tried beside it (RFC 8305, section 5).
 _NEXT_ADDRESS_AFTER: Final = 0.25
@@ -34,43 +38,33 @@ class Server(NamedTuple):
     """The name in its certificate, where that is not the URL's host."""
 
 
-class Answer(NamedTuple):
-    """What the server said."""
-
-    status: int
-    body: bytes
-    retry_after: str | None
-
-
 class Exchanges:
     """Connections to one server, with one request under way on each; the one that was used last is used next."""
 
     def __init__(self, connections: int) -> None:
-        """So many for requests that are not urgent; more of them wait. To be made on the loop that will use it."""
+        """So many connections; requests beyond them wait. To be made on the loop that will use it."""
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Semaphore(connections)
-        self._no_limit = contextlib.nullcontext()
         self._server: Server | None = None
         self._open: set[_Connection] = set()
         self._idle: list[_Connection] = []  # the longest idle first
         self._sweeping: asyncio.TimerHandle | None = None
 
-    async def exchange(
-        self, server: Server, verb: str, path: str, headers: bytes, body: bytes, *, urgent: bool = False
-    ) -> Answer:
-        """Send one request and read the answer. `headers` are whole lines; Host and Content-Length come by themselves.
+    async def exchange(self, server: Server, head: Head, body: bytes, *, limit: int) -> Answer:
+        """Send one request and read the answer. Host and Content-Length come by themselves.
 
         Nothing is repeated: when a kept connection ends instead of answering, the request may have been carried out.
 
         Raises:
             OSError: there is no connection, or it ended before the answer did.
+            BeyondLimitError: the answer is larger than `limit` bytes.
         """
-        async with self._no_limit if urgent else self._room:
+        async with self._room:
             connection = self._kept(server) or await self._connect(server)
-            answer = await connection.exchange(
-                b"%b %b HTTP/1.1\r\n%b%bContent-Length: %d\r\n\r\n%b"
-                % (verb.encode(), path.encode(), connection.host, headers, len(body), body)
-            )
+            first = f"{head.method} {connection.below}{head.target} HTTP/1.1\r\n".encode("ascii")
+            length = b"Content-Length: %d\r\n\r\n" % len(body)
+            request = b"".join((first, connection.host, head.headers.lines, length, body))
+            answer = await connection.exchange(request, limit)
             self._keep(connection)
             return answer
 
@@ -124,7 +118,7 @@ class Exchanges:
                     addresses, happy_eyeballs_delay=_NEXT_ADDRESS_AFTER, interleave=1, socket_factory=open_socket
                 )
                 _, connection = await self._loop.create_connection(
-                    lambda: _Connection(server, url.netloc, self._forget),
+                    lambda: _Connection(server, self._forget),
                     sock=opened,
                     ssl=server.ssl if encrypted else None,
                     server_hostname=(server.certificate_of or host) if encrypted else None,
@@ -144,9 +138,12 @@ class Exchanges:
 class _Connection(asyncio.Protocol):
     """One connection: the loop tells it what has come, the parser what that means."""
 
-    def __init__(self, server: Server, host: str, forget: Callable[[_Connection], None]) -> None:
+    def __init__(self, server: Server, forget: Callable[[_Connection], None]) -> None:
+        url = urlsplit(server.url)
         self.server = server
-        self.host = f"Host: {host}\r\n".encode()
+        self.host = f"Host: {url.netloc}\r\n".encode()
+        self.below = url.path
+        """A gateway has several servers below its own address."""
         self.idle_since = 0.0
         self._forget = forget
         self._loop = asyncio.get_running_loop()
@@ -155,8 +152,10 @@ class _Connection(asyncio.Protocol):
         self._parser = HttpResponseParser(self)
         self._spent = False
         self._waiter: asyncio.Future[Answer] | None = None
+        self._limit = 0
+        self._came = 0  # bytes since the request that is open was sent
         self._body: list[bytes] = []
-        self._encoding = b""
+        self._encoding = ""
         self._retry_after: str | None = None
 
     @property
@@ -164,11 +163,12 @@ class _Connection(asyncio.Protocol):
         """Whether another request may be sent on it."""
         return not (self._spent or self._transport.is_closing())
 
-    async def exchange(self, request: bytes) -> Answer:
+    async def exchange(self, request: bytes, limit: int) -> Answer:
         """Send this and wait for what comes back. Whoever stops waiting ends the connection."""
         if not self.reusable:
             raise _closed()
         self._waiter = self._loop.create_future()
+        self._limit, self._came = limit, 0
         self._transport.write(request)
         try:
             return await self._waiter
@@ -188,11 +188,16 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except (HttpParserError, HttpParserUpgrade) as error:
-            self._fail(ConnectionError(f"what was answered is not HTTP/1.1: {error}"))
-            self.abort()
+        self._came += len(data)
+        if self._waiter is None or self._waiter.done():
+            self.abort()  # the next request would take it for its answer
+        elif self._came > self._limit:
+            self._fail(BeyondLimitError(self._limit))
+        else:
+            try:
+                self._parser.feed_data(data)
+            except (HttpParserError, HttpParserUpgrade) as error:
+                self._fail(ConnectionError(f"what was answered is not HTTP/1.1: {error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._spent = True
@@ -203,7 +208,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Of the parser: an answer begins."""
-        if self._waiter is None or self._waiter.done():  # to nothing that was asked; the next one would take it for its
+        self._body, self._encoding, self._retry_after = [], "", None
+        if self._waiter is None or self._waiter.done():  # a second answer, right behind the first
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -212,7 +218,7 @@ class _Connection(asyncio.Protocol):
             case b"retry-after":
                 self._retry_after = value.decode("latin-1")
             case b"content-encoding":
-                self._encoding = value.lower()
+                self._encoding = value.decode("latin-1")
 
     def on_body(self, part: bytes) -> None:
         """Of the parser: some of the answer's body."""
@@ -220,34 +226,25 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Of the parser: that was all."""
-        status, body = self._parser.get_status_code(), b"".join(self._body)
-        encoding, retry_after = self._encoding, self._retry_after
-        self._body, self._encoding, self._retry_after = [], b"", None
+        status = self._parser.get_status_code()
         if status < 200:  # the answer is still to come
             return
         self._spent = self._spent or not self._parser.should_keep_alive()
         try:
-            answer = Answer(status, _plain(body, encoding) if encoding else body, retry_after)
-        except (zlib.error, ValueError):
-            self._fail(ConnectionError(f"the answer cannot be decompressed: Content-Encoding {encoding.decode()}"))
+            body = Body(self._limit, self._encoding)
+            body.take(b"".join(self._body))
+            answer = Answer(status, body.whole(), self._retry_after)
+        except (BeyondLimitError, ConnectionError) as error:
+            self._fail(error)
         else:
             if self._waiter is not None and not self._waiter.done():
                 self._waiter.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
+        """There is no answer on this connection, and never will be."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(error)
-
-
-def _plain(body: bytes, encoding: bytes) -> bytes:
-    """Some proxies compress whatever passes through them, asked or not."""
-    match encoding:
-        case b"gzip" | b"x-gzip" | b"deflate":
-            return zlib.decompress(body, wbits=zlib.MAX_WBITS | 32)  # with the header of either
-        case b"identity":
-            return body
-        case _:
-            raise ValueError(encoding)
+        self.abort()
 
 
 def _closed() -> ConnectionResetError:

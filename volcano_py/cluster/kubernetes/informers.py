@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.early_lists import EarlyLists
 from volcano_py.cluster.kubernetes.kinds import Kind
-from volcano_py.cluster.kubernetes.reflector import Reflector
+from volcano_py.cluster.kubernetes.reflector import FRESH_FOR, Reflector
 from volcano_py.cluster.kubernetes.reflector_stats import ReflectorStats
-from volcano_py.cluster.kubernetes.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 # Seconds. Watches lose nothing by design; this bounds the time for which what they lose against design stays unseen.
@@ -31,17 +30,19 @@ class Informers:
         *,
         early: EarlyLists | None = None,
         on_bad_object: BadObjectHandler | None = None,
+        on_followed: Callable[[bool], None] = lambda _was_behind: None,
         resync_every: float | None = RESYNC_EVERY,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`early` has lists that are under way. `resync_every` (seconds) is spread by a quarter, so that the kinds are
-        not all listed at once.
+        """`early` has lists that are under way. `on_followed`: see `Reflector`. `resync_every` (seconds) is spread by a
+        quarter, so that the kinds are not all listed at once.
 
         Raises:
             ValueError: two kinds have the same name.
         """
         rng = rng or random.Random()
+        self._on_followed = on_followed
         self.reflectors: dict[str, Reflector] = {}
         for kind in kinds:
             if kind.name in self.reflectors:
@@ -52,6 +53,7 @@ class Informers:
                 sink,
                 begun=early.take(kind) if early is not None else None,
                 on_bad_object=on_bad_object,
+                on_followed=self._followed,
                 resync_every=resync_every and resync_every * rng.uniform(0.75, 1.25),
                 clock=clock,
                 rng=rng,
@@ -78,11 +80,21 @@ class Informers:
         if (reflector := self.reflectors.get(kind)) is not None:
             reflector.learn(obj)
 
-    def have_seen(self, version: str, *kinds: str) -> bool:
-        """Whether the sink knows all that had happened to these kinds by this version of any resource. With etcd, one
-        number counts the changes of all resources that it stores."""
-        reached = (version_of(self.reflectors[kind].resource_version) for kind in kinds)
-        return 0 <= version_of(version) <= min(reached)
+    async def list_since(self, moment: float, *kinds: str) -> None:
+        """Return when the sink has lists of these kinds that were begun at this monotonic time or later."""
+        await self.relist(*(kind for kind in kinds if self.reflectors[kind].listed_from < moment))
+
+    def behind(self, *kinds: str) -> dict[str, float]:
+        """Those of these kinds that are not known as they are now, and since how many seconds."""
+        found = ((kind, self.reflectors[kind].behind) for kind in kinds)
+        return {kind: seconds for kind, seconds in found if seconds > FRESH_FOR}
+
+    def _followed(self, was_behind: bool) -> None:
+        if was_behind:
+            # The server is back. Kinds that come back long after each other would hold up decisions.
+            for reflector in self.reflectors.values():
+                reflector.hurry()
+        self._on_followed(was_behind)
 
     @property
     def unsynced(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import msgspec
 from volcano_py.api import objects, volumes, workloads
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import ApiObject
+from volcano_py.cluster.kubernetes.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.transport import JSON
 from volcano_py.jobs.cron import CronJob
 from volcano_py.jobs.flow_model import FLOW_API, JobFlow, JobTemplate
@@ -31,7 +32,7 @@ class Kind(msgspec.Struct, frozen=True):
     """A resource: `name` is the API's kind, the first argument of the sink's methods."""
 
     name: str
-    path: str
+    path: ApiPath
     """Of the list over all namespaces."""
     type: type[ApiObject]
     namespaced: bool = True
@@ -53,42 +54,44 @@ class Kind(msgspec.Struct, frozen=True):
         return _METADATA if self.metadata_only else JSON
 
 
-POD: Final = Kind("Pod", "/api/v1/pods", objects.Pod)
-NODE: Final = Kind("Node", "/api/v1/nodes", objects.Node, namespaced=False)
-NAMESPACE: Final = Kind("Namespace", "/api/v1/namespaces", objects.Namespace, namespaced=False)
-POD_GROUP: Final = Kind("PodGroup", f"/apis/{SCHEDULING_API}/podgroups", objects.PodGroup)
-QUEUE: Final = Kind("Queue", f"/apis/{SCHEDULING_API}/queues", objects.Queue, namespaced=False)
-RESOURCE_QUOTA: Final = Kind("ResourceQuota", "/api/v1/resourcequotas", objects.ResourceQuota)
+POD: Final = Kind("Pod", ApiPath("v1", "pods"), objects.Pod)
+NODE: Final = Kind("Node", ApiPath("v1", "nodes"), objects.Node, namespaced=False)
+NAMESPACE: Final = Kind("Namespace", ApiPath("v1", "namespaces"), objects.Namespace, namespaced=False)
+POD_GROUP: Final = Kind("PodGroup", ApiPath(SCHEDULING_API, "podgroups"), objects.PodGroup)
+QUEUE: Final = Kind("Queue", ApiPath(SCHEDULING_API, "queues"), objects.Queue, namespaced=False)
+RESOURCE_QUOTA: Final = Kind("ResourceQuota", ApiPath("v1", "resourcequotas"), objects.ResourceQuota)
 PRIORITY_CLASS: Final = Kind(
-    "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", objects.PriorityClass, namespaced=False
+    "PriorityClass", ApiPath("scheduling.k8s.io/v1", "priorityclasses"), objects.PriorityClass, namespaced=False
 )
 POD_DISRUPTION_BUDGET: Final = Kind(
-    "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", workloads.PodDisruptionBudget
+    "PodDisruptionBudget", ApiPath("policy/v1", "poddisruptionbudgets"), workloads.PodDisruptionBudget
 )
-SERVICE: Final = Kind("Service", "/api/v1/services", workloads.Service)
+SERVICE: Final = Kind("Service", ApiPath("v1", "services"), workloads.Service)
 REPLICATION_CONTROLLER: Final = Kind(
-    "ReplicationController", "/api/v1/replicationcontrollers", workloads.ReplicationController
+    "ReplicationController", ApiPath("v1", "replicationcontrollers"), workloads.ReplicationController
 )
 # The podgroup controller follows the replicas of these two as well …
-REPLICA_SET: Final = Kind("ReplicaSet", "/apis/apps/v1/replicasets", workloads.Workload)
-STATEFUL_SET: Final = Kind("StatefulSet", "/apis/apps/v1/statefulsets", workloads.Workload)
+REPLICA_SET: Final = Kind("ReplicaSet", ApiPath("apps/v1", "replicasets"), workloads.Workload)
+STATEFUL_SET: Final = Kind("StatefulSet", ApiPath("apps/v1", "statefulsets"), workloads.Workload)
 # … and reads the annotations of these.
-DAEMON_SET: Final = Kind("DaemonSet", "/apis/apps/v1/daemonsets", workloads.Workload, metadata_only=True)
-JOB: Final = Kind("Job", "/apis/batch/v1/jobs", workloads.Workload, metadata_only=True)
+DAEMON_SET: Final = Kind("DaemonSet", ApiPath("apps/v1", "daemonsets"), workloads.Workload, metadata_only=True)
+JOB: Final = Kind("Job", ApiPath("batch/v1", "jobs"), workloads.Workload, metadata_only=True)
 PERSISTENT_VOLUME_CLAIM: Final = Kind(
-    "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", volumes.PersistentVolumeClaim
+    "PersistentVolumeClaim", ApiPath("v1", "persistentvolumeclaims"), volumes.PersistentVolumeClaim
 )
 PERSISTENT_VOLUME: Final = Kind(
-    "PersistentVolume", "/api/v1/persistentvolumes", volumes.PersistentVolume, namespaced=False
+    "PersistentVolume", ApiPath("v1", "persistentvolumes"), volumes.PersistentVolume, namespaced=False
 )
-_STORAGE: Final = "/apis/storage.k8s.io/v1"
+_STORAGE: Final = "storage.k8s.io/v1"
 STORAGE_CLASS: Final = Kind(
-    "StorageClass", f"{_STORAGE}/storageclasses", volumes.StorageClass, namespaced=False, optional=True
+    "StorageClass", ApiPath(_STORAGE, "storageclasses"), volumes.StorageClass, namespaced=False, optional=True
 )
-CSI_NODE: Final = Kind("CSINode", f"{_STORAGE}/csinodes", volumes.CSINode, namespaced=False, optional=True)
-CSI_DRIVER: Final = Kind("CSIDriver", f"{_STORAGE}/csidrivers", volumes.CSIDriver, namespaced=False, optional=True)
+CSI_NODE: Final = Kind("CSINode", ApiPath(_STORAGE, "csinodes"), volumes.CSINode, namespaced=False, optional=True)
+CSI_DRIVER: Final = Kind(
+    "CSIDriver", ApiPath(_STORAGE, "csidrivers"), volumes.CSIDriver, namespaced=False, optional=True
+)
 CSI_STORAGE_CAPACITY: Final = Kind(
-    "CSIStorageCapacity", f"{_STORAGE}/csistoragecapacities", volumes.CSIStorageCapacity, optional=True
+    "CSIStorageCapacity", ApiPath(_STORAGE, "csistoragecapacities"), volumes.CSIStorageCapacity, optional=True
 )
 SELECTING_KINDS: Final = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
 """What tells which pods belong together, and so are spread when they do not say how."""
@@ -114,11 +117,11 @@ STATE_KINDS: Final = (
 )
 """What decisions follow from, but for queues, which kopf watches."""
 # Watched by the job controller alone: a cluster need not have the API.
-VOLCANO_JOB: Final = Kind("VolcanoJob", f"/apis/{BATCH_API}/jobs", Job)
+VOLCANO_JOB: Final = Kind("VolcanoJob", ApiPath(BATCH_API, "jobs"), Job)
 # These are watched by the controllers that make Volcano Jobs of them.
-CRON_JOB: Final = Kind("VolcanoCronJob", f"/apis/{BATCH_API}/cronjobs", CronJob)
-JOB_FLOW: Final = Kind("JobFlow", f"/apis/{FLOW_API}/jobflows", JobFlow)
-JOB_TEMPLATE: Final = Kind("JobTemplate", f"/apis/{FLOW_API}/jobtemplates", JobTemplate)
+CRON_JOB: Final = Kind("VolcanoCronJob", ApiPath(BATCH_API, "cronjobs"), CronJob)
+JOB_FLOW: Final = Kind("JobFlow", ApiPath(FLOW_API, "jobflows"), JobFlow)
+JOB_TEMPLATE: Final = Kind("JobTemplate", ApiPath(FLOW_API, "jobtemplates"), JobTemplate)
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
@@ -146,7 +149,7 @@ def config_map(namespace: str, name: str) -> Kind:
     """The kind with just this one ConfigMap in it, so that RBAC can grant it by name."""
     return Kind(
         "ConfigMap",
-        f"/api/v1/namespaces/{namespace}/configmaps",
+        ApiPath("v1", "configmaps", namespace),
         ConfigMap,
-        selectors=MappingProxyType({"fieldSelector": f"metadata.name={name}"}),
+        selectors=MappingProxyType({"fieldSelector": field_selector({"metadata.name": name})}),
     )

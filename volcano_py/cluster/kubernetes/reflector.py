@@ -18,11 +18,17 @@ import structlog
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.client import PAGE_SIZE, KubernetesClient
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.kubernetes.complaints import Complaints
 from volcano_py.cluster.kubernetes.decoding import Decoder
 from volcano_py.cluster.kubernetes.early_lists import EarlyList
-from volcano_py.cluster.kubernetes.errors import GoneError, NotFoundError, RequestError, UnreachableError
+from volcano_py.cluster.kubernetes.errors import (
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    RequestError,
+    UnreachableError,
+)
 from volcano_py.cluster.kubernetes.kinds import Kind
 from volcano_py.cluster.kubernetes.learned import Learned
 from volcano_py.cluster.kubernetes.reflector_stats import ReflectorStats
@@ -42,8 +48,17 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-# Seconds after which a resource that was not served is asked for again: it takes an upgrade to appear.
+# What the event loop does of a list before others have their turn: some 10 ms of work each.
+_SLICE_OBJECTS = 200
+_SLICE_BYTES = 1 << 20
+# Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
+# Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started
+# forbids everything for a moment.
+_FORBIDDEN_FOR = 30.0
+FRESH_FOR = 2.0
+"""Seconds without an open watch after which a kind counts as behind. It is listed again then, which shows for certain
+what was missed; before that the watch resumes. Watches that end in their time are open again within milliseconds."""
 
 
 class Reflector:
@@ -57,6 +72,7 @@ class Reflector:
         *,
         begun: EarlyList | None = None,
         on_bad_object: BadObjectHandler | None = None,
+        on_followed: Callable[[bool], None] = lambda _was_behind: None,
         page_size: int = PAGE_SIZE,
         watch_lasts: float = WATCH_LASTS,
         stall_after: float = STALL_AFTER,
@@ -64,15 +80,19 @@ class Reflector:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`begun` is a first list that is under way. `resync_every` (seconds): list anew that often even when all seems
-        well, against whatever was missed."""
+        """`begun` is a first list that is under way. `on_followed` is called whenever a watch has been opened: with
+        whether the kind was behind after it had been followed before. `resync_every` (seconds): list again that often
+        even when all seems well, against whatever was missed."""
         self.kind = kind
         self.synced = asyncio.Event()
         self.resource_version = ""
         """Where the watch resumes; "" when a list is needed first."""
+        self.listed_from = float("-inf")
+        """Monotonic time at which the newest list that the sink has was begun."""
         self._client, self._sink, self._clock = client, sink, clock
         self._begun = begun
         self._on_bad_object = on_bad_object or _ignore
+        self._on_followed = on_followed
         self._page_size, self._watch_lasts = page_size, watch_lasts
         self._stall_after, self._resync_every = stall_after, resync_every
         self._rng = rng or random.Random()
@@ -85,6 +105,10 @@ class Reflector:
         self._complaints = Complaints(kind.name, clock)
         self._listed_at = 0.0
         self._heard = clock.monotonic()
+        self._current_until = float("-inf")
+        self._forbidden_since: float | None = None
+        self._does_without = self._was_behind = False
+        self._hurry = asyncio.Event()
         self._lists = self._watches = self._events = self._failures = 0
         self._decoder = Decoder(kind)
 
@@ -98,8 +122,21 @@ class Reflector:
             events=self._events,
             stale_events=self._versions.stale,
             failures=self._failures,
+            behind=self.behind if self.synced.is_set() else 0.0,
             silent_for=max(0.0, self._clock.monotonic() - self._heard),
         )
+
+    @property
+    def behind(self) -> float:
+        """Seconds since the sink was last known to have what the server has: 0 while a watch is open, or while there is
+        nothing that could be watched."""
+        if self._stream is not None or self._does_without:
+            return 0.0
+        return self._clock.monotonic() - self._current_until
+
+    def hurry(self) -> None:
+        """The server answers others: if this waits for the next attempt, make it now."""
+        self._hurry.set()
 
     def learn(self, obj: ApiObject) -> None:
         """The server has shown this object in an answer to somebody: it counts like an event, if it is newer than what
@@ -110,27 +147,32 @@ class Reflector:
             self._hand_on(meta, meta.key, obj)
 
     async def relist(self) -> None:
-        """Return when the sink has a list that was begun after this call; `run` must be running, or run later."""
+        """Return when the sink has a list that was begun after this call, or the server has said again that there is
+        nothing to list; `run` must be running, or run later."""
         wanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted.append(wanted)
         if self._stream is not None:
             self._stream.abort()
+        self.hurry()
         await wanted
 
     async def run(self) -> NoReturn:
         """List and watch for ever; cancel to stop."""
         while True:
             try:
-                if self._wanted or not self.resource_version:
+                if self.resource_version and self.behind > FRESH_FOR:
+                    self._give_up_resuming()
+                resumes = bool(self.resource_version) and not self._wanted
+                if not resumes:
                     await self._list()
-                await self._watch()
+                await self._watch(resumes)
             except GoneError as error:
                 log.info("the watch has fallen behind, listing again", kind=self.kind.name, error=str(error))
                 self.resource_version = ""
                 await self._pause(error)
             except RequestError as error:
-                if isinstance(error, NotFoundError) and self.kind.optional:
-                    await self._do_without()
+                if self.kind.optional and self._can_do_without(error):
+                    await self._do_without(error)
                     continue
                 self._complaints.tell(error)
                 await self._pause(error)
@@ -146,21 +188,64 @@ class Reflector:
 
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
-        await self._clock.sleep(self._backoff.delay(at_least=error.retry_after if error else 0.0))
+        asked = error.retry_after if error else 0.0
+        delay = self._backoff.delay(at_least=asked)
+        if asked:
+            await self._clock.sleep(delay)
+            return
+        await self._rest(delay)
 
-    async def _do_without(self) -> None:
-        """The server does not serve the resource: there are no such objects, until it does."""
-        if not self.synced.is_set() or len(self._versions):
-            log.info("a resource is not served; none of it is taken to exist", kind=self.kind.name)
+    async def _rest(self, seconds: float) -> None:
+        """Until there is hurry, or for so long."""
+        self._hurry.clear()
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, seconds, self._hurry.wait())
+
+    def _can_do_without(self, error: RequestError) -> bool:
+        now = self._clock.monotonic()
+        if isinstance(error, ForbiddenError):
+            self._forbidden_since = now if self._forbidden_since is None else self._forbidden_since
+            return now - self._forbidden_since >= _FORBIDDEN_FOR
+        return isinstance(error, NotFoundError)
+
+    async def _do_without(self, error: RequestError) -> None:
+        """Where the server does not serve the resource there are no such objects, until it does. Where we may not see
+        them, those that were seen are taken to exist."""
+        if isinstance(error, ForbiddenError) and not self._does_without:
+            log.warning("a resource is forbidden; decisions are made without it", kind=self.kind.name, error=str(error))
+        is_gone = isinstance(error, NotFoundError) and len(self._versions) > 0
+        if is_gone or not self.synced.is_set():
+            log.info("none of a resource is taken to exist", kind=self.kind.name, error=str(error))
             self._take_over([], {}, "")
             self.synced.set()
         self.resource_version = ""
-        await self._clock.sleep(_ABSENT_FOR)
+        self._follow(None)
+        wanted, self._wanted = self._wanted, []
+        _release(wanted)
+        await self._rest(_ABSENT_FOR)
+
+    def _follow(self, stream: WatchStream | None) -> None:
+        """From now on the kind is not behind: this watch is open, or (None) there is nothing to watch."""
+        self._note_behind()
+        was_behind, self._was_behind = self._was_behind, False
+        self._stream, self._does_without = stream, stream is None
+        self._on_followed(was_behind)
+
+    def _give_up_resuming(self) -> None:
+        """The next step is a list; the log says why."""
+        self._note_behind()
+        self.resource_version = ""
+        log.info("no watch was open for too long, listing again", kind=self.kind.name, seconds=round(self.behind, 1))
+
+    def _note_behind(self) -> None:
+        self._was_behind = self._was_behind or (self._watches > 0 and self.behind > FRESH_FOR)
 
     # -- list ----------------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
+        self._note_behind()
         wanted, self._wanted = self._wanted, []
+        begun_at = self._clock.monotonic() if self._begun is None or wanted else self._begun.begun_at
         try:
             if wanted and self._begun is not None:  # it began too early for them
                 begun, self._begun = self._begun, None
@@ -169,14 +254,20 @@ class Reflector:
         except BaseException:
             self._wanted += wanted
             raise
-        self._take_over(self._learned.with_newest(objects, version), bad, version)
+        objects = self._learned.with_newest(objects, version)
+        if not self.synced.is_set() and not len(self._versions):
+            first, rest = objects[:_SLICE_OBJECTS], objects[_SLICE_OBJECTS:]
+            self._take_over(first, bad, version)
+            await self._take_over_more(rest)
+        else:
+            self._take_over(objects, bad, version)
         self._lists += 1
+        self.listed_from = begun_at
+        self._current_until = max(self._current_until, begun_at)
         self._listed_at = self._heard = self._clock.monotonic()
         self.resource_version = version
         self.synced.set()
-        for waiting in wanted:
-            if not waiting.done():
-                waiting.set_result(None)
+        _release(wanted)
 
     async def _all_pages(self) -> tuple[list[ApiObject], dict[str, str], str]:
         try:
@@ -193,7 +284,7 @@ class Reflector:
         """
         objects: list[ApiObject] = []
         bad: dict[str, str] = {}
-        version = ""
+        version, decoded = "", 0
         begun, self._begun = self._begun, None
         pages = begun or self._client.pages(
             self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
@@ -202,6 +293,10 @@ class Reflector:
             async for page in pages:
                 version = page.metadata.resource_version
                 for item in page.items or ():
+                    decoded += len(memoryview(item))
+                    if decoded > _SLICE_BYTES:
+                        decoded = 0
+                        await asyncio.sleep(0)
                     try:
                         objects.append(self._decoder.item(item))
                     except msgspec.MsgspecError as error:
@@ -227,6 +322,14 @@ class Reflector:
             ((meta.key, meta.uid, meta.resource_version) for meta in map(metadata_of, objects)), version, kept
         )
 
+    async def _take_over_more(self, objects: list[ApiObject]) -> None:
+        """The rest of the first list, in slices: a large cluster has as many objects as take seconds."""
+        for start in range(0, len(objects), _SLICE_OBJECTS):
+            await asyncio.sleep(0)
+            for obj in objects[start : start + _SLICE_OBJECTS]:
+                meta = metadata_of(obj)
+                self._hand_on(meta, meta.key, obj)
+
     def _replaced(self, objects: list[ApiObject]) -> bool:
         """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""
         try:
@@ -238,8 +341,8 @@ class Reflector:
 
     # -- watch ---------------------------------------------------------------------------------------------------
 
-    async def _watch(self) -> None:
-        """Follow one watch until the server ends it.
+    async def _watch(self, resumes: bool) -> None:
+        """Follow one watch until the server ends it; one that `resumes` another only if it is opened soon after it.
 
         Raises:
             GoneError: the version to resume from is too old.
@@ -253,14 +356,24 @@ class Reflector:
         }
         started, events = self._clock.monotonic(), self._events
         async with self._client.watch(self.kind.path, parameters, accept=self.kind.watch_accept) as stream:
+            self._forbidden_since = None
+            if resumes and self.behind > FRESH_FOR:
+                # Opened late: it does not say when it has caught up, or may end with 410 at once.
+                self._give_up_resuming()
+                return
+            unfollowed = self._current_until
+            followed_until: float | None = None
+            self._follow(stream)
             self._watches += 1
-            self._stream = stream
             guard = asyncio.create_task(self._guard(stream), name=f"guard of {self.kind.name}")
             try:
                 if not self._wanted:
                     async for line in stream:
                         self._take(line)
                         self._heard = stream.last_data
+            except GoneError:
+                followed_until = unfollowed  # its version was too old: it has shown nothing
+                raise
             except UnreachableError:
                 # It may have been us who broke the connection.
                 if not (guard.done() or self._wanted):
@@ -268,12 +381,13 @@ class Reflector:
             finally:
                 guard.cancel()
                 self._stream = None
+                self._current_until = self._clock.monotonic() if followed_until is None else followed_until
         if self._resync_is_due():
             self.resource_version = ""
         elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
             self._all_is_well()
         elif self._events == events:
-            raise UnreachableError("WATCH", self.kind.path, "the server ended the watch at once")
+            raise UnreachableError("WATCH", str(self.kind.path), "the server ended the watch at once")
 
     async def _guard(self, stream: WatchStream) -> None:
         """Return, having broken the connection, when nothing was heard for too long or a resync is due."""
@@ -339,9 +453,9 @@ class Reflector:
         try:
             event = msgspec.json.decode(line, type=RawEvent)
         except msgspec.MsgspecError as broken:
-            raise UnreachableError("WATCH", self.kind.path, f"this is no event: {line[:100]!r}") from broken
+            raise UnreachableError("WATCH", str(self.kind.path), f"this is no event: {line[:100]!r}") from broken
         if event.type == "ERROR":
-            raise stream_error(self.kind.path, bytes(event.object))
+            raise stream_error(str(self.kind.path), bytes(event.object))
         identity = identify(event.object)
         if event.type == "BOOKMARK":
             self._all_is_well()
@@ -385,6 +499,12 @@ class Reflector:
 
     def _tombstone(self, key: str, uid: str) -> ApiObject:
         return self._decoder.bare(ObjectMeta.known_by(key, uid))
+
+
+def _release(waiting: list[asyncio.Future[None]]) -> None:
+    for each in waiting:
+        if not each.done():
+            each.set_result(None)
 
 
 def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 
 class ReflectorStats(msgspec.Struct, frozen=True):
-    """What a reflector has seen since it started; `silent_for` is in seconds."""
+    """What a reflector has seen since it started; `behind` (see `Reflector`) and `silent_for` are in seconds."""
 
     objects: int
     unreadable: int
@@ -15,4 +15,5 @@ class ReflectorStats(msgspec.Struct, frozen=True):
     events: int
     stale_events: int
     failures: int
+    behind: float
     silent_for: float

@@ -11,6 +11,7 @@ import msgspec
 
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import Clock
+from volcano_py.cluster.kubernetes.paths import ApiPath
 
 # Seconds. A CRD that loses the subresource is noticed by a 404; one that gains it would silently drop our patches.
 _VALID_FOR: Final = 600.0
@@ -31,18 +32,18 @@ class StatusPaths:
         self._client, self._clock = client, clock
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
 
-    async def suffix(self, group_version: str, plural: str) -> str:
-        """What to append to an object's path to patch its status: `/status`, or nothing.
+    async def subresource(self, group_version: str, plural: str) -> str:
+        """The subresource of an object to patch for its status: `status`, or "" for the object itself.
 
         Raises:
             RequestError: the server cannot be asked, or does not know the group (404).
         """
         known = self._known.get(group_version)
         if known is None or self._clock.monotonic() >= known[0]:
-            answer = await self._client.read(f"/apis/{group_version}", _ResourceList)
+            answer = await self._client.read(ApiPath(group_version), _ResourceList)
             known = self._clock.monotonic() + _VALID_FOR, frozenset(item.name for item in answer.resources)
             self._known[group_version] = known
-        return "/status" if f"{plural}/status" in known[1] else ""
+        return "status" if f"{plural}/status" in known[1] else ""
 
     def forget(self) -> None:
         """Something did not fit what discovery said: ask again next time."""

@@ -1,20 +1,30 @@
-"""What aiohttp does for us: watches, whose answers are streams, and all that goes by way of a proxy."""
+"""Requests by way of aiohttp: all but bindings, which have a way of their own where there is no proxy."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, partial
+from typing import Any, Final
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from volcano_py.cluster.kubernetes.answers import (
+    ERROR,
+    Answer,
+    BeyondLimitError,
+    Body,
+    Unpacker,
+    limit_of,
+    without_explanation,
+)
 from volcano_py.cluster.kubernetes.clock import Clock
 from volcano_py.cluster.kubernetes.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
 from volcano_py.cluster.kubernetes.credentials import Credentials
-from volcano_py.cluster.kubernetes.exchanges import Answer
+from volcano_py.cluster.kubernetes.heads import Head
 from volcano_py.cluster.kubernetes.watch_stream import WatchStream
 
 _READ_BUFFER: Final = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
@@ -33,50 +43,42 @@ class Sessions:
         await self._limited.close()
         await self._unlimited.close()
 
-    async def exchange(
-        self, verb: str, path: str, headers: Mapping[str, str], body: bytes | None, *, within: float, urgent: bool
-    ) -> Answer:
+    async def exchange(self, head: Head, body: bytes | None, *, limit: int, within: float, urgent: bool) -> Answer:
         """Send a request and read all of the answer, in so many seconds.
 
         Raises:
             OSError: there was no whole answer.
+            BeyondLimitError: the answer is larger than `limit` bytes.
         """
         session = self._unlimited if urgent else self._limited
         with _errors_of_the_system():
-            async with self._ask(session, verb, path, headers, body, within) as response:
-                return await _whole(response)
+            async with self._ask(session, head, body, within) as response:
+                return await _whole(response, limit)
 
     @contextlib.asynccontextmanager
-    async def watch(self, path: str, headers: Mapping[str, str], clock: Clock) -> AsyncIterator[WatchStream | Answer]:
-        """An open watch, or why there is none; leaving the block closes it.
+    async def watch(self, head: Head, path: str, clock: Clock) -> AsyncIterator[WatchStream | Answer]:
+        """An open watch, or why there is none; leaving the block closes it. `path` is for messages.
 
         Raises:
             OSError: the server did not answer.
         """
         async with contextlib.AsyncExitStack() as stack:
             with _errors_of_the_system():
-                asking = self._ask(self._unlimited, "GET", path, headers, None, None)
-                response = await stack.enter_async_context(asking)
+                response = await stack.enter_async_context(self._ask(self._unlimited, head, None, None))
                 stack.callback(response.close)
-                refusal = await _whole(response) if response.status >= 300 else None
-            yield refusal or WatchStream(_chunks(response), response.close, path.partition("?")[0], clock)
+                refusal = await _whole(response, ERROR) if response.status >= 300 else None
+            yield refusal or WatchStream(_chunks(response), response.close, path, clock)
 
     def _ask(
-        self,
-        session: aiohttp.ClientSession,
-        verb: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        within: float | None,
+        self, session: aiohttp.ClientSession, head: Head, body: bytes | None, within: float | None
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         login = self._credentials
         return session.request(
-            verb,
-            # Names in the API need no quoting, and parameters have been quoted.
-            URL(login.server + path, encoded=True),
+            head.method,
+            # Quoted where it is built; quoting it twice would make it another one.
+            URL(login.server + head.target, encoded=True),
             data=body,
-            headers=headers,
+            headers=head.headers.fields,
             timeout=_timeout(within),
             # A redirect would take the token to another server.
             allow_redirects=False,
@@ -86,14 +88,67 @@ class Sessions:
         )
 
 
+class _Handler(ResponseHandler):
+    """Closes its connection when bytes come that were not asked for. aiohttp would keep them, and take them for the
+    answer to the next request on this connection."""
+
+    is_asked = False
+    """Whether there is a request whose answer has not been read."""
+
+    def set_response_params(self, **params: Any) -> None:
+        """aiohttp calls it when it sends a request."""
+        self.is_asked = True
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        if data and not self.is_asked:
+            self.abort()
+            return
+        super().data_received(data)
+        if self._payload is not None and self._payload.is_eof() and self._has_begun_another():
+            self.abort()
+
+    def _has_begun_another(self) -> bool:
+        """Whether the parser has read some bytes of a further answer. To be asked when it has read one to its end."""
+        try:
+            return self._parser is not None and self._parser.feed_eof() is not None
+        except Exception:
+            return True
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Keeps connections on which nothing comes unasked."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit, keepalive_timeout=KEEP_ALIVE, socket_factory=open_socket)
+        self._factory: partial[_Handler] = partial(_Handler, loop=self._loop)  # type: ignore[assignment]
+
+    def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
+        if isinstance(protocol, _Handler):
+            protocol.is_asked = False
+        super()._release(key, protocol, should_close=should_close)
+
+
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     with _errors_of_the_system():
+        unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
         async for chunk in response.content.iter_any():
-            yield chunk
+            for piece in unpacker.pieces(chunk):
+                yield piece
 
 
-async def _whole(response: aiohttp.ClientResponse) -> Answer:
-    return Answer(response.status, await response.read(), response.headers.get("Retry-After"))
+async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:
+    retry_after = response.headers.get("Retry-After")
+    body = Body(limit_of(response.status, limit), response.headers.get("Content-Encoding", ""))
+    try:
+        async for chunk in response.content.iter_any():
+            body.take(chunk)
+    except BeyondLimitError:
+        response.close()
+        if response.status >= 300:
+            return without_explanation(response.status, retry_after)
+        raise
+    return Answer(response.status, body.whole(), retry_after)
 
 
 @contextlib.contextmanager
@@ -113,8 +168,13 @@ def _errors_of_the_system() -> Iterator[None]:
 
 def _open(connections: int) -> aiohttp.ClientSession:
     """A session of so many connections at most; 0 is without a limit."""
-    connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE, socket_factory=open_socket)
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BUFFER)
+    return aiohttp.ClientSession(
+        connector=_Connector(connections),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=_READ_BUFFER,
+        # aiohttp unpacks whatever has come at once, without a limit.
+        auto_decompress=False,
+    )
 
 
 @lru_cache

@@ -1,7 +1,7 @@
 """Writes statuses: the scheduler's own fields, as patches, and only what is not there already.
 
 Newer values replace those that still wait, content that was written is not written again, and one object is never
-written by two requests at once. Bindings go first.
+written by two requests at once. Bindings go first; namespaces take turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
 from volcano_py.cluster.kubernetes.coalescing import CoalescingQueue
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError, StoppedError, UnprocessableError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.kubernetes.resources import StatusPaths
+from volcano_py.cluster.kubernetes.turns import CLUSTER
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, Workers, always, stand_back
 from volcano_py.cluster.protocol import ConditionLookup
 
@@ -43,7 +45,9 @@ CAPACITY: Final = 50_000
 """Waiting objects; beyond it the cluster has more unwritten pods than a status writer can help."""
 RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
 PATIENCE: Final = 1.0
-"""Seconds that bindings may delay a status; controllers wait for phases, so it must not starve."""
+"""Seconds that bindings may delay a status."""
+PATIENCE_INQUEUE: Final = 0.1
+"""The same for a PodGroup that was let in: a controller waits for that, and makes its pods then."""
 # Seconds for which written content is trusted to be there still. Should someone else have changed it meanwhile, the
 # scheduler, which sees the object, asks again and is heard after this time.
 _TRUSTED_FOR: Final = 300.0
@@ -91,8 +95,8 @@ class StatusWriter:
         self._known_condition = known_condition or (lambda _uid, _type: None)
         self._on_given_up = on_given_up
         self._paths = StatusPaths(client, clock)
-        self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity)
-        self._workers = Workers("status", self._queue.take, self._work, limit=in_flight)
+        self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
+        self._workers = Workers("status", self._queue, self._work)
         self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
         self._complained: OrderedDict[Key, None] = OrderedDict()
         self._stopped = False
@@ -107,7 +111,7 @@ class StatusWriter:
             key = _key(update)
             waiting = self._queue.get(key)
             # The age is that of the oldest value replaced, or changing often would mean never being written.
-            dropped = self._queue.put(key, (waiting[0] if waiting else now, update))
+            dropped = self._queue.put(_namespace(update), key, (waiting[0] if waiting else now, update))
             if dropped is not None:
                 self._on_given_up(dropped[1])
         self._workers.wake()
@@ -149,7 +153,7 @@ class StatusWriter:
         key, (submitted, update) = item
         try:
             if self._quiet is not None:
-                await stand_back(self._quiet, submitted + PATIENCE - self._clock.monotonic(), self._clock)
+                await stand_back(self._quiet, submitted + _patience(update) - self._clock.monotonic(), self._clock)
             if key in self._queue or self._stopped:
                 return  # something newer came while this one waited
             if self._is_there(key, update):
@@ -206,7 +210,7 @@ class StatusWriter:
         if update.nominated_node:
             status["nominatedNodeName"] = update.nominated_node
         await self._client.patch(
-            f"/api/v1/namespaces/{update.pod.namespace}/pods/{update.pod.name}/status",
+            ApiPath("v1", "pods", update.pod.namespace).of(update.pod.name, "status"),
             {"metadata": {"uid": update.pod.uid}, "status": status},
             PatchType.STRATEGIC,
             within=_ANSWER_WITHIN,
@@ -221,22 +225,22 @@ class StatusWriter:
             "succeeded": update.succeeded,
             "failed": update.failed,
         }
-        suffix = await self._paths.suffix(SCHEDULING_API, "podgroups")
+        subresource = await self._paths.subresource(SCHEDULING_API, "podgroups")
         await self._client.patch(
-            f"/apis/{SCHEDULING_API}/namespaces/{group.namespace}/podgroups/{group.name}{suffix}",
+            ApiPath(SCHEDULING_API, "podgroups", group.namespace).of(group.name, subresource),
             {"metadata": {"uid": group.uid}, "status": status},
             within=_ANSWER_WITHIN,
         )
 
     async def _write_queue(self, key: Key, update: QueueAllocated) -> None:
-        path = f"/apis/{SCHEDULING_API}/queues/{update.queue}"
-        suffix = await self._paths.suffix(SCHEDULING_API, "queues")
+        path = ApiPath(SCHEDULING_API, "queues").of(update.queue)
+        subresource = await self._paths.subresource(SCHEDULING_API, "queues")
         # A merge patch removes a key of a map only if told to, so what is there has to be known: from our last write,
         # or, the first time, from the queue.
         last = self._written.get(key)
         before = set(last[1][2]) if last else set((await self._client.read(path, Queue)).status.allocated)
         allocated = {**dict.fromkeys(before - set(update.allocated)), **update.allocated}
-        await self._client.patch(path + suffix, {"status": {"allocated": allocated}}, within=_ANSWER_WITHIN)
+        await self._client.patch(path.sub(subresource), {"status": {"allocated": allocated}}, within=_ANSWER_WITHIN)
 
     # -- memory --------------------------------------------------------------------------------------------------
 
@@ -283,6 +287,23 @@ def _key(update: Status) -> Key:
             return PodGroupStatusUpdate, update.group.uid
         case QueueAllocated():
             return QueueAllocated, update.queue
+
+
+def _namespace(update: Status) -> str:
+    """Whose turn it is when this is written."""
+    match update:
+        case PodCondition():
+            return update.pod.namespace
+        case PodGroupStatusUpdate():
+            return update.group.namespace
+        case QueueAllocated():
+            return CLUSTER
+
+
+def _patience(update: Status) -> float:
+    """Seconds that bindings may delay it."""
+    lets_in = isinstance(update, PodGroupStatusUpdate) and update.phase == "Inqueue"
+    return PATIENCE_INQUEUE if lets_in else PATIENCE
 
 
 def _name(update: Status) -> str:

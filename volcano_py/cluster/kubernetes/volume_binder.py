@@ -31,6 +31,8 @@ from volcano_py.cluster.kubernetes.claim_news import KIND, News, Newsroom
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.kubernetes.errors import NotFoundError, RequestError, StoppedError
+from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.turns import Slots
 from volcano_py.cluster.kubernetes.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import Outcomes
 from volcano_py.state.infos import NodeInfo
@@ -80,7 +82,7 @@ class VolumeBinder:
         self._on_prepared, self._find_node = on_prepared, find_node
         self._retries, self._fence = retries, fence
         self._clock, self._rng = clock, rng or random.Random()
-        self._slots = asyncio.Semaphore(in_flight)
+        self._slots = Slots(in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = 0
         self._written = asyncio.Event()
@@ -145,7 +147,7 @@ class VolumeBinder:
 
     async def _write(self, bind: Bind, news: list[News]) -> None:
         try:
-            async with self._slots:
+            async with self._slots.hold(bind.pod.namespace):
                 for binding, heard in zip(bind.claims, news, strict=True):
                     await self._decide(bind, binding, heard)
         finally:
@@ -196,7 +198,7 @@ class VolumeBinder:
 
     async def _patch(
         self,
-        path: str,
+        path: ApiPath,
         seen: PersistentVolume | PersistentVolumeClaim,
         annotations: Mapping[str, str],
         claim: ClaimReference | None = None,
@@ -246,7 +248,7 @@ class VolumeBinder:
         Raises:
             ClaimError: it cannot, or the node is gone.
         """
-        async with self._slots:
+        async with self._slots.hold(bind.pod.namespace):
             volume = await self._insist(lambda: self._volume(claim, name))
         node, affinity = self._find_node(bind.node), volume.spec.node_affinity
         if node is None:
@@ -268,12 +270,12 @@ class VolumeBinder:
         return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
 
 
-def _path(binding: ClaimBinding) -> str:
-    return f"/api/v1/namespaces/{binding.claim.namespace}/persistentvolumeclaims/{binding.claim.name}"
+def _path(binding: ClaimBinding) -> ApiPath:
+    return ApiPath("v1", "persistentvolumeclaims", binding.claim.namespace).of(binding.claim.name)
 
 
-def _volume_path(name: str) -> str:
-    return f"/api/v1/persistentvolumes/{name}"
+def _volume_path(name: str) -> ApiPath:
+    return ApiPath("v1", "persistentvolumes").of(name)
 
 
 def _is_bound(binding: ClaimBinding, claim: PersistentVolumeClaim) -> bool:

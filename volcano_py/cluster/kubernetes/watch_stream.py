@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
+from volcano_py.cluster.kubernetes.answers import OBJECT
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.errors import UnreachableError
+from volcano_py.cluster.kubernetes.errors import TooLargeError, UnreachableError
 
 
 class WatchStream:
@@ -22,8 +23,14 @@ class WatchStream:
         """Whether it has sent anything."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The lines. One that the connection's end cut off is dropped: the next watch brings it again."""
+        """The lines. One that the connection's end cut off is dropped: the next watch brings it again.
+
+        Raises:
+            UnreachableError: the connection broke.
+            TooLargeError: a line is longer than any object.
+        """
         unfinished: list[bytes] = []
+        length = 0
         try:
             async for chunk in self._chunks:
                 self.last_data, self.heard = self._clock.monotonic(), True
@@ -34,6 +41,9 @@ class WatchStream:
                 for line in lines:
                     if line:
                         yield line
+                length = len(rest) + (0 if lines else length)
+                if length > OBJECT:
+                    raise TooLargeError("WATCH", self._path, OBJECT)
                 if rest:
                     unfinished.append(rest)
         except OSError as error:

@@ -1,24 +1,25 @@
-"""Bounded concurrency for what is sent to the API server: so many at once, in order, and none idle."""
+"""Bounded concurrency for what is sent to the API server: so many at once, in turns, and none idle."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import random
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
 from volcano_py.cluster.kubernetes.clock import Clock, within
 from volcano_py.cluster.kubernetes.errors import StoppedError
+from volcano_py.cluster.kubernetes.turns import Turns
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
+Item = TypeVar("Item", covariant=True)
 
 Fence = Callable[[], bool]
 """Whether this process may still write to the cluster; `LeaderElector.is_leader` is one."""
@@ -31,19 +32,28 @@ def always() -> bool:
     return True
 
 
-class Workers(Generic[T]):
-    """Up to `limit` tasks, each of which takes work until there is none; they exist only while there is some."""
+class Source(Protocol[Item]):
+    """Where workers take their work."""
 
-    def __init__(
-        self, name: str, take: Callable[[], T | None], work: Callable[[T], Awaitable[None]], *, limit: int
-    ) -> None:
-        """`take` gives the next piece of work, or None; `work` does it and handles what it expects to go wrong."""
-        if limit < 1:
-            raise ValueError(f"{name}: at least 1 must be allowed at a time, not {limit}")
+    def take(self) -> tuple[str, Item] | None:
+        """The next piece of work and its namespace, or None; it is under way until `done`."""
+
+    def done(self, namespace: str) -> None:
+        """A piece of the namespace's work is no longer under way."""
+
+
+class Workers(Generic[T]):
+    """Tasks, each of which takes work until there is none; they exist only while there is some.
+
+    How many there are at a time is up to the source.
+    """
+
+    def __init__(self, name: str, source: Source[T], work: Callable[[T], Awaitable[None]]) -> None:
+        """`work` does a piece of work and handles what it expects to go wrong."""
         self.quiet = asyncio.Event()
         """Set while nothing is being worked on."""
         self.quiet.set()
-        self._name, self._take, self._work, self._limit = name, take, work, limit
+        self._name, self._source, self._work = name, source, work
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -53,8 +63,8 @@ class Workers(Generic[T]):
 
     def wake(self) -> None:
         """There may be work."""
-        while len(self._tasks) < self._limit and (item := self._take()) is not None:
-            task = asyncio.create_task(self._run(item), name=self._name)
+        while (found := self._source.take()) is not None:
+            task = asyncio.create_task(self._run(*found), name=self._name)
             self._tasks.add(task)
             task.add_done_callback(self._done)
             self.quiet.clear()
@@ -65,15 +75,20 @@ class Workers(Generic[T]):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self, first: T) -> None:
-        item: T | None = first
-        while item is not None:
+    async def _run(self, namespace: str, item: T) -> None:
+        found: tuple[str, T] | None = namespace, item
+        while found is not None:
+            namespace, item = found
             try:
                 await self._work(item)
             except Exception:
                 # A defect in handling one piece must not take a worker, and in time all of them, away.
                 log.exception("work failed in an unexpected way", work=self._name, item=str(item))
-            item = self._take()
+            finally:
+                self._source.done(namespace)
+            found = self._source.take()
+            # More than one piece may have become free to be taken.
+            self.wake()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -84,7 +99,7 @@ class Workers(Generic[T]):
 
 
 class Pipeline(Generic[T]):
-    """A queue in front of workers. Whatever is submitted ends in `work` or in `abandon`, even when all is stopped."""
+    """Turns in front of workers. Whatever is submitted ends in `work` or in `abandon`, even when all is stopped."""
 
     def __init__(
         self,
@@ -92,14 +107,17 @@ class Pipeline(Generic[T]):
         work: Callable[[T], Awaitable[None]],
         abandon: Callable[[T, StoppedError], None],
         *,
+        namespace: Callable[[T], str],
         limit: int,
         clock: Clock,
     ) -> None:
+        """`limit` is that of `Turns`, in which an item stands for its `namespace`."""
         self.stopped = ""
         """Why nothing new is begun; "" while all is well."""
         self._name, self._work, self._abandon, self._clock = name, work, abandon, clock
-        self._queue: deque[T] = deque()
-        self._workers = Workers(name, self._next, self._run, limit=limit)
+        self._namespace = namespace
+        self._turns: Turns[T] = Turns(limit)
+        self._workers = Workers(name, self._turns, self._run)
 
     @property
     def quiet(self) -> asyncio.Event:
@@ -109,7 +127,7 @@ class Pipeline(Generic[T]):
     @property
     def queued(self) -> int:
         """How many wait for a worker."""
-        return len(self._queue)
+        return len(self._turns)
 
     @property
     def busy(self) -> int:
@@ -117,8 +135,9 @@ class Pipeline(Generic[T]):
         return self._workers.busy
 
     def submit(self, items: Iterable[T]) -> None:
-        """Work on these, in this order, after all that was submitted before."""
-        self._queue.extend(items)
+        """Work on these: those of one namespace in this order, after all of it that was submitted before."""
+        for item in items:
+            self._turns.add(self._namespace(item), item)
         if self.stopped:
             self._abandon_queued()
         self._workers.wake()
@@ -141,9 +160,6 @@ class Pipeline(Generic[T]):
         await self._workers.cancel()
         return left
 
-    def _next(self) -> T | None:
-        return self._queue.popleft() if self._queue else None
-
     async def _run(self, item: T) -> None:
         try:
             await self._work(item)
@@ -152,7 +168,7 @@ class Pipeline(Generic[T]):
             raise
 
     def _abandon_queued(self) -> None:
-        while (item := self._next()) is not None:
+        for item in self._turns.drain():
             self._abandon(item, StoppedError(self._name, self.stopped))
 
 

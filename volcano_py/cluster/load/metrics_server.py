@@ -7,9 +7,10 @@ from typing import Final
 from volcano_py.api.objects import NodeMetrics
 from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.errors import ForbiddenError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.paths import ApiPath
 from volcano_py.cluster.load.source import LoadError, LoadSink
 
-PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
+PATH: Final = ApiPath("metrics.k8s.io/v1beta1", "nodes")
 KIND: Final = "NodeMetrics"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from volcano_py.api.bounds import HOSTS
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import LONGEST_LABEL, pod_name
+from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -22,7 +24,15 @@ def hosts_of(job: Job, task: Task) -> list[Host]:
     """The hosts of a task, by index.
 
     A task whose template sets a hostname has just that one, however many replicas it asks for.
+
+    Raises:
+        PluginArgumentError: the job has more pods than can be listed.
     """
+    if job.replicas > HOSTS.most:
+        raise PluginArgumentError(
+            f"the job has {job.replicas} pods; plugins list at most {HOSTS.most} hosts; ask for fewer replicas, or do"
+            " without the plugin"
+        )
     hostname, subdomain = names_own_host(task)
     subdomain = subdomain or job.metadata.name
     if hostname:

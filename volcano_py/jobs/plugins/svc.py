@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from volcano_py.api.bounds import VARIABLES
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import JOB_NAME, JOB_NAMESPACE
@@ -50,6 +51,11 @@ class SvcPlugin(JobPlugin):
         source = hosts_config_map(job)
         if self._injects:
             keys = [key for each in job.spec.tasks for key in _variables(each)]
+            if len(keys) * len(targets) > VARIABLES.most:
+                raise PluginArgumentError(
+                    f"{len(keys)} variables for each of {len(targets)} containers are more than {VARIABLES.most} for a"
+                    f" pod; set --{_HOSTS_ENV}=false and read the hosts from {MOUNT_PATH}"
+                )
             add_env(
                 targets,
                 *({"name": key, "valueFrom": {"configMapKeyRef": {"name": source, "key": key}}} for key in keys),

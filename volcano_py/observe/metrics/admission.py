@@ -27,7 +27,14 @@ _EXPIRY: Final = Definition(
     text="When the certificate served to the API server expires, in seconds since 1970; 0 without webhooks.",
 )
 
-DEFINITIONS: Final = (_REVIEWS, _SECONDS, _EXPIRY)
+_TURNED_AWAY: Final = Definition(
+    name=PREFIX + "admission_turned_away_total",
+    kind=Kind.COUNTER,
+    text="Callers of the webhook port that got an error, by HTTP status; 0: they were cut off without an answer.",
+    labels=("status",),
+)
+
+DEFINITIONS: Final = (_REVIEWS, _SECONDS, _EXPIRY, _TURNED_AWAY)
 
 
 class AdmissionMetrics:
@@ -35,6 +42,7 @@ class AdmissionMetrics:
         self._reviews = _REVIEWS.counter(registry)
         self._seconds = _SECONDS.histogram(registry)
         self._expiry = _EXPIRY.gauge(registry)
+        self._turned_away = _TURNED_AWAY.counter(registry)
 
     def reviewed(self, webhook: str, operation: str, outcome: str, seconds: float) -> None:
         """A review was answered."""
@@ -44,3 +52,7 @@ class AdmissionMetrics:
     def certificate_expires(self, when: float) -> None:
         """`when` in seconds since 1970."""
         self._expiry.set(when)
+
+    def turned_away(self, status: int | str, count: int = 1) -> None:
+        """Callers got an error, or 0: no answer at all."""
+        self._turned_away.labels(str(status)).inc(count)

@@ -17,6 +17,12 @@ _SYNCED: Final = Definition(
 _OBJECTS: Final = Definition(
     name=PREFIX + "informer_objects", kind=Kind.GAUGE, text="Objects the informer holds.", labels=("kind",)
 )
+_BEHIND: Final = Definition(
+    name=PREFIX + "informer_behind_seconds",
+    kind=Kind.GAUGE,
+    text="Seconds for which this kind has not been followed; 0 while its watch is open. Above 2 decisions are paused.",
+    labels=("kind",),
+)
 _RELISTS: Final = Definition(
     name=PREFIX + "informer_relists_total",
     kind=Kind.COUNTER,
@@ -48,7 +54,7 @@ _LAST_LOAD: Final = Definition(
     "five minutes.",
 )
 
-DEFINITIONS: Final = (_SYNCED, _OBJECTS, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD)
+DEFINITIONS: Final = (_SYNCED, _OBJECTS, _BEHIND, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD)
 
 
 class IntakeMetrics:
@@ -57,6 +63,7 @@ class IntakeMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._synced = _SYNCED.gauge(registry)
         self._objects = _OBJECTS.gauge(registry)
+        self._behind = _BEHIND.gauge(registry)
         self._relists = _RELISTS.counter(registry)
         self._bad = _BAD.counter(registry)
         self._events = _EVENTS.counter(registry)
@@ -76,6 +83,9 @@ class IntakeMetrics:
 
     def objects(self, kind: str, count: int) -> None:
         self._objects.labels(kind).set(count)
+
+    def behind(self, kind: str, seconds: float) -> None:
+        self._behind.labels(kind).set(seconds)
 
     def relisted(self, kind: str, count: int = 1) -> None:
         self._relists.labels(kind).inc(count)

@@ -24,13 +24,15 @@ class QueueAccount:
         fault: why the queue has no place in the tree, if so.
         children: queues directly below it.
         chain: the queue itself and those above it, the top last.
-        held: requests of tasks that are allocated, or promised what is being released.
+        held: requests of tasks that are allocated, or promised what is being released. In the accounts for bindings
+            at once: of those that are allocated, or are leaving.
         needed: that, and what the queues below are guaranteed and do not hold yet.
         capability: own or inherited; UNLIMITED where there is none.
         real_capability: that, within what the guarantees of others leave.
-        firm: what jobs hold within their minResources, at the opening of the session.
+        firm: what jobs hold within their minResources, and what is leaving, at the opening of the session.
         surplus: what they hold beyond.
         inqueue: what jobs that were let in may still claim of their minResources.
+        leaving: what of `held` is leaving.
     """
 
     name: str
@@ -48,6 +50,7 @@ class QueueAccount:
     firm: Amounts
     surplus: Amounts
     inqueue: Amounts
+    leaving: Amounts
     above: tuple[QueueAccount, ...] = ()
     _deserving: tuple[tuple[int, int], ...] = field(init=False)
     _is_best_effort: bool = field(init=False)
@@ -119,6 +122,12 @@ class QueueAccount:
                     grown = max(after, guaranteed) - max(before, guaranteed)
             is_guaranteed = is_guaranteed or grown != moved
         return is_guaranteed
+
+    def leave(self, asked: Asked, count: int) -> None:
+        """`count` more tasks (fewer, when negative) in this queue are leaving."""
+        for account in self.chain:
+            for dim, amount in asked:
+                account.leaving[dim] += amount * count
 
     def promise(self, amounts: Amounts) -> None:
         """A job that may claim these was let in."""

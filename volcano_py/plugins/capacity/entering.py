@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.axis import PODS
 
 
-def first_exceeded(account: QueueAccount, wanted: Sequence[int], *, in_tree: bool) -> tuple[QueueAccount, int] | None:
+def first_exceeded(
+    account: QueueAccount, wanted: Sequence[int], inqueue: Callable[[QueueAccount], Sequence[int]], *, in_tree: bool
+) -> tuple[QueueAccount, int] | None:
     """The first queue, from its own up, that cannot promise `wanted` [R] as well, and the resource.
+
+    `inqueue` tells what of a queue's promises counts.
 
     What jobs hold beyond their minResources does not count: it can be had back. Nor does a full queue above keep a job
     out as long as the queues below it stay within what they deserve: what fills it is then beyond what others deserve,
@@ -19,14 +23,13 @@ def first_exceeded(account: QueueAccount, wanted: Sequence[int], *, in_tree: boo
     entitled: set[int] = set()
     for each in account.chain if in_tree else (account,):
         for dim, amount in asked:
-            claimed = each.firm[dim] + each.inqueue[dim] + amount
+            claimed = each.firm[dim] + inqueue(each)[dim] + amount
             if claimed > each.real_capability[dim] and dim not in entitled:
                 return each, dim
-        within = {dim for dim, amount in asked if _stays_within_deserved(each, dim, amount)}
+        within = {dim for dim, amount in asked if _stays_within_deserved(each, dim, inqueue(each)[dim] + amount)}
         entitled = within if each is account else entitled & within
     return None
 
 
-def _stays_within_deserved(account: QueueAccount, dim: int, amount: int) -> bool:
-    held = account.firm[dim] + account.surplus[dim]
-    return held + account.inqueue[dim] + amount <= account.deserved[dim]
+def _stays_within_deserved(account: QueueAccount, dim: int, claimed: int) -> bool:
+    return account.firm[dim] + account.surplus[dim] + claimed <= account.deserved[dim]

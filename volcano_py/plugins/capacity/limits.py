@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.guarantees import Kept, by_age, keep
-from volcano_py.plugins.shares import sums_by_group
+from volcano_py.plugins.shares import saturated, sums_by_group
 from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queue_tree import QueueTree
@@ -56,12 +56,6 @@ class Levels(msgspec.Struct, frozen=True):
         for first, last in reversed(self.spans[1:]):
             total = saturated(total, sums_by_group(self.up[first:last], total[first:last], len(total)))
         return total
-
-
-def saturated(amounts: Amounts, more: Amounts) -> Amounts:
-    """The sum, at most UNLIMITED, as which sums of what anybody may ask for come in."""
-    sums: Amounts = np.minimum(amounts, UNLIMITED - more) + more
-    return sums
 
 
 class Limits(msgspec.Struct, frozen=True):

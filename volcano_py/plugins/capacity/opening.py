@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.session import Session
-from volcano_py.plugins.by_queue import allocated, pending, promised, surplus
+from volcano_py.plugins.by_queue import allocated, leaving, pending, promised, surplus, used
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.limits import (
     Amounts,
@@ -19,10 +19,9 @@ from volcano_py.plugins.capacity.limits import (
     Limits,
     limits_in_tree,
     limits_side_by_side,
-    saturated,
 )
 from volcano_py.plugins.promises import Promises
-from volcano_py.plugins.shares import sums_by_group
+from volcano_py.plugins.shares import saturated, sums_by_group
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queue_tree import QueueTree, lay
 
@@ -76,6 +75,7 @@ def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accou
 
     own = alone(*allocated(ssn))
     held, beyond = levels.add_up(own), levels.add_up(alone(*surplus(ssn)))
+    going = levels.add_up(alone(*leaving(ssn)))
     columns = (
         held,
         _needed(levels, own, limits.guarantee),
@@ -84,14 +84,44 @@ def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accou
         limits.deserved,
         limits.has_deserved,
         limits.real_capability,
-        held - beyond,
+        saturated(held - beyond, going),
         beyond,
         levels.add_up(alone(*promised(ssn, promises))),
+        np.zeros_like(held),
     )
     by_row = _accounts(levels, infos, tree, columns)
-    by_name = {account.name: account for account in by_row if account.info is not None}
-    request = saturated(held, levels.add_up(alone(*pending(ssn))))
-    return Accounts(by_name, by_row, levels, tree, limits, request, rows_of_slots)
+    request = saturated(saturated(held, going), levels.add_up(alone(*pending(ssn))))
+    return Accounts(_by_name(by_row), by_row, levels, tree, limits, request, rows_of_slots)
+
+
+def accounts_at_once(ssn: Session, accounts: Accounts) -> Accounts:
+    """The accounts for bindings at once, as of this moment: with what leaving pods hold, without what is promised."""
+    levels, limits = accounts.levels, accounts.limits
+
+    def alone(slots: NDArray[np.int32], amounts: Amounts) -> Amounts:
+        return _by_row(accounts.rows_of_slots, len(accounts.by_row), slots, amounts)
+
+    own = alone(*used(ssn))
+    nothing = np.zeros_like(own)
+    columns = (
+        levels.add_up(own),
+        _needed(levels, own, limits.guarantee),
+        limits.capability,
+        limits.guarantee,
+        limits.deserved,
+        limits.has_deserved,
+        limits.real_capability,
+        nothing,
+        nothing,
+        nothing,
+        levels.add_up(alone(*leaving(ssn))),
+    )
+    by_row = _accounts(levels, [each.info for each in accounts.by_row], accounts.tree, columns)
+    return msgspec.structs.replace(accounts, by_name=_by_name(by_row), by_row=by_row)
+
+
+def _by_name(accounts: Sequence[QueueAccount]) -> dict[str, QueueAccount]:
+    return {account.name: account for account in accounts if account.info is not None}
 
 
 def _by_row(rows_of_slots: NDArray[np.intp], size: int, slots: NDArray[np.integer[Any]], amounts: Amounts) -> Amounts:

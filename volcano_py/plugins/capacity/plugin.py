@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,12 +16,12 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.asked import Asked, AskedByClass
-from volcano_py.plugins.by_queue import allocated, promised
+from volcano_py.plugins.by_queue import charged, promised, used
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.arguments import CapacityArguments
 from volcano_py.plugins.capacity.entering import first_exceeded
 from volcano_py.plugins.capacity.findings import findings
-from volcano_py.plugins.capacity.opening import open_accounts
+from volcano_py.plugins.capacity.opening import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.reclaim import Claim, in_common
 from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
@@ -28,7 +29,20 @@ from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.promises import Promises
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
+
+
+class _Books(NamedTuple):
+    """The accounts of all queues, and the sentences that follow from them."""
+
+    accounts: Accounts
+    refusals: Refusals
+
+    def book(self, row: int, asked: Asked, count: int) -> None:
+        """`count` more tasks of the queue in that row (fewer, when negative) hold what they ask for."""
+        if self.accounts.by_row[row].book(asked, count):
+            self.refusals.guarantees_changed()
 
 
 class Capacity(Plugin):
@@ -50,10 +64,16 @@ class Capacity(Plugin):
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
+        self._books = [_Books(self._accounts, self._refusals)]
+        """A second one, for bindings at once, makes a difference as soon as anything is leaving."""
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._asked = AskedByClass()
         self._barred: dict[str, Refusal | None] = {}
+        self._slots_below: dict[int, Rows] = {}
+        """Row → slots of the queue and of those below it."""
+        if ssn.ledger.queues.leaving.any():
+            self._count_leaving()
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(findings(ssn, self._accounts)))
@@ -61,7 +81,7 @@ class Capacity(Plugin):
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
         amounts, accounts = self._ssn.axis.amounts, self._accounts
-        held = accounts.sums(*allocated(self._ssn))
+        held = accounts.sums(*used(self._ssn))
         inqueue = accounts.sums(*promised(self._ssn, Promises(self._ssn)))
         limits = accounts.limits
         missing = limits.kept.missing()
@@ -75,8 +95,8 @@ class Capacity(Plugin):
                 "guarantee": amounts(limits.guarantee[account.row]),
                 "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
                 "inqueue": amounts(inqueue[account.row]),
-                "share": account.share,
-                "overused": account.exceeds_deserved,
+                "share": self._turn(account)[0],
+                "overused": any(each.exceeds_deserved for each in self._both(account)),
             }
             for name, account in accounts.by_name.items()
         }
@@ -87,7 +107,7 @@ class Capacity(Plugin):
         """Side by side, queues of equal priority go by their shares; in the tree it is the turn of their branches."""
         if self._accounts.tree is not None:
             return -queue.priority
-        return -queue.priority, *self._account(queue).turn
+        return -queue.priority, *self._turn(self._account(queue))
 
     def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
         assert self._accounts.tree is not None, "asked with enableHierarchy only"
@@ -95,7 +115,7 @@ class Capacity(Plugin):
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
         """Every node of the tree is a queue."""
-        return self._accounts.by_name[path[-1]].turn
+        return self._turn(self._accounts.by_name[path[-1]])
 
     # -- what a queue may take ---------------------------------------------------------------------------------------
 
@@ -114,13 +134,18 @@ class Capacity(Plugin):
             return Room(0, refusal)
         if any(wanted > self._largest[dim] for dim, wanted in asked):
             return PLENTY
+        room, *at_once = [self._room(books, account.row, asked) for books in self._books]
+        return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
+
+    def _room(self, books: _Books, row: int, asked: Asked) -> Room:
+        account = books.accounts.by_row[row]
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
             return Room(min(count, PLENTY.count))
         wanted = dict(asked)[bound.dim]
         short, ceiling = (bound.dim, wanted - bound.left), bound.account
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
-        return Room(0, self._refusals.no_room(account, bound, wanted), short, whose)
+        return Room(0, books.refusals.no_room(account, bound, wanted), short, whose)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
@@ -131,15 +156,29 @@ class Capacity(Plugin):
         if job.min_resources is None:
             return PERMIT
         wanted: list[int] = job.min_resources.tolist()
-        exceeded = first_exceeded(account, wanted, in_tree=self._accounts.tree is not None)
+        in_tree = self._accounts.tree is not None
+        if first_exceeded(account, wanted, lambda each: each.inqueue, in_tree=in_tree) is None:
+            return PERMIT
+        wanted = self._promises.bounds().asked(job).tolist()
+        counting = {each.row: self._counting(each, job) for each in account.chain}
+        exceeded = first_exceeded(account, wanted, lambda each: counting[each.row], in_tree=in_tree)
         if exceeded is None:
             return PERMIT
         above, dim = exceeded
-        return Ballot(Vote.REJECT, self._refusals.not_let_in(account, above, dim, wanted[dim]))
+        inqueue = counting[above.row][dim]
+        return Ballot(Vote.REJECT, self._refusals.not_let_in(account, above, dim, wanted[dim], inqueue))
+
+    def _counting(self, account: QueueAccount, job: Job) -> list[int]:
+        """[R] the promises of the queue and those below it that count when `job` asks to be let in."""
+        if account.row not in self._slots_below:
+            below = np.array([each.row for each in self._accounts.by_row if account in each.chain])
+            self._slots_below[account.row] = np.flatnonzero(np.isin(self._accounts.rows_of_slots, below))
+        without_effect = self._promises.bounds().without_effect(job, self._slots_below[account.row])
+        return [promised - less for promised, less in zip(account.inqueue, without_effect, strict=True)]
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            self._account(job.queue).promise(self._promises.outstanding(job.row).tolist())
+            self._account(job.queue).promise(self._promises.add(job).tolist())
 
     # -- reclaim ---------------------------------------------------------------------------------------------------
 
@@ -150,8 +189,9 @@ class Capacity(Plugin):
             return False
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
-        claim = self._claim(account, tuple((dim, wanted) for dim, wanted in enumerate(total) if wanted))
-        return claim.entitled is not None and claim.is_within_capability
+        asked = tuple((dim, wanted) for dim, wanted in enumerate(total) if wanted)
+        claims = [self._claim(each, asked) for each in self._both(account)]
+        return all(claim.entitled is not None and claim.is_within_capability for claim in claims)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """What queues hold beyond what they deserve, and are not guaranteed."""
@@ -162,7 +202,7 @@ class Capacity(Plugin):
         if point != "reclaimable":
             return None
         tasks = self._ssn.ledger.tasks
-        places, firsts = alike([self._ssn.ledger.jobs.queue[tasks.job[candidates]], tasks.task_class[candidates]])
+        places, firsts = alike([tasks.queue[candidates], tasks.task_class[candidates]])
         return self._given_up(given_up_first, task, candidates[firsts])[places]
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
@@ -172,16 +212,39 @@ class Capacity(Plugin):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._book(placement, placement.count)
+        self._book(placement, 1)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._book(placement, -placement.count)
+        self._book(placement, -1)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
-    def _book(self, placement: Placement, count: int) -> None:
-        if self._account(placement.job.queue).book(self._asked[placement.task_class], count):
-            self._refusals.guarantees_changed()
+    def _book(self, placement: Placement, sign: int) -> None:
+        """For bindings at once, what is evicted stays until it is gone, and what is promised holds nothing yet."""
+        asked, status = self._asked[placement.task_class], placement.status
+        at_once = self._books[1:]
+        if status is TaskStatus.RELEASING and not at_once:
+            self._count_leaving()
+        for slot, count in charged(self._ssn, placement):
+            row = int(self._accounts.rows_of_slots[slot])
+            self._books[0].book(row, asked, sign * count)
+            for books in at_once:
+                if status is TaskStatus.ALLOCATED:
+                    books.book(row, asked, sign * count)
+                elif status is TaskStatus.RELEASING:
+                    books.accounts.by_row[row].leave(asked, -sign * count)
+
+    def _count_leaving(self) -> None:
+        accounts = accounts_at_once(self._ssn, self._accounts)
+        self._books.append(_Books(accounts, Refusals(self._ssn.axis.names, self._total, accounts)))
+
+    def _both(self, account: QueueAccount) -> list[QueueAccount]:
+        """The account, and the one for bindings at once where there is a difference."""
+        return [books.accounts.by_row[account.row] for books in self._books]
+
+    def _turn(self, account: QueueAccount) -> tuple[float, bool, float]:
+        """By what the queue will hold or holds now, whichever is more: deleted pods count until they are gone."""
+        return max(each.turn for each in self._both(account))
 
     def _account(self, queue: QueueInfo) -> QueueAccount:
         return self._accounts.by_name[queue.name]
@@ -197,7 +260,7 @@ class Capacity(Plugin):
         if self._bar(account) is not None or not len(candidates):
             return np.zeros(len(candidates), dtype=np.bool_)
         ledger = self._ssn.ledger
-        slots = ledger.jobs.queue[ledger.tasks.job[candidates]]
+        slots = ledger.tasks.queue[candidates]
         rows = np.where(slots >= 0, self._accounts.rows_of_slots[slots], -1)
         requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
         claim = self._claim(account, self._asked[reclaimer.task_class])

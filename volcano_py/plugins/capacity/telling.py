@@ -67,6 +67,7 @@ class Refusals:
                 ceiling=account.capability[dim],
                 kind=Ceiling.CAPABILITY,
                 above=_above(asking, account),
+                holder=self._leaving(account, dim),
             )
             return Refusal(Reason.OVER_CAPABILITY, text)
         # What guarantees of others leave is told of the queue that competes with them, not of the one above both.
@@ -79,13 +80,14 @@ class Refusals:
             ceiling=max(below.held[dim] + bound.left, 0),
             kind=Ceiling.REAL_CAPABILITY,
             above=_above(asking, below),
-            holder=self._holding(account, dim),
+            holder=", ".join(filter(None, (self._leaving(below, dim), self._holding(account, dim)))),
             kept=self._reserved.from_others(asking, account, dim),
         )
         return Refusal(Reason.OVER_CAPABILITY, text)
 
-    def not_let_in(self, asking: QueueAccount, account: QueueAccount, dim: int, wanted: int) -> Refusal:
-        """A job of `asking` would claim more than `account`, its queue or one above it, may have."""
+    def not_let_in(self, asking: QueueAccount, account: QueueAccount, dim: int, wanted: int, inqueue: int) -> Refusal:
+        """A job of `asking` would claim more than `account`, its queue or one above it, may have, with so much promised
+        (`inqueue`) that counts."""
         limit, surplus = account.real_capability[dim], account.surplus[dim]
         if limit == self._total[dim]:
             reason, kind = Reason.CLUSTER_OVERCOMMITTED, Ceiling.CLUSTER
@@ -101,12 +103,17 @@ class Refusals:
             asked=wanted,
             ceiling=limit,
             kind=kind,
-            inqueue=account.inqueue[dim],
+            inqueue=inqueue,
             above=_above(asking, account),
             holder=f"and {amount(resource, surplus)} beyond minResources, not counted" if surplus else "",
             kept=self._reserved.holding_down(account, dim) if kind is Ceiling.REAL_CAPABILITY else "",
         )
         return Refusal(reason, text)
+
+    def _leaving(self, account: QueueAccount, dim: int) -> str:
+        """Some of what is held will be free soon."""
+        units = account.leaving[dim]
+        return f"{amount(self._names[dim], units)} by terminating pods" if units else ""
 
     def _holding(self, account: QueueAccount, dim: int) -> str:
         whose = f"queue {account.name}" if account.name else "all queues"

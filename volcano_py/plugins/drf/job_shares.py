@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
-from volcano_py.plugins.shares import dominant_share
+from volcano_py.plugins.shares import dominant_share, saturated, sums_by_group
 from volcano_py.state.axis import IntVector
+from volcano_py.state.ledger import NOWHERE
+from volcano_py.state.status import LEAVING_STATUSES
 
 
 class JobShares:
@@ -21,11 +23,21 @@ class JobShares:
         shares: [J] by job row.
     """
 
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, held: NDArray[np.int64] | None = None) -> None:
+        """`held` [J, R], if it is not what the jobs' pods hold that are to stay."""
         self.total: IntVector = ssn.total
-        self.held = ssn.ledger.jobs.allocated.copy()
+        self.held = ssn.ledger.jobs.allocated.copy() if held is None else held
         self.shares: NDArray[np.float64] = dominant_share(self.held, self.total)
         self._totals = [float(amount) for amount in ssn.total.tolist()]
+
+    def with_leaving(self, ssn: Session) -> JobShares:
+        """The same with what pods still hold that are leaving; itself when there are none."""
+        tasks = ssn.ledger.tasks
+        rows = np.flatnonzero((tasks.job >= 0) & (tasks.queue != NOWHERE) & LEAVING_STATUSES[tasks.status])
+        if not len(rows):
+            return self
+        requests = ssn.ledger.classes.request[tasks.task_class[rows]]
+        return JobShares(ssn, saturated(self.held, sums_by_group(tasks.job[rows], requests, len(self.held))))
 
     def book(self, row: int, amount: IntVector) -> None:
         """The job in that row holds `amount` [R] more, or less where it is negative."""

@@ -26,6 +26,7 @@ from volcano_py.plugins.shares import sums_up_to
 from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.ledger import Rows
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.task_class import Refusal, TaskClass
 
 
@@ -58,9 +59,15 @@ class Drf(Plugin):
         self._ssn = ssn
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
+        # Who deletes pods gains no turn by it until they are gone, but they are not evicted once more.
         self._jobs = JobShares(ssn)
-        self._namespaces = NamespaceShares(ssn, self._jobs) if self.flags.namespace_order else None
-        self._queues = QueueShares(ssn, self._jobs) if self.flags.hierarchy else None
+        self._turns = self._jobs.with_leaving(ssn)
+        self._namespaces = self._namespace_turns = None
+        if self.flags.namespace_order:
+            self._namespaces = self._namespace_turns = NamespaceShares(ssn, self._jobs)
+            if self._turns is not self._jobs:
+                self._namespace_turns = NamespaceShares(ssn, self._turns)
+        self._queues = QueueShares(ssn, self._jobs, self._turns) if self.flags.hierarchy else None
 
     def on_session_close(self, ssn: Session) -> None:
         if self._queues is not None:
@@ -72,21 +79,21 @@ class Drf(Plugin):
         return {name: {"share": self._queues.share(name)} for name in self._queues.layout.paths}
 
     def describe_namespaces(self) -> Mapping[str, NamespaceShare]:
-        return shares_of_namespaces(self._ssn, self._jobs)
+        return shares_of_namespaces(self._ssn, self._turns)
 
     def describe_jobs(self) -> Mapping[str, float]:
         rows = self._ssn.job_rows()
         infos = (self._ssn.snapshot.jobs[row] for row in rows.tolist())
-        shares = self._jobs.shares[rows].tolist()
+        shares = self._turns.shares[rows].tolist()
         return {info.key: share for info, share in zip(infos, shares, strict=True) if info is not None}
 
     # -- order -----------------------------------------------------------------------------------------------------
 
     def job_order(self, job: Job) -> Key:
-        return float(self._jobs.shares[job.row])
+        return float(self._turns.shares[job.row])
 
     def namespace_order(self, queue: QueueInfo, namespace: str) -> Key:
-        return self._namespaces.share(queue, namespace) if self._namespaces is not None else 0.0
+        return self._namespace_turns.share(queue, namespace) if self._namespace_turns is not None else 0.0
 
     # -- queues in a tree ------------------------------------------------------------------------------------------
 
@@ -153,15 +160,20 @@ class Drf(Plugin):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._book(placement.job, placement.request)
+        self._book(placement, placement.request)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._book(placement.job, -placement.request)
+        self._book(placement, -placement.request)
 
-    def _book(self, job: Job, amount: IntVector) -> None:
+    def _book(self, placement: Placement, amount: IntVector) -> None:
+        job, is_leaving = placement.job, placement.status is TaskStatus.RELEASING
         self._jobs.book(job.row, amount)
+        if self._turns is not self._jobs and not is_leaving:
+            self._turns.book(job.row, amount)
         if self._namespaces is not None:
             self._namespaces.book(job, amount)
+        if self._namespace_turns is not None and self._namespace_turns is not self._namespaces and not is_leaving:
+            self._namespace_turns.book(job, amount)
         if self._queues is not None:
             self._queues.book(job, amount)
 

@@ -27,16 +27,18 @@ class QueueShares:
         epoch: grows when everything was worked out anew, because a resource was exhausted or ceased to be.
     """
 
-    def __init__(self, ssn: Session, jobs: JobShares) -> None:
+    def __init__(self, ssn: Session, jobs: JobShares, turns: JobShares) -> None:
+        """Victims are named by `jobs`, and turns are given by `turns`, in which pods that are leaving count."""
         self._jobs = jobs
         self.layout: Layout = lay_out(ssn.queues.values())
         nodes = ssn.ledger.nodes
         # By everybody's pods, not only those of jobs: what others use up is exhausted, too.
         self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
-        self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
+        self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, turns), turns)
+        real = self._tree if turns is jobs else FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
         self._exhausted: bytes | None = None
         self._is_settled = False
-        self._suppositions = Suppositions(ssn, jobs, self._tree)
+        self._suppositions = Suppositions(ssn, jobs, real)
         self.epoch = 0
 
     def book(self, job: Job, amount: IntVector) -> None:

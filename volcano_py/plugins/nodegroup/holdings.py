@@ -28,6 +28,8 @@ class Holdings:
     ) -> None:
         axis = ssn.axis
         self._codes = codes
+        self._slot = slot
+        self._tasks = ssn.ledger.tasks
         self._limits: dict[int, tuple[NDArray[np.intp], IntVector]] = {}
         for group, amounts in limits.items():
             if group in groups:
@@ -37,14 +39,15 @@ class Holdings:
         tasks, ledger = ssn.ledger.tasks, ssn.ledger
         rows = np.flatnonzero((ALLOCATED_STATUSES[tasks.status]) | (tasks.status == TaskStatus.PIPELINED))
         rows = rows[(tasks.job[rows] >= 0) & (tasks.node[rows] >= 0)]
-        rows = rows[ledger.jobs.queue[tasks.job[rows]] == slot]
+        rows = rows[tasks.queue[rows] == slot]
         self._held = np.zeros((len(groups) + 1, len(axis)), dtype=np.int64)
         # the last row takes what is on nodes without a group
         np.add.at(self._held, codes[tasks.node[rows]], ledger.classes.request[tasks.task_class[rows]])
 
     def move(self, placement: Placement, sign: int) -> None:
-        """Tasks of the queue were placed (1) or taken away (-1)."""
-        groups, counts = np.unique(self._codes[placement.nodes], return_counts=True)
+        """Tasks were placed (1) or taken away (-1); those that are charged to other queues do not count."""
+        nodes = placement.nodes[self._tasks.queue[placement.rows] == self._slot]
+        groups, counts = np.unique(self._codes[nodes], return_counts=True)
         for group, count in zip(groups.tolist(), counts.tolist(), strict=True):
             self._held[group] += sign * count * placement.task_class.request
 

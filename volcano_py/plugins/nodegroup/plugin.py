@@ -22,6 +22,7 @@ from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
+from volcano_py.plugins.by_queue import charged
 from volcano_py.plugins.nodegroup.arguments import NodeGroupArguments
 from volcano_py.plugins.nodegroup.holdings import Holdings
 from volcano_py.plugins.nodegroup.rules import Affinity, RulesError, read_affinity, read_limits
@@ -90,6 +91,10 @@ class NodeGroup(Plugin):
             codes[full & (codes == FITS)] = queue.full
         return codes
 
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """All but that a node group is full: it follows from the queue's annotations and the labels of nodes."""
+        return self._queue(task_class).codes.take(view.rows)
+
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         queue = self._queue(task_class)
         if queue.problem is not None:
@@ -119,9 +124,10 @@ class NodeGroup(Plugin):
         self._move(placement, -1)
 
     def _move(self, placement: Placement, sign: int) -> None:
-        queue = self._queues.get(placement.job.queue.name)
-        if queue is not None and queue.holdings is not None:
-            queue.holdings.move(placement, sign)
+        for slot, _ in charged(self._ssn, placement):
+            queue = self._queues.get(self._ssn.snapshot.queue_names[slot])
+            if queue is not None and queue.holdings is not None:
+                queue.holdings.move(placement, sign)
 
     # -- queues ----------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,10 @@ class Predicates(Plugin):
             self._reserve.refuse(task_class, view, codes)
         return codes
 
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
+        """What follows from labels, taints and cordons. Advice about anything else needs a refusal for it."""
+        return self._lasting(task_class, view)
+
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         reaches = [self._volumes.reach(task_class)]
         if self._affinity is not None:

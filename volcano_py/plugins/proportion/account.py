@@ -7,29 +7,34 @@ import msgspec
 from volcano_py.plugins.asked import Asked
 from volcano_py.state.axis import PODS
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.status import TaskStatus
 
 Amounts = list[int]
 """[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
 
 
 class QueueAccount(msgspec.Struct, eq=False):
-    """`held` and `inqueue` follow the cycle; the rest is fixed when the session opens.
+    """`held`, `used`, `leaving` and `inqueue` follow the cycle; the rest is fixed when the session opens.
 
     Attributes:
         held: requests of tasks that are allocated, or promised what is being released.
-        request: that and what its pending tasks ask for.
+        used: requests of tasks that are allocated, or leaving.
+        leaving: the latter alone.
+        request: all that it holds and what its pending tasks ask for, at the opening of the session.
         capability: as written; UNLIMITED where nothing is.
         guarantee: what is kept of it.
         real_capability: capability, and no more than what the guarantees of others leave.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
-        firm: what its jobs hold within their minResources, at the opening of the session.
+        firm: what its jobs hold within their minResources, and what is leaving, at the opening of the session.
         surplus: what they hold beyond.
         inqueue: what jobs that were let in may still claim of their minResources.
     """
 
     info: QueueInfo
     held: Amounts
+    used: Amounts
+    leaving: Amounts
     request: Amounts
     capability: Amounts
     guarantee: Amounts
@@ -46,13 +51,13 @@ class QueueAccount(msgspec.Struct, eq=False):
 
     @property
     def share(self) -> float:
-        """The largest part that it holds of any resource it deserves."""
-        return max((self.held[dim] / self.deserved[dim] for dim in self._deserving), default=0.0)
+        """The largest part that it holds, now or once promises are kept, of any resource it deserves."""
+        return max((self.most(dim) / self.deserved[dim] for dim in self._deserving), default=0.0)
 
     @property
     def is_overused(self) -> bool:
         """It holds all that it deserves, of every resource."""
-        return all(self.deserved[dim] <= self.held[dim] for dim in self._deserving)
+        return all(self.deserved[dim] <= self.most(dim) for dim in self._deserving)
 
     @property
     def is_beyond(self) -> bool:
@@ -69,7 +74,17 @@ class QueueAccount(msgspec.Struct, eq=False):
             held - units >= self.guarantee[dim] for dim, held, units in left if self.guarantee[dim]
         )
 
-    def book(self, asked: Asked, count: int) -> None:
-        """`count` more tasks (fewer, when negative) hold what they ask for."""
+    def most(self, dim: int) -> int:
+        """What it holds of a resource, now or once those that leave are gone and those with a promise are there:
+        deleting pods with a long grace period makes no room."""
+        return max(self.held[dim], self.used[dim])
+
+    def book(self, asked: Asked, count: int, status: TaskStatus) -> None:
+        """`count` more tasks (fewer, when negative) hold what they ask for, as they were put into `status` or taken
+        back from it."""
         for dim, amount in asked:
             self.held[dim] += amount * count
+            if status is TaskStatus.ALLOCATED:
+                self.used[dim] += amount * count
+            elif status is TaskStatus.RELEASING:
+                self.leaving[dim] -= amount * count

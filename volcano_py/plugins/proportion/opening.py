@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from volcano_py.framework.session import Session
-from volcano_py.plugins.by_queue import allocated, pending, promised, surplus
+from volcano_py.plugins.by_queue import allocated, leaving, pending, promised, surplus
 from volcano_py.plugins.guarantees import Amounts, Kept, by_age, keep
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.water_filling import divide
-from volcano_py.plugins.shares import sums_by_group
+from volcano_py.plugins.shares import saturated, sums_by_group
 from volcano_py.state.infos import QueueInfo
 
 
@@ -32,31 +32,34 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
 
 
 def open_accounts(ssn: Session, promises: Promises) -> Accounts:
-    """An account for every queue. Only queues that have jobs take part in the division."""
-    held = allocated(ssn)
+    """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division."""
     names = list(ssn.queues)
     at = np.array([ssn.queues[name].slot for name in names], dtype=np.intp)
     size = len(ssn.snapshot.queue_names)
-    own, beyond = held.sums(size)[at], surplus(ssn).sums(size)[at]
-    request = own + pending(ssn).sums(size)[at]
+    own, beyond = allocated(ssn).sums(size)[at], surplus(ssn).sums(size)[at]
+    going = leaving(ssn).sums(size)[at]
+    used = saturated(own, going)
+    request = saturated(used, pending(ssn).sums(size)[at])
     infos = (None, *ssn.queues.values())
     capability, kept, real_capability = _limits(infos, ssn.total)
     guarantee = kept.own[1:]
     deserved = np.zeros(own.shape)
     ceiling = np.zeros_like(own)
-    busy = np.flatnonzero(np.isin(at, held.slots))
+    busy = np.flatnonzero(np.isin(at, ssn.ledger.jobs.queue[ssn.job_rows()]) | used.any(axis=1))
     weights = [ssn.queues[names[position]].weight for position in busy.tolist()]
     division = divide(ssn.total, weights, guarantee[busy], np.minimum(request, real_capability)[busy])
     deserved[busy], ceiling[busy] = division.exact, division.whole
     columns = (
         own,
+        used,
+        going,
         request,
         capability,
         guarantee,
         real_capability,
         deserved,
         ceiling,
-        own - beyond,
+        used - beyond,
         beyond,
         promised(ssn, promises).sums(size)[at],
     )

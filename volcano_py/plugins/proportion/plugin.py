@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +19,8 @@ from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.asked import AskedByClass
-from volcano_py.plugins.by_queue import promised
+from volcano_py.plugins.asked import Asked, AskedByClass
+from volcano_py.plugins.by_queue import charged, promised
 from volcano_py.plugins.guarantees import not_kept
 from volcano_py.plugins.promises import Promises
 from volcano_py.plugins.proportion.account import QueueAccount
@@ -84,9 +85,9 @@ class Proportion(Plugin):
         """It holds all it deserves. Where it wants more and only the cluster's size is in its way, the nodes tell."""
         account = self._accounts[queue.name]
         return account.is_overused and not any(
-            wanted > held and ceiling >= total
-            for wanted, held, ceiling, total in zip(
-                account.request, account.held, account.ceiling, self._total, strict=True
+            wanted > account.most(dim) and ceiling >= total
+            for dim, (wanted, ceiling, total) in enumerate(
+                zip(account.request, account.ceiling, self._total, strict=True)
             )
         )
 
@@ -101,18 +102,25 @@ class Proportion(Plugin):
         account, asked = self._accounts[queue.name], self._asked[task_class]
         if any(wanted > self._largest[dim] for dim, wanted in asked):
             return PLENTY
+        room = self._room(account, account.held, asked)
+        if not any(account.leaving):
+            return room
+        return msgspec.structs.replace(room, meanwhile=self._room(account, account.used, asked))
+
+    def _room(self, account: QueueAccount, held: list[int], asked: Asked) -> Room:
+        """How many more tasks may come while so much is held, and what stops the next one."""
         room, tightest = PLENTY.count, 0
         for dim, wanted in asked:
             ceiling = account.ceiling[dim]
             if dim != PODS and ceiling < self._total[dim]:
-                left = (ceiling - account.held[dim]) // wanted
+                left = (ceiling - held[dim]) // wanted
                 if left < room:
                     room, tightest = left, dim
         if room > 0:
             return Room(room)
         wanted = dict(asked)[tightest]
-        short = wanted - (account.ceiling[tightest] - account.held[tightest])
-        return Room(0, self._over_deserved(account, tightest, wanted), (tightest, short))
+        short = wanted - (account.ceiling[tightest] - held[tightest])
+        return Room(0, self._over_deserved(account, held, tightest, wanted), (tightest, short))
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves may take from others."""
@@ -122,7 +130,7 @@ class Proportion(Plugin):
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
         asked = [(dim, wanted) for dim, wanted in enumerate(total) if wanted and dim != PODS]
-        return all(account.held[dim] + wanted <= account.ceiling[dim] for dim, wanted in asked)
+        return all(account.most(dim) + wanted <= account.ceiling[dim] for dim, wanted in asked)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
         """What a queue holds beyond what it deserves, and is not guaranteed, one pod after the other."""
@@ -160,8 +168,7 @@ class Proportion(Plugin):
 
     def _slots(self, candidates: Rows) -> NDArray[np.int32]:
         """[K] the queues of the candidates."""
-        ledger = self._ssn.ledger
-        return ledger.jobs.queue[ledger.tasks.job[candidates]]
+        return self._ssn.ledger.tasks.queue[candidates]
 
     # -- enqueue ---------------------------------------------------------------------------------------------------
 
@@ -175,36 +182,46 @@ class Proportion(Plugin):
             return Ballot(Vote.REJECT, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
         if job.min_resources is None:
             return PERMIT
-        account = self._accounts[queue.name]
-        for dim, wanted in enumerate(job.min_resources.tolist()):
-            claimed = account.firm[dim] + account.inqueue[dim]
-            if wanted and dim != PODS and claimed + wanted > account.real_capability[dim]:
-                return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted))
-        return PERMIT
+        account, wanted = self._accounts[queue.name], job.min_resources.tolist()
+        if _exceeded(account, wanted, account.inqueue) is None:
+            return PERMIT
+        bounds = self._promises.bounds()
+        wanted, less = bounds.asked(job).tolist(), bounds.without_effect(job, np.array([queue.slot]))
+        inqueue = [promised - without_effect for promised, without_effect in zip(account.inqueue, less, strict=True)]
+        dim = _exceeded(account, wanted, inqueue)
+        if dim is None:
+            return PERMIT
+        return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted[dim], inqueue[dim]))
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
             inqueue = self._accounts[job.queue.name].inqueue
-            for dim, wanted in enumerate(self._promises.outstanding(job.row).tolist()):
+            for dim, wanted in enumerate(self._promises.add(job).tolist()):
                 inqueue[dim] += wanted
 
     # -- events ----------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        self._accounts[placement.job.queue.name].book(self._asked[placement.task_class], placement.count)
+        self._book(placement, 1)
 
     def on_deallocate(self, placement: Placement) -> None:
-        self._accounts[placement.job.queue.name].book(self._asked[placement.task_class], -placement.count)
+        self._book(placement, -1)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
-    def _over_deserved(self, account: QueueAccount, dim: int, wanted: int) -> Refusal:
-        return self._refusal(account, dim, wanted, account.ceiling[dim], allocated=account.held[dim])
+    def _book(self, placement: Placement, sign: int) -> None:
+        for slot, count in charged(self._ssn, placement):
+            self._by_slot[slot].book(self._asked[placement.task_class], sign * count, placement.status)
 
-    def _over_capability(self, account: QueueAccount, dim: int, wanted: int) -> Refusal:
+    def _over_deserved(self, account: QueueAccount, held: list[int], dim: int, wanted: int) -> Refusal:
+        units = account.leaving[dim] if held is account.used else 0
+        going = f"{amount(self._ssn.axis.names[dim], units)} by terminating pods" if units else ""
+        return self._refusal(account, dim, wanted, account.ceiling[dim], allocated=held[dim], holder=going)
+
+    def _over_capability(self, account: QueueAccount, dim: int, wanted: int, inqueue: int) -> Refusal:
         surplus, held = account.surplus[dim], account.firm[dim]
         beyond = f"and {amount(self._ssn.axis.names[dim], surplus)} beyond minResources, not counted" if surplus else ""
-        limit, inqueue = account.real_capability[dim], account.inqueue[dim]
+        limit = account.real_capability[dim]
         return self._refusal(account, dim, wanted, limit, allocated=held, inqueue=inqueue, holder=beyond)
 
     def _refusal(self, account: QueueAccount, dim: int, wanted: int, limit: int, **numbers: Any) -> Refusal:
@@ -228,3 +245,15 @@ class Proportion(Plugin):
             parts = ((name, each.guarantee[dim]) for name, each in self._accounts.items())
             self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], parts)
         return self._guaranteed[dim].told([account.info.name])
+
+
+def _exceeded(account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int]) -> int | None:
+    """The first resource of which the queue, with `inqueue` [R] promised, cannot promise `wanted` [R] as well."""
+    return next(
+        (
+            dim
+            for dim, asked in enumerate(wanted)
+            if asked and dim != PODS and account.firm[dim] + inqueue[dim] + asked > account.real_capability[dim]
+        ),
+        None,
+    )

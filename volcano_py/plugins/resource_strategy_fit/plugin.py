@@ -119,6 +119,10 @@ class ResourceStrategyFit(Plugin):
             reserve.refuse(task_class, view, codes)
         return codes
 
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:  # noqa: ARG002
+        """Nothing: refusals pass as devices come into use."""
+        return np.zeros(len(view), dtype=np.int32)
+
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.ROW if self._concerning(task_class) else Reach.STATIC
 

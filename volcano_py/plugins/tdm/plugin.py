@@ -67,6 +67,10 @@ class Tdm(Plugin):
     def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
         return self._codes[self.name in task_class.variant].take(view.rows)
 
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:  # noqa: ARG002
+        """Nothing: refusals pass with the hour."""
+        return np.zeros(len(view), dtype=np.int32)
+
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:  # noqa: ARG002
         if _NOT_ALLOWED not in refused:
             return []

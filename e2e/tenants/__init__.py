@@ -1,0 +1,1 @@
+"""What a tenant with the rights of `edit` in one namespace can do to others: nothing that they notice."""

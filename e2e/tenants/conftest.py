@@ -1,0 +1,78 @@
+"""Tenants: each has a namespace and a token with the rights of `edit` there, and tries to get more."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from e2e.conftest import SimulatedNodes
+from e2e.harness.cluster import Cluster
+from e2e.harness.namespace import Namespace
+from e2e.harness.tenant import Tenant, tenant_of
+
+CreateTenant = Callable[[], Awaitable[Tenant]]
+
+_ROWS = pytest.StashKey[list["Row"]]()
+
+_WIDTH = 110  # of what the attacker was told, in the table
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of an attack: the longest that a stranger's pod waited for its node (seconds), and the answer."""
+
+    attack: str
+    stranger_waited: float
+    told: str
+
+
+def record(config: pytest.Config, row: Row) -> None:
+    """Print this row after all tests."""
+    config.stash.setdefault(_ROWS, []).append(row)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what others noticed of the attacks, and what the attackers were told."""
+    rows = config.stash.get(_ROWS, [])
+    if rows:
+        terminalreporter.section(
+            "attacks: the longest wait of a stranger's pod, and what the attacker was told", sep="-"
+        )
+    for row in rows:
+        told = " ".join(row.told.split())[:_WIDTH]
+        terminalreporter.write_line(f"{row.stranger_waited:7.3f} s  {row.attack:55s} {told}")
+
+
+# The pods of tenants must be gone before their nodes and queues are, so it is set up after those.
+@pytest_asyncio.fixture(loop_scope="session")
+async def create_tenant(
+    installed: Cluster, simulated_nodes: SimulatedNodes, create_queues: object, tmp_path: Path
+) -> AsyncIterator[CreateTenant]:
+    """Create tenants; their namespaces are deleted after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def create() -> Tenant:
+            namespace = Namespace(installed, f"tenant-{secrets.token_hex(3)}")
+            await namespace.create()
+            stack.push_async_callback(namespace.remove)
+            return await stack.enter_async_context(tenant_of(namespace, tmp_path))
+
+        yield create
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def attacker(create_tenant: CreateTenant) -> Tenant:
+    """The tenant who attacks."""
+    return await create_tenant()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def victim(create_tenant: CreateTenant) -> Tenant:
+    """A tenant who should notice nothing of it."""
+    return await create_tenant()

@@ -1,0 +1,105 @@
+"""A tenant keeps the webhooks busy with Jobs as large as an API server takes: others are bound, and judged."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+
+from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.harness.admission import Door, answered
+from e2e.harness.install import LEASE_PATH
+from e2e.harness.objects import Object, pod
+from e2e.harness.tenant import Tenant
+from e2e.harness.waiting import eventually
+from volcano_py.local.client import APIError
+
+_AT_A_TIME = 2
+_LARGEST = 3 * 2**20  # bytes of a request
+_PODS = 5
+
+
+def job(name: str, **spec: Any) -> Object:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.k8s.io/pause"}]}}
+    tasks = [{"name": "t", "replicas": 1, "template": template}]
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"queue": "default", "tasks": tasks, **spec},
+    }
+
+
+def large_job() -> Object:
+    """Of many small values, which cost more to read than a few large ones."""
+    made = job("large")
+    made["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": f"V{number}", "value": "x"} for number in range(_LARGEST // 32)
+    ]
+    return made
+
+
+def jobs_of(tenant: Tenant) -> str:
+    return f"/apis/batch.volcano.sh/v1alpha1/namespaces/{tenant.name}/jobs?dryRun=All"
+
+
+class Flood:
+    """A tenant who sends the same large Job again and again; nothing is stored. `answers` counts those judged."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant, self._job = tenant, large_job()
+        self.answers = 0
+        self.told = ""
+
+    async def send(self) -> None:
+        while True:
+            try:
+                await self._tenant.client.create(jobs_of(self._tenant), self._job)
+                self.answers += 1
+            except APIError as error:
+                self.told = str(error)[:500]
+            except (aiohttp.ClientError, TimeoutError) as error:
+                self.told = repr(error)
+
+    async def wait_answers(self, least: int) -> None:
+        async def reached() -> None:
+            assert self.answers >= least, f"{self.answers} answers; {self.told}"
+
+        await eventually(f"{least} large Jobs are judged", reached)
+
+
+@contextlib.asynccontextmanager
+async def flood_of(tenant: Tenant) -> AsyncIterator[Flood]:
+    flood = Flood(tenant)
+    senders = [asyncio.create_task(flood.send()) for _ in range(_AT_A_TIME)]
+    try:
+        yield flood
+    finally:
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+
+
+async def test_while_large_jobs_are_judged_pods_are_bound_and_other_jobs_judged(
+    door: Door, start_daemon: StartDaemon, attacker: Tenant, victim: Tenant, simulated_nodes: SimulatedNodes
+) -> None:
+    pool = await simulated_nodes(1)
+    daemon = await start_daemon(*door.flags)
+    await daemon.wait_leading()
+    await answered(door)
+    lease = (await door.cluster.client.get(LEASE_PATH))["spec"]
+    async with flood_of(attacker) as flood:
+        await flood.wait_answers(1)
+        for number in range(1, _PODS + 1):
+            await victim.apply(pod(f"mine-{number}", cpu="10m", node_selector=pool.selector))
+            await victim.namespace.wait_phases(Running=number)
+        filled = await victim.client.create(jobs_of(victim), job("mine"))
+        assert filled["spec"]["schedulerName"] == "volcano"
+        during = flood.answers
+        await flood.wait_answers(during + 1)
+    now = (await door.cluster.client.get(LEASE_PATH))["spec"]
+    assert (now["holderIdentity"], now["leaseTransitions"]) == (lease["holderIdentity"], lease["leaseTransitions"])
+    assert await daemon.metric("volcano_admission_reviews_total", outcome="failed") == 0

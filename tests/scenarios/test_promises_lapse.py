@@ -1,0 +1,254 @@
+"""A PodGroup that was let in and has no pods gives way, second by second, with the shipped configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from volcano_py.api.objects import PodGroup
+from volcano_py.cluster.manifests import Document, stored
+from volcano_py.config import default_configuration_text, parse_configuration
+from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.simulation import Simulation
+
+Object = dict[str, Any]
+
+TIMEOUT = 5
+"""Seconds, which are cycles."""
+
+
+class Cluster:
+    """Nodes of 50 cpu each, and what is added to them."""
+
+    def __init__(self, *bodies: Object, nodes: int = 2) -> None:
+        registry = builtin_registry()
+        text = default_configuration_text() + (
+            f"configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {TIMEOUT}s}}\n"
+        )
+        parsed = parse_configuration(text, registry.catalogue())
+        assert parsed.config is not None, parsed.problems
+        made = [node(f"n{index}", "50") for index in range(nodes)]
+        self._simulation = Simulation(_stored(*made, *bodies), parsed.config, registry)
+        self.registry = registry
+
+    def add(self, *bodies: Object) -> None:
+        for kind, obj in _stored(*bodies):
+            self._simulation.cluster.put(kind, obj)
+
+    def delete(self, kind: str, name: str) -> None:
+        self._simulation.cluster.remove(kind, f"default/{name}")
+
+    def pass_by(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self._simulation.step()
+
+    def restart(self) -> None:
+        """Another scheduler takes over; the objects stay."""
+        self._simulation._scheduler = Scheduler(self.registry, self._simulation.cluster.apply)
+
+    def group(self, name: str) -> PodGroup:
+        found = self._simulation.cluster.get("PodGroup", name if "/" in name else f"default/{name}", PodGroup)
+        assert found is not None
+        return found
+
+    def phase(self, name: str) -> str:
+        return self.group(name).status.phase
+
+    def told(self, name: str) -> str:
+        return " ".join(condition.message for condition in self.group(name).status.conditions)
+
+    def write_phase(self, name: str, phase: str) -> None:
+        """As whoever may edit the PodGroup can."""
+        import msgspec
+
+        group = self.group(name)
+        changed = msgspec.structs.replace(group, status=msgspec.structs.replace(group.status, phase=phase))
+        self._simulation.cluster.put("PodGroup", changed)
+
+    @property
+    def bound(self) -> set[str]:
+        return {key.partition("/")[2] for key in self._simulation.cluster.binds}
+
+    @property
+    def strikes_at(self) -> float:
+        """In how many seconds time alone makes another cycle worthwhile; negative for never."""
+        moment = self._simulation.reports[-1].strikes_at
+        return moment - self._simulation.now if moment else -1.0
+
+
+def _stored(*bodies: Object) -> Any:
+    return stored([Document("test.yaml", number, body) for number, body in enumerate(bodies)])
+
+
+def node(name: str, cpu: str) -> Object:
+    return {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": 110}}}
+
+
+def group(name: str, cpu: int, minimum: int = 1) -> Object:
+    spec = {"minMember": minimum, "minResources": {"cpu": str(cpu)}}
+    return {"kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+
+
+def pod(name: str, cpu: int, in_group: str = "", **spec: Any) -> Object:
+    annotations = {"scheduling.k8s.io/group-name": in_group} if in_group else {}
+    container = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"schedulerName": "volcano", "containers": [container], **spec},
+    }
+
+
+def vcjob(name: str, replicas: int, cpu: int, namespace: str = "default") -> Object:
+    container = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
+    task = {"name": "worker", "replicas": replicas, "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "uid": name, "namespace": namespace},
+        "spec": {"tasks": [task]},
+    }
+
+
+def test_empty_groups_keep_a_job_out_until_their_time_is_over() -> None:
+    cluster = Cluster(group("empty-0", 100), group("empty-1", 100), group("empty-2", 100))
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 40, "victim"))
+    cluster.pass_by(TIMEOUT - 1)
+    assert cluster.phase("victim/work-work") == "Pending"
+    cluster.pass_by(3)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+    assert cluster.phase("empty-0") == cluster.phase("empty-1") == "Pending"
+
+
+def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 40))
+    cluster.pass_by(TIMEOUT + 2)
+    assert cluster.told("empty") == (
+        "PromiseLapsed: 1/1 tasks in gang unschedulable: no pod of it was created within 5s after it was let in, so "
+        "others may use what it was promised; it is let in again as room allows, after the jobs that waited then: look "
+        "at the events of what creates its pods"
+    )
+
+
+def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(1)
+    assert cluster.strikes_at < 0, "nobody waits"
+    cluster.add(vcjob("work", 2, 40))
+    cluster.pass_by(2)
+    assert 0 < cluster.strikes_at <= TIMEOUT - 1
+
+
+def test_while_nobody_waits_an_empty_group_stays() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(3 * TIMEOUT)
+    assert cluster.phase("empty") == "Inqueue"
+
+
+def test_pods_that_come_in_time_find_what_was_promised() -> None:
+    cluster = Cluster(group("slow", 80, minimum=2), vcjob("work", 2, 40))
+    cluster.pass_by(TIMEOUT)
+    assert cluster.phase("work-work") == "Pending"
+    cluster.add(pod("slow-0", 40, "slow"), pod("slow-1", 40, "slow"))
+    cluster.pass_by(2 * TIMEOUT)
+    assert cluster.bound == {"slow-0", "slow-1"}
+
+
+def test_it_is_let_in_again_when_those_that_waited_have_been() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(1)
+    cluster.add(group("first", 80, minimum=2), *(pod(f"first-{index}", 40, "first") for index in range(2)))
+    cluster.pass_by(TIMEOUT + 3)
+    assert (cluster.phase("first"), cluster.phase("empty")) == ("Running", "Pending")
+    for index in range(2):
+        cluster.delete("Pod", f"first-{index}")
+    cluster.delete("PodGroup", "first")
+    cluster.pass_by(2)
+    assert cluster.phase("empty") == "Inqueue"
+
+
+def test_staggered_groups_do_not_pass_what_they_lose_to_each_other() -> None:
+    """Each one's part is too small for the job that waits; together they would keep it out for ever."""
+    cluster = Cluster(group("empty-0", 30))
+    for index in range(1, 4):
+        cluster.pass_by(1)
+        cluster.add(group(f"empty-{index}", 30))
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 45))
+    cluster.pass_by(TIMEOUT + 3)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+
+
+def test_a_job_that_asks_for_more_than_there_is_does_not_hold_up_one_whose_pods_were_late() -> None:
+    cluster = Cluster(group("late", 60), vcjob("impossible", 10, 50))
+    cluster.pass_by(2 * TIMEOUT)
+    assert cluster.phase("impossible-impossible") == "Pending"
+    assert cluster.phase("late") == "Inqueue"
+
+
+def test_afterwards_a_group_with_some_pods_counts_with_what_they_ask_for() -> None:
+    cluster = Cluster(group("boaster", 100), pod("boaster-0", 1, "boaster"))
+    cluster.pass_by(1)
+    assert cluster.bound == {"boaster-0"}
+    cluster.add(vcjob("work", 2, 40))
+    cluster.pass_by(TIMEOUT - 2)
+    assert cluster.phase("work-work") == "Pending"
+    cluster.pass_by(4)
+    assert cluster.bound == {"boaster-0", "work-worker-0", "work-worker-1"}
+
+
+def test_so_does_a_gang_whose_pods_do_not_all_come() -> None:
+    cluster = Cluster(group("torn", 100, minimum=2), pod("torn-0", 50, "torn"), nodes=2)
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 45))
+    cluster.pass_by(TIMEOUT + 3)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+
+
+def test_writing_the_phase_gives_no_more_time() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 40))
+    for phase in ("Running", "Inqueue", "Running", "Unknown", "Inqueue", "Inqueue", "Inqueue"):
+        cluster.write_phase("empty", phase)
+        cluster.pass_by(1)
+    cluster.pass_by(2)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+
+
+def test_a_restart_gives_no_more_time_and_takes_none() -> None:
+    cluster = Cluster(group("empty", 100))
+    cluster.pass_by(4)
+    cluster.add(vcjob("work", 2, 40))
+    cluster.restart()
+    cluster.pass_by(1)
+    assert cluster.phase("work-work") == "Pending"
+    cluster.pass_by(TIMEOUT - 1)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+
+
+def test_pods_that_fit_no_node_keep_nobody_out_and_autoscalers_still_hear_of_them() -> None:
+    useless = [pod(f"useless-{index}", 5, nodeSelector={"pool": "none"}) for index in range(26)]
+    cluster = Cluster(*useless)
+    cluster.pass_by(1)
+    cluster.add(vcjob("work", 2, 40))
+    cluster.pass_by(3)
+    assert cluster.bound == {"work-worker-0", "work-worker-1"}
+    assert cluster.phase("podgroup-pod-default-useless-0") == "Inqueue"
+    new = node("new", "100")
+    new["metadata"]["labels"] = {"pool": "none"}
+    cluster.add(new)
+    cluster.pass_by(2)
+    assert {"useless-0", "useless-1"} < cluster.bound
+
+
+def test_single_pods_and_gangs_of_a_deployment_are_not_timed() -> None:
+    """A full waiting room of pods that could run stays as it is."""
+    waiting = [pod(f"waits-{index}", 30) for index in range(5)]
+    cluster = Cluster(pod("runs-0", 50), pod("runs-1", 50), *waiting)
+    cluster.pass_by(1)
+    phases = [cluster.phase(f"podgroup-pod-default-waits-{index}") for index in range(5)]
+    cluster.pass_by(3 * TIMEOUT)
+    assert phases == [cluster.phase(f"podgroup-pod-default-waits-{index}") for index in range(5)]

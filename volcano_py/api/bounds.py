@@ -1,0 +1,82 @@
+"""How much one object may ask of the scheduler, and the objects of one namespace together.
+
+Anybody who may create a pod or a Job makes the scheduler work on it. Below these bounds the work for one object takes
+milliseconds. What is beyond a bound is refused for that object alone, with a reason that names the bound. Bounds are
+far above what people write by hand; those of Kubernetes itself are not repeated here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """At most `most` of `what`; `refused` says what happens beyond it, for the documentation."""
+
+    most: int
+    what: str
+    refused: str
+
+
+_NO_PODS: Final = "The Job is refused by the webhook; without one it gets no pods, and its status says why."
+_WAITS: Final = "The pod waits with the reason `InvalidPod`."
+
+TASKS: Final = Bound(1_000, "tasks of a Job", _NO_PODS)
+DEPENDENCIES: Final = Bound(10_000, "names in `dependsOn` of all tasks of a Job together", _NO_PODS)
+POLICIES: Final = Bound(300, "policies of a Job, and of each of its tasks", _NO_PODS)
+MOUNTS: Final = Bound(10_000, "volumes of a Job times containers of one of its tasks", _NO_PODS)
+HOSTS: Final = Bound(10_000, "pods of a Job whose host names a plugin lists", "The plugin refuses the Job.")
+VARIABLES: Final = Bound(
+    10_000,
+    "variables that the plugin `svc` adds to one pod",
+    "The pod is not created; the Job has an event that says why.",
+)
+FLOW_STEPS: Final = Bound(1_000, "steps of a JobFlow", "No Jobs are created for the JobFlow.")
+FLOW_TARGETS: Final = Bound(10_000, "targets in `dependsOn` of all steps of a JobFlow", "As above.")
+POD_TERMS: Final = Bound(32, "terms about other pods in a pod's `affinity`", _WAITS)
+SPREADS: Final = Bound(32, "entries in a pod's `topologySpreadConstraints`", _WAITS)
+NODE_TERMS: Final = Bound(500, "terms about nodes in a pod's `affinity`", _WAITS)
+SELECTOR_VALUES: Final = Bound(
+    1_000, "conditions, values and namespaces in one term about other pods, or in one spread", _WAITS
+)
+TERMS: Final = Bound(
+    2_000,
+    "different terms about other pods in all pods of a namespace (`affinity`, and the selectors of"
+    " `topologySpreadConstraints`)",
+    f"{_WAITS} It is looked at again when other pods of the namespace are gone.",
+)
+CROWDED_TERMS: Final = Bound(
+    50,
+    "of these that are looked up by the same condition: a label with its value if the term asks for one, else a label"
+    " that has to exist, else the namespace",
+    "As above.",
+)
+SERVICES: Final = Bound(
+    20,
+    "selectors of Services with the same longest label, for the spread of pods that have no"
+    " `topologySpreadConstraints`",
+    "The others do not count for that spread.",
+)
+TERMS_IN_ALL: Final = Bound(50_000, "of these in the whole cluster", "As above.")
+
+ALL: Final = (
+    TASKS,
+    DEPENDENCIES,
+    POLICIES,
+    MOUNTS,
+    HOSTS,
+    VARIABLES,
+    FLOW_STEPS,
+    FLOW_TARGETS,
+    POD_TERMS,
+    SPREADS,
+    NODE_TERMS,
+    SELECTOR_VALUES,
+    TERMS,
+    CROWDED_TERMS,
+    TERMS_IN_ALL,
+    SERVICES,
+)
+"""All bounds, in the order of the documentation."""

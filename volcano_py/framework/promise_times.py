@@ -1,0 +1,107 @@
+"""How long jobs have held a promise that their pods do not use, and which jobs lost theirs that way.
+
+It is remembered between cycles by the PodGroup's UID, and not read from the PodGroup: whoever may edit a PodGroup may
+edit its status. Only after a restart do conditions tell how long pods have been missing, so that time is not lost.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from volcano_py.api import names
+from volcano_py.config.arguments import Arguments, argument
+from volcano_py.config.values import PositiveDuration
+from volcano_py.framework.job import Job
+from volcano_py.state.infos import JobInfo
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_ENQUEUE: Final = "enqueue"
+_OF_MISSING_PODS: Final = frozenset({names.NOT_ENOUGH_TASKS, names.NOT_ENOUGH_PODS_OF_TASK})
+# Entries of PodGroups that are gone are dropped when there are more than twice as many as PodGroups, and so many more.
+_SPARE_ENTRIES: Final = 1000
+
+
+class EnqueueArguments(Arguments):
+    promise_timeout: PositiveDuration = argument(
+        "promiseTimeout",
+        timedelta(seconds=60),
+        "How long a job that was let in counts with all of its minResources, though its pods do not exist yet. "
+        "Afterwards it counts with what its pods ask for. Without any pod, its PodGroup goes back to Pending, behind "
+        "the jobs that waited then.",
+    )
+
+
+class PromiseTimes:
+    """The times as of one cycle.
+
+    Attributes:
+        timeout: seconds for which a promise holds without pods.
+        next_due: when the first of the promises that were asked about ends; infinite if there is none.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        arguments: Any = ssn.configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
+        self.timeout: float = arguments.promise_timeout.total_seconds()
+        self.next_due = float("inf")
+        self._ssn = ssn
+        memory = ssn.memory(__name__)
+        self._is_first = not memory
+        self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
+        self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
+        self._lapsed_of: dict[tuple[str, str], float] = memory.setdefault("lapsed of", {})
+        """Queue and namespace → when one of their jobs last lost its promise."""
+        self._forget_those_gone()
+
+    def is_over(self, row: int) -> bool:
+        """Whether the job in this row, whose pods ask for less than it is promised, has had the time to create them."""
+        info, now = self._ssn.snapshot.jobs[row], self._ssn.now
+        if info is None or not info.ref.uid:
+            return False
+        since = self._unused_since.get(info.ref.uid)
+        if since is None:
+            since = _missing_since(info, now) if self._is_first else now
+        since = self._unused_since[info.ref.uid] = min(since, now)  # the clock may have been set back
+        due = since + self.timeout
+        if due > now:
+            self.next_due = min(self.next_due, due)
+        return due <= now
+
+    def begin(self, job: Job) -> None:
+        """The job was let in: it has its time again."""
+        self._unused_since.pop(job.info.ref.uid, None)
+        self._lapsed_at.pop(job.info.ref.uid, None)
+
+    def lapse(self, job: Job) -> None:
+        """The job has lost its promise."""
+        self._unused_since.pop(job.info.ref.uid, None)
+        self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._ssn.now
+
+    def has_lapsed(self, job: Job) -> bool:
+        """Whether the job has lost its last promise."""
+        return job.info.ref.uid in self._lapsed_at
+
+    def behind(self, job: Job) -> float | None:
+        """Jobs that waited at this time go before `job`: when it lost its last promise, or, as long as it has no pods,
+        when another of its namespace in the queue lost one. None when none has.
+        """
+        lapsed_at = self._lapsed_at.get(job.info.ref.uid)
+        if lapsed_at is None and not job.tasks:
+            lapsed_at = self._lapsed_of.get((job.queue.name, job.namespace))
+        return lapsed_at
+
+    def _forget_those_gone(self) -> None:
+        most = 2 * len(self._ssn.snapshot.jobs) + _SPARE_ENTRIES
+        for times in (self._unused_since, self._lapsed_at):
+            if len(times) > most:
+                known = {info.ref.uid for info in self._ssn.snapshot.jobs if info is not None}
+                for uid in times.keys() - known:
+                    del times[uid]
+
+
+def _missing_since(info: JobInfo, now: float) -> float:
+    """Since when the PodGroup's conditions say that pods are missing; `now` when they do not."""
+    told = (each for each in info.conditions if each.type == names.UNSCHEDULABLE and each.reason in _OF_MISSING_PODS)
+    return min((each.last_transition_time.timestamp() for each in told if each.last_transition_time), default=now)

@@ -1,0 +1,48 @@
+"""How many pods of a class the nodes could take if they were empty: none, for pods that fit no node."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.verdicts import Questions, judge, verdict_key
+from volcano_py.state.task_class import TaskClass
+
+_PLENTY: Final = 2**31  # pods on one node
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class EmptyNodes:
+    """Answers follow from nodes alone, and are kept between cycles with the node index."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._questions: Questions | None = None
+        for plugin in ssn.dispatch.plugins:
+            if plugin.name == "predicates":
+                arguments: Any = plugin.arguments
+                self._questions = Questions(arguments.node_affinity, arguments.taints)
+
+    def room(self, task_class: TaskClass) -> int:
+        """Pods of the class; 0 also for those that cannot be placed as they stand, or whose claims are not ready."""
+        if task_class.problem is not None or self._ssn.pre_predicate(task_class) is not None:
+            return 0
+        asked = _encode((self._questions is None, task_class.request.tolist()))
+        key = ("room on empty nodes", asked, *verdict_key(task_class, self._questions or Questions()))
+        return int(self._ssn.nodes.kept.keep(key, lambda: np.array(self._count(task_class))))
+
+    def _count(self, task_class: TaskClass) -> int:
+        index, nodes = self._ssn.nodes, self._ssn.ledger.nodes
+        may_take = nodes.present.copy()
+        if (questions := self._questions) is not None:
+            verdict = index.kept.keep(verdict_key(task_class, questions), lambda: judge(index, task_class, questions))
+            if verdict.codes is not None:
+                may_take &= verdict.codes == 0
+        asked = task_class.requested
+        if not may_take.any() or not len(asked):
+            return int(may_take.sum())
+        fitting = nodes.allocatable[may_take][:, asked] // task_class.request[asked]
+        return int(fitting.min(axis=1).clip(0, _PLENTY).sum())
