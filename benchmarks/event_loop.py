@@ -19,10 +19,10 @@ import msgspec
 from volcano_py.admission.jobs import JobCustoms
 from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.api.workloads import PodDisruptionBudget, Service
-from volcano_py.daemon.job_control import problem_with
+from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.flow import plan_flow
-from volcano_py.jobs.flow_model import JobFlow
+from volcano_py.jobs.flows.model import JobFlow
+from volcano_py.jobs.flows.plan import plan_flow
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, KeptObject

@@ -18,14 +18,14 @@ from typing import Any, Final
 import msgspec
 import uvloop
 
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.pods import pod_of
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import daemon_kubeconfig, install
 from volcano_py.local.scheduler import SchedulerProcess
-from volcano_py.operator.jobs import IN_FLIGHT
+from volcano_py.operator.jobs.controller import IN_FLIGHT
 from volcano_py.operator.kube_api import job_path, pod_path
 
 NAMESPACES: Final = ("bare", "jobs")

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from volcano_py.local.recipes import ETCD_VERSION, KUBERNETES_VERSION
+from volcano_py.local.binaries.recipes import ETCD_VERSION, KUBERNETES_VERSION
 
 RESULTS: Final = Path(__file__).parent / "results"
 

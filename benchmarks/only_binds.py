@@ -18,8 +18,8 @@ import uvloop
 
 from volcano_py.api.objects import ObjectMeta
 from volcano_py.bench.bare_bindings import bind
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.daemon.garbage import collect_seldom
 
 _WAITING = {"fieldSelector": "spec.schedulerName=volcano,spec.nodeName="}

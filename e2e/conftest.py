@@ -24,7 +24,7 @@ from e2e.harness.daemon import Daemon, daemon_kubeconfig
 from e2e.harness.install import CONFIG_KEY, CONFIG_MAP_PATH, deployment_at_rest, give_lease_back, install
 from e2e.harness.namespace import Namespace
 from e2e.harness.rights import Right
-from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.nodes import create_nodes
 

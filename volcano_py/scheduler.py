@@ -17,16 +17,16 @@ from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.answer_checks import is_interrupt, mapping_of
-from volcano_py.framework.closing import Closing
+from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
+from volcano_py.framework.placement.requeue import look_again_if_a_way_is_open
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_reports import queue_reports
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.resting import Resting
-from volcano_py.framework.second_look import look_again_if_a_way_is_open
 from volcano_py.framework.session import Emit, Memories, Session
+from volcano_py.framework.status.closing import Closing
+from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.framework.status.resting import Resting
 from volcano_py.plugins import BUILTIN_PLUGINS
-from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
 

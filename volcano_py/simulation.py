@@ -10,14 +10,15 @@ import msgspec
 
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
 from volcano_py.api.report import CycleReport
-from volcano_py.api.told import why_pod_waits
+from volcano_py.api.wording.pod_message import why_pod_waits
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.manifests import EPOCH, Stored
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.cluster.memory_budgets import MemoryBudgets
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.registry import Registry
-from volcano_py.operator.generated_group import (
+from volcano_py.operator.jobs.in_memory import JobsInMemory
+from volcano_py.operator.podgroups.generated_group import (
     GroupRules,
     as_named,
     group_changes,
@@ -25,8 +26,7 @@ from volcano_py.operator.generated_group import (
     plan_group,
     wants_group,
 )
-from volcano_py.operator.jobs_in_memory import JobsInMemory
-from volcano_py.operator.queue_state import (
+from volcano_py.operator.queues.states import (
     PodGroupCounts,
     UnknownQueueStateError,
     initial_queues,
@@ -35,7 +35,7 @@ from volcano_py.operator.queue_state import (
 )
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.units import canonical
+from volcano_py.state.table.units import canonical
 
 CYCLE_SECONDS: Final = 1.0
 """Virtual time from one cycle to the next."""

@@ -19,8 +19,8 @@ from rich.terminal_theme import TerminalTheme
 from volcano_py.cli.live.mirror import WATCHED, Mirror
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.informers import Informers
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.watching.informers import Informers
 
 PICTURE = Path(__file__).with_name("live-table.svg")
 WIDTH, HEIGHT = 126, 60  # characters; as high as it takes

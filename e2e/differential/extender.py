@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from volcano_py.local.ports import LOOPBACK
+from volcano_py.local.processes.ports import LOOPBACK
 
 FILTER, BIND = "filter", "bind"
 """Verbs: the last part of the URL that is asked."""

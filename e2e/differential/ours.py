@@ -14,16 +14,16 @@ from e2e.differential.features import Feature
 from e2e.differential.theirs import MOST_ALLOCATED, SCHEDULER_NAME
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.api.reasons import Reason
-from volcano_py.cluster.kubernetes.kinds import KINDS, POD
+from volcano_py.cluster.kubernetes.watching.kinds import KINDS, POD
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.framework.leaning_guard import leaning_of
+from volcano_py.framework.calls.domain_score_guard import leaning_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.task_class import Refusal
 
 Objects = Mapping[str, Sequence[ApiObject]]

@@ -10,7 +10,7 @@ import signal
 import time
 
 from volcano_py.cli.main import main
-from volcano_py.daemon import watchdog
+from volcano_py.daemon.leading import watchdog
 
 BLOCKED_SECONDS = 15.0
 """Longer than the Lease of the tests lasts."""

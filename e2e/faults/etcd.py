@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.ports import LOOPBACK
+from volcano_py.local.processes.ports import LOOPBACK
 
 _COMPACTED = "required revision has been compacted"
 _KEY = base64.b64encode(b"/registry/").decode()

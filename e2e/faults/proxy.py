@@ -19,7 +19,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from e2e.faults.plans import REFUSALS, Call, Calm, Fault, Injection, Plan
-from volcano_py.local.ports import LOOPBACK
+from volcano_py.local.processes.ports import LOOPBACK
 
 _PASSED_ON = ("Authorization", "Accept", "Content-Type", "User-Agent")
 _PASSED_BACK = ("Content-Type", "Retry-After", "Audit-Id")

@@ -14,7 +14,7 @@ from e2e.harness.objects import Object, queue
 from volcano_py.api.names import ADMISSION
 from volcano_py.local.client import APIError
 from volcano_py.local.install import install_admission
-from volcano_py.local.ports import LOOPBACK, free_port
+from volcano_py.local.processes.ports import LOOPBACK, free_port
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 

@@ -12,15 +12,15 @@ from e2e.harness import waiting
 from e2e.harness.rights import DAEMON_USERS
 from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, listed
 from volcano_py.local import components
-from volcano_py.local.binaries import ensure_binaries
+from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.certificates import write_private
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.layout import Settings
-from volcano_py.local.ports import free_port
-from volcano_py.local.processes import ManagedProcess
-from volcano_py.local.readiness import wait_ready
+from volcano_py.local.processes.ports import free_port
+from volcano_py.local.processes.processes import ManagedProcess
+from volcano_py.local.processes.readiness import wait_ready
 
 _T = TypeVar("_T")
 

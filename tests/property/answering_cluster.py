@@ -13,12 +13,12 @@ from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupSt
 from volcano_py.api.names import GROUP_NAME, POD_SCHEDULED
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.workloads import PodDisruptionBudget
-from volcano_py.cluster.kubernetes.errors import UnreachableError
+from volcano_py.cluster.kubernetes.http.errors import UnreachableError
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.daemon.cycles import DECISIVE_PAUSE
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.metrics import Metrics
-from volcano_py.state.selectors import selects
+from volcano_py.state.terms.selectors import selects
 
 Object = TypeVar("Object", bound=ApiObject)
 

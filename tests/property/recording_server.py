@@ -11,9 +11,9 @@ import h11
 import orjson
 
 from tests.unit.operator.conftest import FakeApi
-from volcano_py.cluster.kubernetes.answers import Answer
-from volcano_py.cluster.kubernetes.errors import ApiError, InvalidRequestError, api_error
-from volcano_py.cluster.kubernetes.transport import Transport
+from volcano_py.cluster.kubernetes.http.answers import Answer
+from volcano_py.cluster.kubernetes.http.errors import ApiError, InvalidRequestError, api_error
+from volcano_py.cluster.kubernetes.http.transport import Transport
 
 Seen = tuple[str, str]
 """Method and target of a request."""

@@ -12,7 +12,7 @@ from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.queues import QueueRules, judge_create, judge_delete, judge_update
 from volcano_py.admission.violation import newly_broken
 from volcano_py.api.objects import Queue
-from volcano_py.state.queue_tree import lay
+from volcano_py.state.queues.queue_tree import lay
 
 RULES = QueueRules(max_depth=3)
 NAMES = ("a", "b", "c", "d", "e", "f")

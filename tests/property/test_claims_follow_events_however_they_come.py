@@ -12,7 +12,7 @@ from tests.support.sessions import NOW, node, pod, pod_group
 from tests.support.volumes import LOCAL, MADE, capacity, claim, csi_driver, csi_node, storage_class, using, volume
 from volcano_py.api.objects import ApiObject, metadata_of
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.volume_needs import Need
+from volcano_py.state.volumes.needs import Need
 
 ALWAYS: tuple[ApiObject, ...] = (node("n1"), pod_group("g"))
 CLAIMS, VOLUMES, PODS = ("a", "b"), ("v", "w"), ("p", "q", "r")

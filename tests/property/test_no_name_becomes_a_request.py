@@ -33,25 +33,25 @@ from volcano_py.api.effects import (
 from volcano_py.api.objects import ApiObject, Pod, PodGroup, Queue
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy
-from volcano_py.cluster.kubernetes.binder import Binder
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.credentials import Credentials
-from volcano_py.cluster.kubernetes.events import EventRecorder
-from volcano_py.cluster.kubernetes.evictor import Evictor
-from volcano_py.cluster.kubernetes.status import StatusWriter
-from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
-from volcano_py.jobs.cron import CronJob
-from volcano_py.jobs.flow_model import JobFlow, JobTemplate
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.credentials import Credentials
+from volcano_py.cluster.kubernetes.writing.binder import Binder
+from volcano_py.cluster.kubernetes.writing.events import EventRecorder
+from volcano_py.cluster.kubernetes.writing.evictor import Evictor
+from volcano_py.cluster.kubernetes.writing.status_writer import StatusWriter
+from volcano_py.cluster.kubernetes.writing.volume_binder import VolumeBinder
+from volcano_py.jobs.crons.plan import CronJob
+from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.model import Job
-from volcano_py.operator.commands import Command, CommandController
-from volcano_py.operator.cron_jobs import CronJobController
-from volcano_py.operator.flow_probes import PodProber
-from volcano_py.operator.generated_group import GroupRules
-from volcano_py.operator.job_flows import JobFlowController
-from volcano_py.operator.jobs import JobController
-from volcano_py.operator.pod_groups import PodGroupController
-from volcano_py.operator.queue_state import QueueAction
-from volcano_py.operator.queues import QueueController
+from volcano_py.operator.jobs.controller import JobController
+from volcano_py.operator.jobs.cron_jobs import CronJobController
+from volcano_py.operator.jobs.flow_probes import PodProber
+from volcano_py.operator.jobs.job_flows import JobFlowController
+from volcano_py.operator.podgroups.controller import PodGroupController
+from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.operator.queues.commands import Command, CommandController
+from volcano_py.operator.queues.controller import QueueController
+from volcano_py.operator.queues.states import QueueAction
 
 SCENARIOS: Final = 11
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "220")) // SCENARIOS

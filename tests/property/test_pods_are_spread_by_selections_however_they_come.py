@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from volcano_py.api.objects import ApiObject, LabelSelector, ObjectMeta, Pod
 from volcano_py.api.workloads import Service, ServiceSpec, Workload, WorkloadSpec
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.pod_terms import PodTerm
+from volcano_py.state.terms.pod_terms import PodTerm
 
 KEYS, VALUES, NAMES = ("app", "tier", "track"), ("a", "b"), ("x", "y")
 labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=3)

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.cluster.kubernetes.turns import FairQueue, Turns
+from volcano_py.cluster.kubernetes.writing.turns import FairQueue, Turns
 
 NAMESPACES = "abcde"
 # What happens: an item comes, the next is taken, one that was taken is done, the oldest of the longest line goes.

@@ -20,7 +20,7 @@ from volcano_py.api.effects import Effect
 from volcano_py.api.objects import Node, Pod, PodGroup, SchedulingGate, Toleration
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration, parse_configuration
-from volcano_py.framework.resting import Resting
+from volcano_py.framework.status.resting import Resting
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.snapshot import Snapshot
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.sessions import Opened
 from volcano_py.framework.statement import Statement
-from volcano_py.state.axis import IntVector
 from volcano_py.state.status import ALLOCATED_STATUSES, ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.table.axis import IntVector
 
 LOOK: Final = "look"
 _HOLDING: Final = ALLOCATED_STATUSES | (np.arange(len(ALLOCATED_STATUSES)) == TaskStatus.PIPELINED)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.support.killable import KillableCluster, Kinds
 from volcano_py.api.objects import Namespace, Pod, PodGroup, PriorityClass
 from volcano_py.jobs.model import Job, JobAction
-from volcano_py.operator.jobs import JobController
+from volcano_py.operator.jobs.controller import JobController
 
 NAMESPACE = "ns"
 JOBS = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs"

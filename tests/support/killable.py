@@ -13,7 +13,7 @@ import msgspec
 from volcano_py.api.effects import Event
 from volcano_py.api.nulls import without_nulls
 from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.protocol import Sink
 
 EPOCH: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from tests.support.killable import Controller, KillableCluster, Kinds
-from volcano_py.jobs.cron import CronJob
-from volcano_py.jobs.flow_model import JobFlow, JobTemplate
+from volcano_py.jobs.crons.plan import CronJob
+from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.model import Job
 
 NAMESPACE = "ns"

@@ -18,7 +18,7 @@ from volcano_py.api.objects import (
     SelectorRequirement,
     WeightedPodAffinityTerm,
 )
-from volcano_py.state.selectors import selects
+from volcano_py.state.terms.selectors import selects
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sessions import Opened
-from volcano_py.framework.leanings import Leaning
+from volcano_py.framework.domain_scores import Leaning
 from volcano_py.framework.plugin import Plugin, points_of
 from volcano_py.framework.views import FITS, NodeView
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 

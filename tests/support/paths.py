@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 
 
 def at(text: str) -> ApiPath:

@@ -12,7 +12,7 @@ from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, op
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.objects import ApiObject, Queue
-from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.votes import Room
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang

@@ -60,9 +60,9 @@ from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.ledger import Rows
-from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
 
 NAMESPACE: Final = "team"
 NOW: Final = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)

@@ -6,19 +6,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api import explain
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording import explain
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import FitError, Job
-from volcano_py.framework.namespace_order import Waiting, waiting_in
-from volcano_py.framework.placement import Choice
-from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.ordering.namespace_order import Waiting, waiting_in
+from volcano_py.framework.ordering.queue_order import queue_order
+from volcano_py.framework.placement.placer import Choice
 from volcano_py.framework.roles import minimums_first
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

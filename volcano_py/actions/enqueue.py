@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from volcano_py.api.explain import promise_lapsed, waits_for_earlier
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import promise_lapsed, waits_for_earlier
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
-from volcano_py.framework.ordering import Heap
-from volcano_py.framework.promise_times import EnqueueArguments
-from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.ordering.heaps import Heap
+from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
+from volcano_py.framework.status.promise_times import EnqueueArguments
 from volcano_py.framework.votes import Ballot, Vote
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.task_class import Refusal

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from volcano_py.framework.action import Action
-from volcano_py.framework.candidates import Candidates
-from volcano_py.framework.eviction import EvictionPlan, Scheme
-from volcano_py.framework.namespace_order import waiting_in
-from volcano_py.framework.queue_order import queue_order
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.plan import EvictionPlan, Scheme
+from volcano_py.framework.eviction.starving import allocate_follows, starving_jobs
+from volcano_py.framework.ordering.namespace_order import waiting_in
+from volcano_py.framework.ordering.queue_order import queue_order
 from volcano_py.framework.session import Session
-from volcano_py.framework.starving import allocate_follows, starving_jobs
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.ledger import Rows
 
 
 class Reclaim(Action):

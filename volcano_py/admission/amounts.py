@@ -9,7 +9,7 @@ from typing import Final
 from volcano_py.admission.violation import Violation
 from volcano_py.api.objects import ResourceList
 from volcano_py.api.quantity import QuantityError, parse_quantity, to_units
-from volcano_py.state.units import canonical
+from volcano_py.state.table.units import canonical
 
 Amounts = Mapping[str, Fraction]
 """Resource → exact amount, in Kubernetes' units (cores, bytes)."""

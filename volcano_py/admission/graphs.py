@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from volcano_py.admission.violation import Violation
-from volcano_py.api.few import few
+from volcano_py.api.wording.summarize import few
 
 _MOST_NAMES: Final = 5  # that a message lists
 

@@ -12,7 +12,7 @@ from volcano_py.admission.amounts import ZERO, shown
 from volcano_py.admission.queue_world import ENTITLEMENTS, QueueFacts, QueueWorld
 from volcano_py.admission.violation import Violation
 from volcano_py.api.names import ROOT_QUEUE
-from volcano_py.state.queue_tree import lay
+from volcano_py.state.queues.queue_tree import lay
 
 
 def breaks_of_tree(queue: QueueFacts, world: QueueWorld, max_depth: int) -> Iterator[Violation]:

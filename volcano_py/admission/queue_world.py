@@ -14,7 +14,7 @@ import msgspec
 from volcano_py.admission.amounts import Amounts, read
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import Queue
-from volcano_py.state.hierarchy import Path, check_hierarchy
+from volcano_py.state.queues.hierarchy import Path, check_hierarchy
 
 ENTITLEMENTS: Final = ("deserved", "guarantee")
 """Fields whose sums over the queues below must fit into that of the queue above."""

@@ -13,7 +13,7 @@ from volcano_py.admission.queue_world import ENTITLEMENTS, QueueFacts, QueueWorl
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
 from volcano_py.api.names import DEFAULT_QUEUE, HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from volcano_py.api.objects import Queue, ResourceList
-from volcano_py.state.hierarchy import ROOT, check_hierarchy, find_conflict, path_text
+from volcano_py.state.queues.hierarchy import ROOT, check_hierarchy, find_conflict, path_text
 
 MAX_DEPTH: Final = 5
 """As Volcano's `--max-queue-depth`; a queue directly below root has depth 1."""

@@ -16,12 +16,12 @@ from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
 from volcano_py.api.nulls import converted
 from volcano_py.api.objects import ApiObject, ObjectMeta
-from volcano_py.jobs.cron import CronJob, job_name
-from volcano_py.jobs.flow_jobs import flow_job_name
-from volcano_py.jobs.flow_model import JobFlow
+from volcano_py.jobs.crons.plan import CronJob, job_name
+from volcano_py.jobs.crons.schedule import ScheduleError, parse_schedule
+from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.model import Job, JobMeta, JobSpec
 from volcano_py.jobs.names import LONGEST_LABEL
-from volcano_py.jobs.schedule import ScheduleError, parse_schedule
 
 _SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # as many minutes after the epoch, in digits, as now
 _ANY_SCHEDULE: Final = "@daily"

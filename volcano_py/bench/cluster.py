@@ -12,11 +12,11 @@ from typing import Any
 from volcano_py.api import names
 from volcano_py.bench.bare_bindings import bind
 from volcano_py.bench.figures import AuditLog, cpu_seconds
+from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import all_powerful
-from volcano_py.bench.workload import Workload
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import NotFoundError
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
 from volcano_py.local.layout import Settings

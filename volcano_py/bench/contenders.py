@@ -14,8 +14,8 @@ from typing import Final
 
 import yaml
 
-from volcano_py.local.ports import LOOPBACK, free_port
-from volcano_py.local.processes import ManagedProcess
+from volcano_py.local.processes.ports import LOOPBACK, free_port
+from volcano_py.local.processes.processes import ManagedProcess
 
 # Requests per second: more than one API server on this kind of machine answers.
 QPS = 10_000
@@ -72,7 +72,7 @@ def ours(kubeconfig: Path) -> Contender:
             f"--kube-api-burst={BURST}",
         ),
         kubeconfig,
-        rehearsal=(sys.executable, "-c", "import volcano_py.cli.run, volcano_py.daemon.daemon, uvloop"),
+        rehearsal=(sys.executable, "-c", "import volcano_py.cli.processes.run, volcano_py.daemon.daemon, uvloop"),
     )
 
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 from volcano_py.bench.cluster import BenchCluster, bench_cluster
 from volcano_py.bench.contenders import KUBE_SCHEDULER, Contender, kube_scheduler, ours, peer
 from volcano_py.bench.figures import Run
-from volcano_py.bench.loads import Loads
+from volcano_py.bench.loads.loads import Loads
+from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.logins import as_kube_scheduler
-from volcano_py.bench.workload import Workload
-from volcano_py.local.binaries import ensure_binaries
+from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.install import daemon_kubeconfig
 
 LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from volcano_py.bench.attacks import group, job, pod, task
 from volcano_py.bench.figures import AuditLog, Timeline
+from volcano_py.bench.loads.attacks import group, job, pod, task
 from volcano_py.bench.tenants import Tenant
 
 PROBES: Final = ("pods", "job")

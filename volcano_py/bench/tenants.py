@@ -10,7 +10,7 @@ from typing import Final
 
 import aiohttp
 
-from volcano_py.bench.attacks import Edit, Manifest
+from volcano_py.bench.loads.attacks import Edit, Manifest
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane, wait_for_default_service_account
 

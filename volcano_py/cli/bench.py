@@ -10,21 +10,21 @@ from statistics import median
 import click
 from rich.table import Table
 
-from volcano_py.bench.attacks import ATTACKS
 from volcano_py.bench.contenders import KUBE_SCHEDULER
 from volcano_py.bench.decide import run_decide
-from volcano_py.bench.decide_loads import DECIDE_LOADS, DecideLoad
 from volcano_py.bench.figures import Run
+from volcano_py.bench.loads.attacks import ATTACKS
+from volcano_py.bench.loads.decide_loads import DECIDE_LOADS, DecideLoad
+from volcano_py.bench.loads.tenant_load import TENANTS, Measured, measure_tenants
+from volcano_py.bench.loads.workload import Workload
 from volcano_py.bench.run import LOADS, SIZES, Comparison, compare
 from volcano_py.bench.strangers import PROBES
-from volcano_py.bench.tenant_load import TENANTS, Measured, measure_tenants
-from volcano_py.bench.workload import Workload
-from volcano_py.cli.configuration import load_configuration
-from volcano_py.cli.output import console, log_aside, output_option, print_data
+from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.config import parse_configuration
 from volcano_py.daemon.garbage import collect_seldom
+from volcano_py.local.binaries.progress import Progress
 from volcano_py.local.errors import LocalError
-from volcano_py.local.progress import Progress
 from volcano_py.scheduler import builtin_registry
 
 EPILOG = """\b

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from volcano_py.cli.configuration import configuration_text
-from volcano_py.cli.output import output_option, print_data
+from volcano_py.cli.options.configuration import configuration_text
+from volcano_py.cli.printing.output import output_option, print_data
 from volcano_py.config import Severity, format_problems, parse_configuration
 from volcano_py.scheduler import builtin_registry
 

@@ -10,8 +10,13 @@ from typing import Any, Final, TypeVar
 import click
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.amounts import AMOUNTS
-from volcano_py.cli.cluster_access import (
+from volcano_py.cli.jobs import requests, rows
+from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
+from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
+from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
+from volcano_py.cli.live.objects import UnfitObjectError
+from volcano_py.cli.options.amounts import AMOUNTS
+from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
     listed_namespace,
@@ -19,16 +24,11 @@ from volcano_py.cli.cluster_access import (
     namespace_option,
     on_cluster,
 )
-from volcano_py.cli.jobs import requests, rows
-from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
-from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
-from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
-from volcano_py.cli.manifests import CannotMakeError, read_documents
-from volcano_py.cli.names import LABEL
-from volcano_py.cli.objects import UnfitObjectError
-from volcano_py.cli.output import output_option, print_data
-from volcano_py.cli.show import show, watch_option
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cli.options.manifests import CannotMakeError, read_documents
+from volcano_py.cli.options.names import LABEL
+from volcano_py.cli.printing.output import output_option, print_data
+from volcano_py.cli.printing.show import show, watch_option
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.cli.flows import rows
 from volcano_py.cli.flows.verbs import Told, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.objects import Kind
-from volcano_py.jobs.flow_model import FLOW_API, FLOW_KIND, JobFlow
+from volcano_py.cli.live.objects import Kind
+from volcano_py.jobs.flows.model import FLOW_API, FLOW_KIND, JobFlow
 
 EPILOG: Final = """\b
 Examples:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # Verb → (module, attribute, one line for the overview).
 VERBS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "run": ("volcano_py.cli.run", "run", "Run the scheduler daemon."),
-    "admission": ("volcano_py.cli.admission", "admission", "Answer admission webhooks in a process of their own."),
-    "up": ("volcano_py.cli.up", "up", "Try everything on a local control plane."),
+    "run": ("volcano_py.cli.processes.run", "run", "Run the scheduler daemon."),
+    "admission": ("volcano_py.cli.processes.admission", "admission", "Answer admission webhooks, in a process apart."),
+    "up": ("volcano_py.cli.processes.up", "up", "Try everything on a local control plane."),
     "simulate": ("volcano_py.cli.simulate", "simulate", "Run the scheduler over manifests, without a cluster."),
     "queue": ("volcano_py.cli.queue", "queue", "Make, see, open and close queues; draw the tree of them."),
     "job": ("volcano_py.cli.job", "job", "Run Volcano Jobs, see, suspend, resume and delete them."),

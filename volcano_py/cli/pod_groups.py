@@ -12,20 +12,20 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.api.objects import PodGroup
-from volcano_py.cli.cluster_access import (
+from volcano_py.cli.live.tables import plain
+from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
     listed_namespace,
     namespace_option,
     on_cluster,
 )
-from volcano_py.cli.listing import Cells, age_text, phase_text
-from volcano_py.cli.live.tables import plain
-from volcano_py.cli.output import output_option
-from volcano_py.cli.show import Shown, show, watch_option
+from volcano_py.cli.printing.listing import Cells, age_text, phase_text
+from volcano_py.cli.printing.output import output_option
+from volcano_py.cli.printing.show import Shown, show, watch_option
 
 if TYPE_CHECKING:
-    from volcano_py.cluster.kubernetes.client import KubernetesClient
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 _SETTLED: Final = frozenset({"Running", "Completed"})
 
@@ -117,7 +117,7 @@ def age_of(created: datetime | None, now: float) -> str:
 
 def _shown(namespace: str, queue: str) -> Shown:
     """PodGroups of a namespace ("": of all)."""
-    from volcano_py.cluster.kubernetes.kinds import POD_GROUP
+    from volcano_py.cluster.kubernetes.watching.kinds import POD_GROUP
     from volcano_py.operator.kube_api import pod_group_path
 
     return Shown(

@@ -11,24 +11,24 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import Pod
-from volcano_py.api.told import why_pod_waits
-from volcano_py.cli.cluster_access import (
+from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.cli.live.tables import plain
+from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
     listed_namespace,
     namespace_option,
     on_cluster,
 )
-from volcano_py.cli.listing import Cells, phase_text
-from volcano_py.cli.live.tables import plain
-from volcano_py.cli.output import output_option
 from volcano_py.cli.pod_groups import age_of
-from volcano_py.cli.show import Shown, show, watch_option
-from volcano_py.cluster.kubernetes.paths import label_selector
+from volcano_py.cli.printing.listing import Cells, phase_text
+from volcano_py.cli.printing.output import output_option
+from volcano_py.cli.printing.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.http.paths import label_selector
 from volcano_py.jobs.names import JOB_NAME
 
 if TYPE_CHECKING:
-    from volcano_py.cluster.kubernetes.client import KubernetesClient
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 EPILOG = """\b
 Examples:
@@ -81,7 +81,7 @@ def list_(
     listed = listed_namespace(namespace, all_namespaces)
 
     from volcano_py.cli.queues.of_pods import QueuesOfPods
-    from volcano_py.cluster.kubernetes.kinds import POD
+    from volcano_py.cluster.kubernetes.watching.kinds import POD
     from volcano_py.operator.kube_api import pod_path
 
     async def work(client: KubernetesClient) -> None:

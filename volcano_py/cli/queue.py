@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.printing.output import console, output_option, print_data
 from volcano_py.cli.queues.verbs import VERBS
-from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.podgroups.generated_group import GroupRules
 
 EPILOG = """\b
 Examples:
@@ -79,8 +79,8 @@ def tree(
     if filenames:
         found = of_manifests(filenames, scheduler_conf, rules)
     else:
-        from volcano_py.cluster.kubernetes.credentials import CredentialsError
-        from volcano_py.cluster.kubernetes.errors import RequestError
+        from volcano_py.cluster.kubernetes.http.credentials import CredentialsError
+        from volcano_py.cluster.kubernetes.http.errors import RequestError
 
         try:
             found = asyncio.run(of_cluster(kubeconfig, context, scheduler_conf, config_namespace, rules))

@@ -8,12 +8,12 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from volcano_py.cli.configuration import load_configuration
 from volcano_py.cli.live.tables import plain
-from volcano_py.cli.manifests import read_documents
-from volcano_py.cli.output import console, log_aside, output_option, print_data
+from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, passed_over, stored
-from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
 

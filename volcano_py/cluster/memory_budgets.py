@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import PodDisruptionBudget, Workload
 from volcano_py.cluster.memory_volumes import Store
-from volcano_py.state.selectors import selects
+from volcano_py.state.terms.selectors import selects
 
 _KIND: Final = "PodDisruptionBudget"
 _WITHOUT_SCALE: Final = frozenset({"DaemonSet", "Job", "Node"})

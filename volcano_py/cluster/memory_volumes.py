@@ -41,8 +41,8 @@ from volcano_py.api.volumes import (
     StorageClass,
     VolumeNodeAffinity,
 )
-from volcano_py.state.storage import read_claim, read_volume
-from volcano_py.state.volume_needs import OpenNeed
+from volcano_py.state.volumes.needs import OpenNeed
+from volcano_py.state.volumes.storage import read_claim, read_volume
 
 T = TypeVar("T", bound=ApiObject)
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"

@@ -9,13 +9,13 @@ from volcano_py.config.arguments import Arguments, NoArguments, advise, argument
 from volcano_py.config.catalogue import Catalogue
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.describe import Row, describe
+from volcano_py.config.fields.reading import read_arguments
 from volcano_py.config.flags import Flags
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
 from volcano_py.config.parse import ParseResult, parse_configuration
-from volcano_py.config.problems import Code, Problem, Severity
-from volcano_py.config.reading import read_arguments
 from volcano_py.config.reload import Outcome, OutcomeKind, Reloader
-from volcano_py.config.rendering import format_problems, in_short
+from volcano_py.config.text.problems import Code, Problem, Severity
+from volcano_py.config.text.rendering import format_problems, in_short
 from volcano_py.config.values import AtLeast, Duration, GoBool, PositiveDuration, ResourceNames
 
 __all__ = [

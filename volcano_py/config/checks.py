@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 from volcano_py.config.catalogue import VOLCANO_PLUGINS, Catalogue
+from volcano_py.config.fields.keys import keys_of
 from volcano_py.config.flags import FLAG_OF_POINT, SIMULATION_POINTS, Flags
-from volcano_py.config.keys import keys_of
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
-from volcano_py.config.problems import NOWHERE, Code, Position, Problems, Where
+from volcano_py.config.text.problems import NOWHERE, Code, Position, Problems, Where
 
 # What an action asks plugins for; without any answer it does nothing.
 _NEEDED_POINTS: Final = {

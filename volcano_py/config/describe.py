@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from volcano_py.api.go_values import format_duration
-from volcano_py.config.keys import keys_of
+from volcano_py.config.fields.keys import keys_of
 from volcano_py.config.values import AtLeast, TypeName
 
 _SCALARS: Final[Mapping[Any, str]] = {

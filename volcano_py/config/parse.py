@@ -13,13 +13,13 @@ from pydantic import BaseModel
 
 from volcano_py.config.catalogue import REMOVED_ACTIONS, Catalogue
 from volcano_py.config.checks import Origins, check_conflicts, check_contradictions
-from volcano_py.config.coercion import found
-from volcano_py.config.document import Entry, MappingNode, Node, ScalarNode, SequenceNode, read_document
+from volcano_py.config.fields.coercion import found
+from volcano_py.config.fields.reading import read_model
 from volcano_py.config.flags import Flags
 from volcano_py.config.metrics import check_metrics
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration, Tier
-from volcano_py.config.problems import Code, Position, Problem, Problems, Severity, Where, quoted
-from volcano_py.config.reading import read_model
+from volcano_py.config.text.document import Entry, MappingNode, Node, ScalarNode, SequenceNode, read_document
+from volcano_py.config.text.problems import Code, Position, Problem, Problems, Severity, Where, quoted
 
 _TOP_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
 # Far more than any cycle has; keeps a list of commas from costing seconds.

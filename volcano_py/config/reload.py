@@ -17,7 +17,7 @@ from volcano_py.config.catalogue import Catalogue
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.config.parse import parse_configuration
-from volcano_py.config.problems import Code, Problem, Severity
+from volcano_py.config.text.problems import Code, Problem, Severity
 
 # Edits that one origin can lag behind another and still be recognised.
 _HISTORY: Final = 64

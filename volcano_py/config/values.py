@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from volcano_py.api.go_values import format_duration, parse_bool, parse_duration, split_names
 from volcano_py.config.arguments import instead
-from volcano_py.config.problems import quoted
+from volcano_py.config.text.problems import quoted
 
 
 class TypeName(msgspec.Struct, frozen=True):

@@ -17,43 +17,43 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, PodCondition
 from volcano_py.api.objects import ApiObject
-from volcano_py.cluster.kubernetes import kinds
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.early_lists import EarlyLists
-from volcano_py.cluster.kubernetes.informers import Informers
-from volcano_py.cluster.kubernetes.live import LiveCluster
-from volcano_py.cluster.kubernetes.status import Status
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists
+from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.kubernetes.writing.live import LiveCluster
+from volcano_py.cluster.kubernetes.writing.status_writer import Status
 from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
-from volcano_py.daemon.admission_process import AdmissionProcess, admission_arguments
-from volcano_py.daemon.controllers import Controllers
+from volcano_py.daemon.admission.process import AdmissionProcess, admission_arguments
+from volcano_py.daemon.controllers.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, Rhythm
-from volcano_py.daemon.dump import dump_state
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
-from volcano_py.daemon.gauges import Gauges
 from volcano_py.daemon.gone import Gone
-from volcano_py.daemon.job_metrics import JobMetrics
-from volcano_py.daemon.leaders_events import LeadersEvents
-from volcano_py.daemon.leadership import Leadership
-from volcano_py.daemon.lifeline import Lifeline
+from volcano_py.daemon.leading.leaders_events import LeadersEvents
+from volcano_py.daemon.leading.leadership import Leadership
+from volcano_py.daemon.leading.lifeline import Lifeline
+from volcano_py.daemon.leading.picture import Picture
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.node_load import NodeLoad
+from volcano_py.daemon.observing.dump import dump_state
+from volcano_py.daemon.observing.gauges import Gauges
+from volcano_py.daemon.observing.job_metrics import JobMetrics
+from volcano_py.daemon.observing.pods_seen import PodsSeen
+from volcano_py.daemon.observing.status import configuration_status, cycle_status
+from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
-from volcano_py.daemon.picture import Picture
-from volcano_py.daemon.pods_seen import PodsSeen
-from volcano_py.daemon.status import configuration_status, cycle_status
-from volcano_py.daemon.unreadable import UnreadableObjects
+from volcano_py.daemon.supervision import Supervisor
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
 from volcano_py.observe.listen import ListenAddress
 from volcano_py.observe.metrics import Metrics
-from volcano_py.operator.kopf_app import KopfApp
-from volcano_py.operator.queue_feed import QueueFeed
-from volcano_py.operator.supervision import Supervisor
+from volcano_py.operator.kopf_host.app import KopfApp
+from volcano_py.operator.queues.feed import QueueFeed
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 

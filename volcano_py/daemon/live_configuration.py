@@ -12,7 +12,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
-from volcano_py.cluster.kubernetes.kinds import ConfigMap
+from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.config import (
     Outcome,
     OutcomeKind,
@@ -22,7 +22,7 @@ from volcano_py.config import (
     format_problems,
     in_short,
 )
-from volcano_py.config.document import MAX_BYTES
+from volcano_py.config.text.document import MAX_BYTES
 
 log = structlog.get_logger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import structlog
 
-from volcano_py.cluster.kubernetes.client import KubernetesClient
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.load.metrics_server import MetricsServer
 from volcano_py.cluster.load.prometheus import Prometheus
 from volcano_py.cluster.load.source import METRICS_SERVER, LoadError, LoadSettings, LoadSink, LoadSource

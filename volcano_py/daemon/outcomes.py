@@ -10,7 +10,7 @@ import structlog
 
 from volcano_py.api.effects import Bind, Event, Evict
 from volcano_py.api.objects import ObjectMeta, Pod
-from volcano_py.cluster.kubernetes.errors import ApiError, ConflictError
+from volcano_py.cluster.kubernetes.http.errors import ApiError, ConflictError
 from volcano_py.observe.metrics import Metrics
 from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
-from volcano_py.framework.gates import Gate
+from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.domain_scores import Leaning
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.leanings import Leaning
-from volcano_py.framework.refused import Refused
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import plugin_failed
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.answers import PLUGIN_ERROR_CODE
+from volcano_py.api.wording.explain import plugin_failed
+from volcano_py.framework.calls.answers import PLUGIN_ERROR_CODE
 from volcano_py.framework.views import Codes
 from volcano_py.state.task_class import Refusal
 

@@ -15,7 +15,7 @@ import structlog
 
 from volcano_py.config.catalogue import Catalogue
 from volcano_py.framework.action import Action
-from volcano_py.framework.answer_checks import is_interrupt
+from volcano_py.framework.calls.answer_checks import is_interrupt
 from volcano_py.framework.plugin import Plugin, points_of
 
 PLUGIN_GROUP: Final = "volcano_py.plugins"

@@ -12,29 +12,29 @@ from volcano_py.api.effects import ClaimBinding, Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.barred import Barred
-from volcano_py.framework.combined import Combined
-from volcano_py.framework.dispatch import Dispatch
+from volcano_py.framework.calls.combined import Combined
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.eviction.leaving import Leaving
+from volcano_py.framework.eviction.reservations import Reservations
 from volcano_py.framework.job import FitError, Job, Placement
-from volcano_py.framework.leaving import Leaving
-from volcano_py.framework.moments import Moments
-from volcano_py.framework.placement import Placer
-from volcano_py.framework.pod_counts import PodCounts
-from volcano_py.framework.promise_times import PromiseTimes
+from volcano_py.framework.placement.barred import Barred
+from volcano_py.framework.placement.placer import Placer
+from volcano_py.framework.placement.pod_counts import PodCounts
+from volcano_py.framework.placement.variants import tell_apart
 from volcano_py.framework.refusals import Refusals
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.reservations import Reservations
-from volcano_py.framework.resting import Resting
 from volcano_py.framework.statement import Statement
-from volcano_py.framework.variants import tell_apart
+from volcano_py.framework.status.promise_times import PromiseTimes
+from volcano_py.framework.status.resting import Resting
+from volcano_py.framework.status.wakeups import Moments
 from volcano_py.framework.views import Codes
-from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import TaskInfo
 from volcano_py.state.job_priority import effective_priorities
-from volcano_py.state.ledger import Rows
-from volcano_py.state.node_index import NodeIndex
+from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Phase, Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 Emit = Callable[[Sequence[Effect]], None]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict
 from volcano_py.framework.job import Job, Placement
-from volcano_py.state.ledger import NOWHERE, Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import NOWHERE, Rows
 from volcano_py.state.task_class import TaskClass
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from volcano_py.api.few import few
+from volcano_py.api.wording.summarize import few
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, Task
-from volcano_py.jobs.policies import failures, policy_for
+from volcano_py.jobs.policies.policies import failures, policy_for
 
 
 def may_start(task: Task, members: Members) -> bool:

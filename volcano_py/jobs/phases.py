@@ -8,7 +8,7 @@ import msgspec
 
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
-from volcano_py.jobs.policies import TARGETED
+from volcano_py.jobs.policies.policies import TARGETED
 
 _STOPPING: Final = {
     JobAction.ABORT: JobPhase.ABORTING,

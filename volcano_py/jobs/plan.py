@@ -30,16 +30,16 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.dependencies import may_start, waits_for_itself, waits_in_vain
-from volcano_py.jobs.edits import Edit
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
-from volcano_py.jobs.losses import has_more_to_note, losses
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, has_tried_enough
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.pods import claim_of, pod_of
-from volcano_py.jobs.policies import TARGETED, Lost, Occurrence, Verdict, judge
+from volcano_py.jobs.policies.edits import Edit
+from volcano_py.jobs.policies.losses import has_more_to_note, losses
+from volcano_py.jobs.policies.policies import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.status import TARGET, counted, is_target, stepped, target_of
 
 MOST_AT_ONCE: Final = 500

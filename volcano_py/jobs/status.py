@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.go_values import format_duration
-from volcano_py.jobs.edits import NOTE, Edit
-from volcano_py.jobs.losses import NOTE as LOSSES
-from volcano_py.jobs.losses import note_of
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
 from volcano_py.jobs.phases import Step
 from volcano_py.jobs.pods import claim_name, partition_of
-from volcano_py.jobs.policies import Lost, Verdict, crashes_noted
+from volcano_py.jobs.policies.edits import NOTE, Edit
+from volcano_py.jobs.policies.losses import NOTE as LOSSES
+from volcano_py.jobs.policies.losses import note_of
+from volcano_py.jobs.policies.policies import Lost, Verdict, crashes_noted
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
 from volcano_py.local.errors import LocalError
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import aiohttp
 import orjson
 
-from volcano_py.cluster.kubernetes.credentials import Credentials
+from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.local.errors import LocalError
 
 _REQUEST_SECONDS = 30.0

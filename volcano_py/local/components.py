@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from volcano_py.local.layout import Layout
-from volcano_py.local.ports import LOOPBACK
+from volcano_py.local.processes.ports import LOOPBACK
 
 STAGES = Path(__file__).parent / "kwok"
 """How simulated nodes and their pods behave: KWOK Stage manifests."""

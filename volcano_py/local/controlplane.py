@@ -19,15 +19,15 @@ from types import TracebackType
 from typing import Self
 
 from volcano_py.local import components, nodes
-from volcano_py.local.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.binaries.progress import Progress
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.components import Component
 from volcano_py.local.errors import LocalError
 from volcano_py.local.kubectl import Kubectl
 from volcano_py.local.layout import Layout, Settings
-from volcano_py.local.processes import ManagedProcess
-from volcano_py.local.progress import Progress
-from volcano_py.local.readiness import wait_ready
+from volcano_py.local.processes.processes import ManagedProcess
+from volcano_py.local.processes.readiness import wait_ready
 from volcano_py.local.workdir import WorkDir
 
 _READY_SECONDS = 60.0

@@ -11,7 +11,7 @@ import yaml
 
 from volcano_py.local.certificates import CertificateAuthority, KeyPair, service_account_keys, write_private
 from volcano_py.local.kubeconfig import Credentials, write_kubeconfig
-from volcano_py.local.ports import LOOPBACK, free_port
+from volcano_py.local.processes.ports import LOOPBACK, free_port
 
 DEFAULT_CONTROLLERS = (
     "clusterrole-aggregation-controller",

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from volcano_py.local.binaries.recipes import KUBERNETES_VERSION
 from volcano_py.local.client import APIClient
 from volcano_py.local.components import SIMULATED_NODE
-from volcano_py.local.recipes import KUBERNETES_VERSION
 
 DEFAULT_ALLOCATABLE: Mapping[str, str] = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 """A common server; 110 pods is the kubelet's own default."""

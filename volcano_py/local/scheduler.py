@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from volcano_py.local.ports import LOOPBACK, free_port
-from volcano_py.local.processes import ManagedProcess
-from volcano_py.local.readiness import wait_ready
+from volcano_py.local.processes.ports import LOOPBACK, free_port
+from volcano_py.local.processes.processes import ManagedProcess
+from volcano_py.local.processes.readiness import wait_ready
 
 _COMMAND = (sys.executable, "-m", "volcano_py", "run")
 """Not the `volcano-py` script: where that one is depends on how the package was installed."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from volcano_py.api import explain, explain_gangs
-from volcano_py.api.explain import Ceiling, Shortage
 from volcano_py.api.reasons import Rank, Reason
+from volcano_py.api.wording import explain, explain_gangs
+from volcano_py.api.wording.explain import Ceiling, Shortage
 from volcano_py.observe.metrics import CATALOGUE, Definition, Kind
 
 DEFAULT_DIRECTORY: Final = Path("docs/reference")

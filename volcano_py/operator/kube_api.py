@@ -9,8 +9,8 @@ from volcano_py.api.effects import Event, JsonObject
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.jobs.model import BATCH_API
 
 BUS_API: Final = "bus.volcano.sh/v1alpha1"

@@ -17,8 +17,8 @@ import msgspec
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.errors import RequestError
-from volcano_py.cluster.kubernetes.turns import Turns
+from volcano_py.cluster.kubernetes.http.errors import RequestError
+from volcano_py.cluster.kubernetes.writing.turns import Turns
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 Handle = Callable[[KeyT], Awaitable[None]]

@@ -22,7 +22,7 @@ from volcano_py.config.values import AtLeast, ResourceNames
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, total, with_one_more
+from volcano_py.plugins.amounts.node_capacity import HIGHEST, NodeCapacity, total, with_one_more
 from volcano_py.state.task_class import TaskClass
 
 _LARGEST: Final = 2**31 - 1

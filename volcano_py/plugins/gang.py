@@ -8,18 +8,18 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import gang_incomplete
-from volcano_py.api.explain_gangs import PodMaker, ShortRole, not_enough_of_roles, not_enough_tasks
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import gang_incomplete
+from volcano_py.api.wording.explain_gangs import PodMaker, ShortRole, not_enough_of_roles, not_enough_tasks
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.roles import role_minimums
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
-from volcano_py.plugins.shares import place_in_group
+from volcano_py.plugins.amounts.shares import place_in_group
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal
 
 _READY: Final = np.flatnonzero(READY_STATUSES)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from volcano_py.api.explain import cluster_overcommitted
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import cluster_overcommitted
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.flags import Flags
 from volcano_py.config.values import AtLeast
@@ -16,9 +16,9 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
-from volcano_py.plugins.promises import Promises
-from volcano_py.plugins.shares import sums_by_group
-from volcano_py.state.axis import PODS
+from volcano_py.plugins.amounts.shares import sums_by_group
+from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.state.table.axis import PODS
 
 
 class OvercommitArguments(Arguments):

@@ -11,9 +11,9 @@ from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.state.budgets import Budget
-from volcano_py.state.ledger import Rows
-from volcano_py.state.selectors import selects
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.terms.selectors import selects
 
 
 class Pdb(Plugin):

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from volcano_py.api.explain import over_quota
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import over_quota
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.ledger import Rows
-from volcano_py.state.quotas import LIMITS, REQUESTS, Quota, quota_units, resource_of
+from volcano_py.state.queues.quotas import LIMITS, REQUESTS, Quota, quota_units, resource_of
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import FINISHED_STATUSES
+from volcano_py.state.table.ledger import Rows
 
 Asked = dict[str, int]
 """What a job will use beyond what its pods use already, by the quota's names, in whole units."""

@@ -9,8 +9,8 @@ import msgspec
 
 from volcano_py.api.objects import LabelSelector
 from volcano_py.api.workloads import PodDisruptionBudget
-from volcano_py.state.change import Change, Shelf
-from volcano_py.state.selectors import is_empty
+from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.terms.selectors import is_empty
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject

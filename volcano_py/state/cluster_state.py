@@ -13,26 +13,26 @@ from typing import Final
 from volcano_py.api import names
 from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupStatusUpdate
 from volcano_py.api.objects import ApiObject, Condition, metadata_of
-from volcano_py.state.axis import ResourceAxis
 from volcano_py.state.budgets import Budgets
-from volcano_py.state.change import Change, Keeper
-from volcano_py.state.charges import Charges
-from volcano_py.state.class_book import ClassBook
-from volcano_py.state.class_split import split_by_company
+from volcano_py.state.classes.class_book import ClassBook
+from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.infos import NodeInfo
-from volcano_py.state.interner import Interner
-from volcano_py.state.ledger import Ledger
-from volcano_py.state.loads import Load, Loads
 from volcano_py.state.namespaces import Namespaces
-from volcano_py.state.nodes import Nodes
-from volcano_py.state.pod_claims import PodClaims
+from volcano_py.state.nodes.loads import Load, Loads
+from volcano_py.state.nodes.nodes import Nodes
 from volcano_py.state.pods import Pods
-from volcano_py.state.queues import Queues, Quotas
+from volcano_py.state.queues.charges import Charges
+from volcano_py.state.queues.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
-from volcano_py.state.spread_defaults import SpreadDefaults
-from volcano_py.state.term_book import TermBook
-from volcano_py.state.term_shares import TermShares
+from volcano_py.state.table.axis import ResourceAxis
+from volcano_py.state.table.change import Change, Keeper
+from volcano_py.state.table.interner import Interner
+from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.terms.spread_defaults import SpreadDefaults
+from volcano_py.state.terms.term_book import TermBook
+from volcano_py.state.terms.term_shares import TermShares
+from volcano_py.state.volumes.pod_claims import PodClaims
 
 ChangeListener = Callable[[bool], None]
 """Called after a change; True when it can alter a decision, False when only statuses have to be written."""

@@ -10,18 +10,18 @@ from volcano_py.api import names
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import MOST_ASKED, TooManyResourcesError
-from volcano_py.state.change import Change, Shelf
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.interner import Interner
-from volcano_py.state.ledger import NOWHERE
 from volcano_py.state.readers import JobReading, read_job
 from volcano_py.state.snapshot import Phase
+from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
+from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.interner import Interner
+from volcano_py.state.table.ledger import NOWHERE
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
-    from volcano_py.state.ledger import Ledger
+    from volcano_py.state.table.ledger import Ledger
 
 # Seconds after which a status that was handed to the writer, but does not show, is worked out anew.
 _ECHO_OVERDUE: Final = 10.0

@@ -12,12 +12,12 @@ from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
-from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis
-from volcano_py.state.hierarchy import Hierarchy
-from volcano_py.state.limits import pod_limits
+from volcano_py.state.classes.limits import pod_limits
+from volcano_py.state.queues.hierarchy import Hierarchy
+from volcano_py.state.table.axis import LARGEST_SUM, UNLIMITED, IntVector, ResourceAxis
+from volcano_py.state.table.units import whole_units
 from volcano_py.state.task_class import Refusal
-from volcano_py.state.units import whole_units
-from volcano_py.state.volume_needs import claims_of
+from volcano_py.state.volumes.needs import claims_of
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
 _INT64_MASK = 2**63 - 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.state.ledger import Ledger
 from volcano_py.state.status import FINISHED_STATUSES
+from volcano_py.state.table.ledger import Ledger
 
 
 def effective_priorities(ledger: Ledger) -> NDArray[np.int64]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from volcano_py.api.objects import Namespace
-from volcano_py.state.change import Change, Shelf
+from volcano_py.state.table.change import Change, Shelf
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
-    from volcano_py.state.term_book import TermBook
+    from volcano_py.state.terms.term_book import TermBook
 
 
 class Namespaces:

@@ -10,8 +10,6 @@ from msgspec.structs import replace
 
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
-from volcano_py.state.axis import PODS
-from volcano_py.state.change import Change
 from volcano_py.state.infos import (
     TaskInfo,
     leaves_at,
@@ -22,20 +20,22 @@ from volcano_py.state.infos import (
     task_priority,
     tiebreak_of,
 )
-from volcano_py.state.interner import Interner
-from volcano_py.state.ledger import ANY_PRIORITY, NOWHERE, Rows
 from volcano_py.state.status import FINISHED_STATUSES, TaskStatus, status_of
+from volcano_py.state.table.axis import PODS
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.interner import Interner
+from volcano_py.state.table.ledger import ANY_PRIORITY, NOWHERE, Rows
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject, Condition
-    from volcano_py.state.charges import Charges
-    from volcano_py.state.class_book import ClassBook
+    from volcano_py.state.classes.class_book import ClassBook
     from volcano_py.state.groups import Groups
-    from volcano_py.state.ledger import Ledger
-    from volcano_py.state.nodes import Nodes
-    from volcano_py.state.pod_claims import PodClaims
-    from volcano_py.state.spread_defaults import SpreadDefaults
-    from volcano_py.state.term_book import TermBook
+    from volcano_py.state.nodes.nodes import Nodes
+    from volcano_py.state.queues.charges import Charges
+    from volcano_py.state.table.ledger import Ledger
+    from volcano_py.state.terms.spread_defaults import SpreadDefaults
+    from volcano_py.state.terms.term_book import TermBook
+    from volcano_py.state.volumes.pod_claims import PodClaims
 
 LONGEST_PAUSE: Final = 60.0
 """Seconds until a pod whose binding or eviction failed again and again is tried once more."""

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
-from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.api.reasons import Reason
-from volcano_py.state.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
-from volcano_py.state.hierarchy import read_hierarchy
+from volcano_py.api.wording.explain import invalid_field
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, ceiling, job_info, read_amounts
+from volcano_py.state.queues.hierarchy import read_hierarchy
+from volcano_py.state.table.axis import LARGEST_SUM, MOST_LIMITED, ResourceAxis, TooManyResourcesError
 from volcano_py.state.task_class import Refusal
 
 _NOT_NEGATIVE: Final = "write 0 or more"

@@ -9,12 +9,12 @@ import msgspec
 
 from volcano_py.state.budgets import Budget
 from volcano_py.state.infos import JobInfo, NodeInfo, QueueInfo, TaskInfo
-from volcano_py.state.ledger import Ledger
-from volcano_py.state.loads import Load
-from volcano_py.state.quotas import Quota
-from volcano_py.state.storage import Storage
+from volcano_py.state.nodes.loads import Load
+from volcano_py.state.queues.quotas import Quota
+from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.task_class import TaskClass
-from volcano_py.state.term_book import TermPicture
+from volcano_py.state.terms.term_book import TermPicture
+from volcano_py.state.volumes.storage import Storage
 
 
 class Phase(IntEnum):

@@ -25,15 +25,15 @@ from volcano_py.api.objects import (
 from volcano_py.api.quantity import Rounding
 from volcano_py.api.reasons import Reason
 from volcano_py.api.requests import RequestError, pod_requests
-from volcano_py.state.affinity import AffinityTerm, affinity_fault, affinity_terms
-from volcano_py.state.axis import CPU, MEMORY, IntVector
-from volcano_py.state.disks import Disk, disks_of
-from volcano_py.state.pod_terms import PodTerm
-from volcano_py.state.spread import Spread, spread_fault, spreads_of
-from volcano_py.state.term_book import Profile, distinct
-from volcano_py.state.units import whole_units
-from volcano_py.state.unsupported import unsupported
-from volcano_py.state.volume_needs import Need
+from volcano_py.state.classes.unsupported import unsupported
+from volcano_py.state.table.axis import CPU, MEMORY, IntVector
+from volcano_py.state.table.units import whole_units
+from volcano_py.state.terms.affinity import AffinityTerm, affinity_fault, affinity_terms
+from volcano_py.state.terms.pod_terms import PodTerm
+from volcano_py.state.terms.spread import Spread, spread_fault, spreads_of
+from volcano_py.state.terms.term_book import Profile, distinct
+from volcano_py.state.volumes.disks import Disk, disks_of
+from volcano_py.state.volumes.needs import Need
 
 # kube-scheduler's stand-ins for containers that ask for no cpu or memory, used for scores only
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).

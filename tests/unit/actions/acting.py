@@ -11,7 +11,7 @@ from volcano_py.actions.backfill import Backfill
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.objects import ApiObject
 from volcano_py.framework.action import Action
-from volcano_py.framework.verdicts import job_verdict, pod_verdicts
+from volcano_py.framework.status.verdicts import job_verdict, pod_verdicts
 from volcano_py.plugins.gang import Gang
 from volcano_py.state.snapshot import Phase
 

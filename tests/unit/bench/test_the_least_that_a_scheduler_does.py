@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.only_binds import bind_all
 from tests.unit.cluster.fakes import FakeApi, Reply, kubeconfig, page, pod, refusal
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import ForbiddenError
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import ForbiddenError
 
 PODS = "/api/v1/namespaces/ns/pods"
 NAMES = ["a", "b", "c"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.cluster import UserOfCluster, user_of_cluster
-from volcano_py.cli import changes
+from volcano_py.cli.printing import changes
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rich.text import Text
 from volcano_py.cli import pod_groups, pods
 from volcano_py.cli.flows.rows import FLOW_HEADER
 from volcano_py.cli.jobs.rows import HEADER, SPARE
-from volcano_py.cli.listing import Listing
+from volcano_py.cli.printing.listing import Listing
 from volcano_py.cli.queues import rows as queues
 
 ROW = ("default", "train", Text("Completed", "dim"), "research", *"123456789"[: len(HEADER) - 5], "12m")

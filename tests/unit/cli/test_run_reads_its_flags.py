@@ -8,9 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import volcano_py.cli.run as cli
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.credentials import CredentialsError
+import volcano_py.cli.processes.run as cli
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.credentials import CredentialsError
 from volcano_py.daemon.options import CONTROLLERS, DaemonOptions
 
 ALL = frozenset(CONTROLLERS)

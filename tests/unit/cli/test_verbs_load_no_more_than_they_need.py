@@ -13,9 +13,9 @@ ASK_THE_CLUSTER = {
     verb: f"import volcano_py.cli.{verb}" for verb in ("job", "job_flow", "job_template", "pods", "pod_groups", "queue")
 }
 IN_THIS_ORDER = {
-    "client": "import volcano_py.cluster.kubernetes.client, volcano_py.cluster.kubernetes.kinds",
+    "client": "import volcano_py.cluster.kubernetes.http.client, volcano_py.cluster.kubernetes.watching.kinds",
     **ASK_THE_CLUSTER,
-    "daemon": "import volcano_py.daemon.daemon, volcano_py.cli.run",
+    "daemon": "import volcano_py.daemon.daemon, volcano_py.cli.processes.run",
 }
 
 

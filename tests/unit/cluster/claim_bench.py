@@ -15,8 +15,8 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimStatus,
 )
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.volume_binder import VolumeBinder
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.writing.volume_binder import VolumeBinder
 from volcano_py.state.infos import NodeInfo
 
 HOST: Final = "kubernetes.io/hostname"

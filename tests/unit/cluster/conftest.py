@@ -23,11 +23,11 @@ from tests.unit.cluster.fakes import (
     settle,
 )
 from volcano_py.api.volumes import SELECTED_NODE
-from volcano_py.cluster.kubernetes.answers import Answer
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.credentials import Credentials
-from volcano_py.cluster.kubernetes.transport import Transport
-from volcano_py.cluster.kubernetes.watch_stream import WatchStream
+from volcano_py.cluster.kubernetes.http.answers import Answer
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.credentials import Credentials
+from volcano_py.cluster.kubernetes.http.transport import Transport
+from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 
 Background = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 

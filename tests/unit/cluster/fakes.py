@@ -17,7 +17,7 @@ from aiohttp import web
 
 from volcano_py.api.effects import Bind, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject, metadata_of
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 
 # Nothing in these tests takes a hundredth of this; it turns a hang into a failure that says where.
 PATIENCE = 60.0

@@ -21,8 +21,8 @@ from tests.unit.cluster.fakes import (
 )
 from volcano_py.api.effects import Bind
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy
-from volcano_py.cluster.kubernetes.binder import Binder
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.writing.binder import Binder
 
 CREATED = Reply(201)
 CONFLICT = refusal(409, "Conflict", "pod is already assigned to a node")

@@ -13,12 +13,12 @@ import pytest
 from tests.support.holdings import holdings
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.events import PATIENCE, EventRecorder
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.writing.events import PATIENCE, EventRecorder
 
 EVENTS = "/api/v1/namespaces/ns/events"
-BUCKET = "volcano_py.cluster.kubernetes.ratelimit.TokenBucket"
-SERIES = "volcano_py.cluster.kubernetes.event_memory.EventSeries"
+BUCKET = "volcano_py.cluster.kubernetes.http.ratelimit.TokenBucket"
+SERIES = "volcano_py.cluster.kubernetes.writing.event_memory.EventSeries"
 
 
 def waiting(message: str = "0/3 nodes are available", name: str = "a") -> Event:

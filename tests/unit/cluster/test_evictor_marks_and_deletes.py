@@ -16,8 +16,8 @@ from tests.unit.cluster.fakes import (
     refusal,
 )
 from volcano_py.api.effects import Event, Evict, ObjectRef
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.evictor import Evictor
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.writing.evictor import Evictor
 
 POD = "/api/v1/namespaces/ns/pods/a"
 GROUP = ObjectRef("PodGroup", "ns", "gang", "uid-gang")

@@ -12,8 +12,8 @@ from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventua
 from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.status import Status, StatusWriter
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.writing.status_writer import Status, StatusWriter
 
 API = "/apis/scheduling.volcano.sh/v1beta1"
 POD = "/api/v1/namespaces/ns/pods/a/status"
@@ -318,7 +318,7 @@ async def test_a_refusal_is_told_once_for_each_object(
         def debug(self, text: str, **fields: Any) -> None:
             """Details that nobody asked for."""
 
-    monkeypatch.setattr("volcano_py.cluster.kubernetes.status.log", Log())
+    monkeypatch.setattr("volcano_py.cluster.kubernetes.writing.status_writer.log", Log())
     api.on("PATCH", POD, refusal(403, "Forbidden", "pods/status is not for you"))
 
     await subject.write(condition("one"))

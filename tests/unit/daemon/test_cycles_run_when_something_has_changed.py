@@ -12,7 +12,7 @@ from tests.unit.state.watched import on, with_meta, with_status
 from volcano_py.api.effects import Bind, Evict, PodCondition
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
-from volcano_py.state import term_book
+from volcano_py.state.terms import term_book
 
 LONG = 11.0
 """Seconds after which a status that does not show is worked out anew."""

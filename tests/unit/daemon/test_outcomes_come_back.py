@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.sessions import NAMESPACE, gang, node, pod
 from volcano_py.api.effects import Bind, Event, Evict, ObjectRef
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError, UnreachableError, api_error
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, UnreachableError, api_error
 from volcano_py.daemon import outcomes as module
 from volcano_py.daemon.outcomes import FIRST_RETRY, LAST_RETRY, OutcomeRecorder
 from volcano_py.observe.metrics import Metrics

@@ -13,7 +13,7 @@ from tests.unit.state.watched import with_meta
 from volcano_py.api.effects import Event
 from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP, SYSTEM_NAMESPACE
 from volcano_py.api.objects import ObjectMeta
-from volcano_py.cluster.kubernetes.kinds import ConfigMap
+from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.config import Outcome, OutcomeKind, Reloader
 from volcano_py.daemon.live_configuration import LOOK_EVERY, ConfigurationError, LiveConfiguration
 from volcano_py.scheduler import builtin_registry

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from tests.support.sessions import node
 from tests.unit.cluster.fakes import PATIENCE, FakeApi, FakeClock, Reply, kubeconfig, page, refusal
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.load.metrics_server import PATH
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text

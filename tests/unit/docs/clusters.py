@@ -11,7 +11,7 @@ from volcano_py.api.names import DEFAULT_SCHEDULER_NAME
 from volcano_py.cluster.manifests import Document, read_paths, read_text, stored
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.framework.registry import Registry
-from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.simulation import Simulation, SimulationResult
 
 Manifest = dict[str, Any]

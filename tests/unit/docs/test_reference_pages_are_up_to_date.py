@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from volcano_py.cli.main import VERBS
+from volcano_py.cli.processes.run import WITHOUT_EFFECT
 from volcano_py.cli.reference.__main__ import PAGES, main
 from volcano_py.cli.reference.commands import commands_page
 from volcano_py.cli.reference.configuration import configuration_page
-from volcano_py.cli.run import WITHOUT_EFFECT
 from volcano_py.config import Flags, describe
 from volcano_py.scheduler import builtin_registry
 

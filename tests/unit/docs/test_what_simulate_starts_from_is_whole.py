@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.unit.docs.pages import PROJECT
-from volcano_py.cluster.kubernetes.kinds import KINDS, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.watching.kinds import KINDS, VOLCANO_JOB
 
 PAGE = PROJECT / "docs" / "guide" / "simulate.md"
 

@@ -14,8 +14,8 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from tests.unit.docs.pages import PAGES, PROJECT, Block, blocks
-from volcano_py.cli import output
 from volcano_py.cli.main import main
+from volcano_py.cli.printing import output
 
 WIDTH: Final = 100  # characters; wider blocks have to be scrolled sideways on a page
 

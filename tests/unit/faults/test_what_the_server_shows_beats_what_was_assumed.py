@@ -10,8 +10,8 @@ from tests.support.sessions import gang, node, pod
 from volcano_py.api.effects import Bind, Event, ObjectRef, PodCondition
 from volcano_py.api.objects import Pod
 from volcano_py.api.reasons import Reason
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError
-from volcano_py.daemon.dump import dump_state
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError
+from volcano_py.daemon.observing.dump import dump_state
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.observe.metrics import Metrics
 from volcano_py.state.cluster_state import ClusterState

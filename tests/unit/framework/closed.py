@@ -12,7 +12,7 @@ from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.effects import Effect, Event, PodCondition, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject, Condition
 from volcano_py.framework.action import Action
-from volcano_py.framework.closing import Closing
+from volcano_py.framework.status.closing import Closing
 from volcano_py.plugins.gang import Gang
 
 CYCLE = "cycle-7"

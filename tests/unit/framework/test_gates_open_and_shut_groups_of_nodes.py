@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.gates import Gate
+from volcano_py.framework.domain_filters import Gate
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
-from volcano_py.state.axis import CPU
+from volcano_py.state.table.axis import CPU
 from volcano_py.state.task_class import TaskClass
 
 Pods = NDArray[np.int64]

@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.placing import placed
 from tests.support.sessions import gang, node, open_session
+from volcano_py.framework.domain_scores import Leaning, Population
 from volcano_py.framework.job import Job
-from volcano_py.framework.leanings import Leaning, Population
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.state.axis import CPU
+from volcano_py.state.table.axis import CPU
 from volcano_py.state.task_class import TaskClass
 
 

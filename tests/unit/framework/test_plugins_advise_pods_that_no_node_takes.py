@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, NodeView
 from volcano_py.state.task_class import TaskClass

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.jobs.cron import CronJob
+from volcano_py.jobs.crons.plan import CronJob
 from volcano_py.jobs.model import Job
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.jobs.flow import FlowPlan, owned_by, plan_flow
-from volcano_py.jobs.flow_model import JobFlow, JobTemplate
+from volcano_py.jobs.flows.model import JobFlow, JobTemplate
+from volcano_py.jobs.flows.plan import FlowPlan, owned_by, plan_flow
 from volcano_py.jobs.model import Job
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -19,10 +19,10 @@ from volcano_py.jobs.actions import (
     UpdateGroup,
     WriteStatus,
 )
-from volcano_py.jobs.losses import losses
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
 from volcano_py.jobs.plugins import JobPlugin, KeptObject
+from volcano_py.jobs.policies.losses import losses
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 

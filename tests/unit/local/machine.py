@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from volcano_py.local.progress import Progress
+from volcano_py.local.binaries.progress import Progress
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from volcano_py.api.names import ADMISSION, SYSTEM_NAMESPACE
-from volcano_py.operator.admission import WEBHOOKS
-from volcano_py.operator.admission_server import LIMITS
+from volcano_py.operator.webhooks.handlers import WEBHOOKS
+from volcano_py.operator.webhooks.server import LIMITS
 
 Manifest = dict[str, Any]
 

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.manifests.schemas import Find, Node, nodes, schema
 from volcano_py.api.objects import ApiObject
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
-from volcano_py.operator.queue_state import QueueAction
+from volcano_py.operator.queues.states import QueueAction
 
 # Taken as they are: pod templates and claims have the API server's own schema.
 AS_THEY_ARE = {"spec.tasks[].template", "spec.volumes[].volumeClaim"}

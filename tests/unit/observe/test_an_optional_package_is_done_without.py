@@ -42,7 +42,7 @@ def test_one_that_is_loaded_already_stays() -> None:
 
 def test_the_daemon_loads_no_rich_but_a_table_finds_it() -> None:
     program = (
-        "import sys, volcano_py.cli.run, volcano_py.observe.logs, volcano_py.daemon.daemon\n"
+        "import sys, volcano_py.cli.processes.run, volcano_py.observe.logs, volcano_py.daemon.daemon\n"
         "assert 'structlog' in sys.modules\n"
         "assert 'rich' not in sys.modules, 'the daemon loads rich'\n"
         "import rich.table\n"

@@ -14,14 +14,14 @@ import pytest
 
 from tests.support.garbage import garbage_kept
 from tests.support.maker_cluster import JOBS, MakerCluster
-from tests.unit.operator.test_job_flow_controller import controller as flow_controller
-from tests.unit.operator.test_job_flow_controller import steps, submit
-from tests.unit.operator.test_pod_group_controller import GROUP_NAME, PODS, Cluster
+from tests.unit.operator.jobs.test_job_flow_controller import controller as flow_controller
+from tests.unit.operator.jobs.test_job_flow_controller import steps, submit
+from tests.unit.operator.podgroups.test_pod_group_controller import GROUP_NAME, PODS, Cluster
 from volcano_py.api.effects import Event
-from volcano_py.cluster.kubernetes.errors import ApiError, api_error
+from volcano_py.cluster.kubernetes.http.errors import ApiError, api_error
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
-from volcano_py.operator.together import together
+from volcano_py.operator.run_all import together
 
 OURS = "volcano_py"
 
@@ -51,7 +51,7 @@ def test_knots_are_found() -> None:
     error = api_error("PATCH", PODS, 500, b"")
     error.args = (error,)
     del error
-    assert knots() == ["volcano_py.cluster.kubernetes.errors: ServerError"]
+    assert knots() == ["volcano_py.cluster.kubernetes.http.errors: ServerError"]
 
 
 async def step(status: int = 200) -> None:

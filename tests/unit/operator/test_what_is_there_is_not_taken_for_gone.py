@@ -15,15 +15,15 @@ import pytest
 from tests.support.job_cluster import GROUPS, PODS, JobCluster, job, task
 from tests.support.killable import KillableCluster
 from tests.support.maker_cluster import CRONS, JOBS, MakerCluster
-from tests.unit.operator import test_cron_job_controller as crons
-from tests.unit.operator import test_job_flow_controller as flows
-from tests.unit.operator.conftest import LoopClock
+from tests.support.virtual_time import LoopClock
+from tests.unit.operator.jobs import test_cron_job_controller as crons
+from tests.unit.operator.jobs import test_job_flow_controller as flows
 from volcano_py.api.objects import ApiObject, Pod
-from volcano_py.cluster.kubernetes.client import Page
-from volcano_py.cluster.kubernetes.errors import api_error
-from volcano_py.cluster.kubernetes.kinds import POD
-from volcano_py.cluster.kubernetes.paths import ApiPath
-from volcano_py.cluster.kubernetes.reflector import Reflector
+from volcano_py.cluster.kubernetes.http.client import Page
+from volcano_py.cluster.kubernetes.http.errors import api_error
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.watching.kinds import POD
+from volcano_py.cluster.kubernetes.watching.reflector import Reflector
 from volcano_py.jobs.model import Job
 
 LOOPS = 500

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from volcano_py.cluster.kubernetes.errors import api_error
-from volcano_py.cluster.kubernetes.turns import namespace_of
+from volcano_py.cluster.kubernetes.http.errors import api_error
+from volcano_py.cluster.kubernetes.writing.turns import namespace_of
 from volcano_py.operator.work_queue import WorkQueue
 
 

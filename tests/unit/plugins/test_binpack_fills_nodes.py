@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.node_answers import scores
 from tests.support.sessions import Opened, node, open_session, pod, pod_group
 from volcano_py.api.objects import ApiObject
-from volcano_py.config.reading import read_arguments
+from volcano_py.config.fields.reading import read_arguments
 from volcano_py.plugins.binpack import Binpack, BinpackArguments
 
 GPU, FOO = "nvidia.com/gpu", "example.com/foo"

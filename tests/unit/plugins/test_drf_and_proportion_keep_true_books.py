@@ -8,9 +8,9 @@ from hypothesis import given
 
 from tests.support.book_keeping import Step, do_and_undo, held, most_held, steps
 from tests.support.sessions import Opened, gang, node, open_session, queue
+from volcano_py.plugins.amounts.shares import dominant_share
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.proportion import Proportion
-from volcano_py.plugins.shares import dominant_share
 
 JOBS = ("a", "b", "c")
 

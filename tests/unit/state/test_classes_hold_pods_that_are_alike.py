@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.sessions import pod
 from tests.unit.state.watched import Watched, with_spec, with_status
-from volcano_py.api.explain import unsupported
 from volcano_py.api.objects import (
     Affinity,
     Condition,
@@ -34,6 +33,7 @@ from volcano_py.api.objects import (
     WeightedPodAffinityTerm,
 )
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import unsupported
 
 GI = 2**30
 

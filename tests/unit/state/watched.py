@@ -13,9 +13,9 @@ import msgspec
 from tests.support.sessions import NAMESPACE, NOW
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.state.cluster_state import ClusterState
-from volcano_py.state.ledger import NOWHERE
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import NOWHERE
 from volcano_py.state.task_class import TaskClass
 
 

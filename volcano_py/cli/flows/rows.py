@@ -10,9 +10,9 @@ from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.jobs.rows import age_of, cell
-from volcano_py.cli.listing import Cells, phase_text
-from volcano_py.jobs.flow_jobs import flow_job_name
-from volcano_py.jobs.flow_model import JobFlow, JobTemplate, Step
+from volcano_py.cli.printing.listing import Cells, phase_text
+from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.flows.model import JobFlow, JobTemplate, Step
 from volcano_py.jobs.model import JobSpec
 
 Facts = Sequence[tuple[str, str | Text]]

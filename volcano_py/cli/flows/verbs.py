@@ -13,8 +13,9 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.changes import listed
-from volcano_py.cli.cluster_access import (
+from volcano_py.cli.jobs.viewing import print_events
+from volcano_py.cli.live.objects import Kind, UnfitObjectError
+from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
     listed_namespace,
@@ -22,14 +23,13 @@ from volcano_py.cli.cluster_access import (
     namespace_option,
     on_cluster,
 )
-from volcano_py.cli.jobs.viewing import print_events
-from volcano_py.cli.listing import Cells, Listing
-from volcano_py.cli.manifests import CannotMakeError, objects_of, read_documents
-from volcano_py.cli.names import SUBDOMAIN
-from volcano_py.cli.objects import Kind, UnfitObjectError
-from volcano_py.cli.output import console, output_option, print_data
-from volcano_py.cli.show import Shown, show, watch_option
-from volcano_py.cluster.kubernetes.client import KubernetesClient
+from volcano_py.cli.options.manifests import CannotMakeError, objects_of, read_documents
+from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.printing.changes import listed
+from volcano_py.cli.printing.listing import Cells, Listing
+from volcano_py.cli.printing.output import console, output_option, print_data
+from volcano_py.cli.printing.show import Shown, show, watch_option
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
 T = TypeVar("T")
 

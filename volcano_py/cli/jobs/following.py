@@ -9,13 +9,13 @@ from contextlib import aclosing
 import click
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.cli.changes import changes, with_pauses
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.viewing import BEFORE_PODS, describe
-from volcano_py.cli.output import console
-from volcano_py.cli.show import Shown, show
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.paths import field_selector
+from volcano_py.cli.printing.changes import changes, with_pauses
+from volcano_py.cli.printing.output import console
+from volcano_py.cli.printing.show import Shown, show
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.paths import field_selector
 from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
 
 LOOK_AGAIN = 3.0

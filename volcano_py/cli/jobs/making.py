@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.quantity import parse_quantity
-from volcano_py.cli.manifests import CannotMakeError, objects_of
+from volcano_py.cli.options.manifests import CannotMakeError, objects_of
 from volcano_py.cluster.manifests import Document
 from volcano_py.jobs.model import BATCH_API, JOB_KIND
 

@@ -19,7 +19,7 @@ from volcano_py.cli.jobs.rows import (
     event_rows,
     task_rows,
 )
-from volcano_py.cli.listing import Cells, Listing, phase_text
+from volcano_py.cli.printing.listing import Cells, Listing, phase_text
 from volcano_py.jobs.model import Job, JobPhase
 
 BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})

@@ -14,7 +14,7 @@ from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
 from volcano_py.cli.live.tables import plain, sections
-from volcano_py.cli.output import drawable
+from volcano_py.cli.printing.output import drawable
 
 _WIDTH_OF_FILES = 120
 _MOST_ROWS = 50

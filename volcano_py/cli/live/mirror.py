@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, metadata_of
 from volcano_py.cli.live.overview import EventRow, Overview, overview, pod_row
-from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
 
 _MOST_EVENTS: Final = 50
 # What the scheduler writes events about; nodes and workloads are other components' business.

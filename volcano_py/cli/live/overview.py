@@ -17,9 +17,9 @@ from volcano_py.api.names import (
 from volcano_py.api.objects import Node, Pod, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import QuantityError, Rounding, parse_quantity
 from volcano_py.api.requests import RequestError, pod_requests
-from volcano_py.api.told import why_pod_waits
-from volcano_py.operator.generated_group import GroupRules, generated_key, is_ours, names_group, wants_group
-from volcano_py.state.units import whole_units
+from volcano_py.api.wording.pod_message import why_pod_waits
+from volcano_py.operator.podgroups.generated_group import GroupRules, generated_key, is_ours, names_group, wants_group
+from volcano_py.state.table.units import whole_units
 
 SETTLED_PHASES: Final = frozenset({"Running", "Completed"})
 """Phases of a PodGroup that waits for nothing."""

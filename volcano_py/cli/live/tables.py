@@ -10,9 +10,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from volcano_py.api import explain
-from volcano_py.api.amounts import amount, number
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording import explain
+from volcano_py.api.wording.amounts import amount, number
 from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, LoneRow, NodeRow, Overview, QueueRow, Units
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from volcano_py.api.amounts import numbers
 from volcano_py.api.report import Amounts
+from volcano_py.api.wording.amounts import numbers
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.queues.standing import Standing
 

@@ -8,11 +8,11 @@ import orjson
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME, QUEUE_NAME
-from volcano_py.cli.changes import listed
 from volcano_py.cli.pod_groups import queue_of_group
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import NotFoundError
-from volcano_py.cluster.kubernetes.kinds import POD_GROUP
+from volcano_py.cli.printing.changes import listed
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError
+from volcano_py.cluster.kubernetes.watching.kinds import POD_GROUP
 from volcano_py.operator.kube_api import pod_group_path
 
 

@@ -20,16 +20,16 @@ from volcano_py.admission.violation import told
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import ROOT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import Queue
-from volcano_py.cli.changes import listed
-from volcano_py.cli.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
+from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
 from volcano_py.cli.pod_groups import queue_of_group
+from volcano_py.cli.printing.changes import listed
 from volcano_py.cli.queues.rows import state_of
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError
-from volcano_py.cluster.kubernetes.kinds import POD_GROUP, QUEUE
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, ForbiddenError, NotFoundError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.watching.kinds import POD_GROUP, QUEUE
 from volcano_py.operator.kube_api import BUS_API, delete_only, queue_path
-from volcano_py.operator.queue_state import (
+from volcano_py.operator.queues.states import (
     PodGroupCounts,
     QueueAction,
     QueueState,

@@ -13,14 +13,14 @@ import click
 from volcano_py.api.effects import Effect
 from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
 from volcano_py.api.objects import ApiObject
-from volcano_py.cli.configuration import load_configuration
-from volcano_py.cli.manifests import read_documents
+from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.queues.standing import Standing, standings
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import ApiError
-from volcano_py.cluster.kubernetes.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
-from volcano_py.cluster.kubernetes.paths import ApiPath
-from volcano_py.cluster.kubernetes.unreadable import Identity
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import ApiError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.unreadable import Identity
+from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
 from volcano_py.config import (
     SchedulerConfiguration,
@@ -29,7 +29,7 @@ from volcano_py.config import (
     parse_configuration,
 )
 from volcano_py.framework.registry import Registry
-from volcano_py.operator.generated_group import GroupRules
+from volcano_py.operator.podgroups.generated_group import GroupRules
 from volcano_py.scheduler import Scheduler, builtin_registry
 from volcano_py.simulation import Simulation
 from volcano_py.state.cluster_state import ClusterState

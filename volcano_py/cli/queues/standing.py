@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.report import Amounts, QueueReport
 from volcano_py.config import SchedulerConfiguration
-from volcano_py.state.queue_tree import QueueTree, lay
-from volcano_py.state.units import canonical
+from volcano_py.state.queues.queue_tree import QueueTree, lay
+from volcano_py.state.table.units import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from volcano_py.cli.amounts import AMOUNTS
-from volcano_py.cli.cluster_access import cluster_options, on_cluster
-from volcano_py.cli.names import SUBDOMAIN
-from volcano_py.cli.output import console, output_option, print_data
+from volcano_py.cli.options.amounts import AMOUNTS
+from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.options.names import SUBDOMAIN
+from volcano_py.cli.printing.output import console, output_option, print_data
 
 if TYPE_CHECKING:
     from volcano_py.api.effects import JsonObject
-    from volcano_py.cluster.kubernetes.client import KubernetesClient
-    from volcano_py.operator.queue_state import QueueAction
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.operator.queues.states import QueueAction
 
 _LARGEST_WEIGHT: Final = 65_535  # as in the Queue API
 
@@ -110,7 +110,7 @@ def create(
 ) -> None:
     """Create a queue."""
     from volcano_py.cli.queues import operations
-    from volcano_py.operator.queue_state import QueueAction
+    from volcano_py.operator.queues.states import QueueAction
 
     manifest = operations.queue_manifest(
         name,
@@ -137,9 +137,9 @@ def create(
 def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None) -> None:
     """List queues with their state, and how many PodGroups of theirs are in which phase."""
     from volcano_py.api.names import SCHEDULING_API
+    from volcano_py.cli.printing.show import Shown, show
     from volcano_py.cli.queues.rows import HEADER, NUMBERS, SPARE, STATE_COLUMN, queue_row
-    from volcano_py.cli.show import Shown, show
-    from volcano_py.cluster.kubernetes.kinds import QUEUE
+    from volcano_py.cluster.kubernetes.watching.kinds import QUEUE
 
     shown = Shown(
         api_version=SCHEDULING_API,
@@ -174,7 +174,7 @@ def get(name: str, output: str, kubeconfig: Path | None, context: str | None) ->
 @cluster_options
 def open_(name: str, kubeconfig: Path | None, context: str | None) -> None:
     """Open a queue, so that it starts work again."""
-    from volcano_py.operator.queue_state import QueueAction
+    from volcano_py.operator.queues.states import QueueAction
 
     _ask(name, QueueAction.OPEN, kubeconfig, context)
 
@@ -184,7 +184,7 @@ def open_(name: str, kubeconfig: Path | None, context: str | None) -> None:
 @cluster_options
 def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
     """Close a queue, so that it starts no work."""
-    from volcano_py.operator.queue_state import QueueAction
+    from volcano_py.operator.queues.states import QueueAction
 
     _ask(name, QueueAction.CLOSE, kubeconfig, context)
 
@@ -203,7 +203,7 @@ def close(name: str, kubeconfig: Path | None, context: str | None) -> None:
 @cluster_options
 def operate(name: str, action: str | None, weight: int | None, kubeconfig: Path | None, context: str | None) -> None:
     """Open or close a queue or change its weight, in vcctl's words."""
-    from volcano_py.operator.queue_state import QueueAction
+    from volcano_py.operator.queues.states import QueueAction
 
     asked = {"open": QueueAction.OPEN, "close": QueueAction.CLOSE}.get(action or "")
     if asked is not None:
@@ -246,7 +246,7 @@ def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str |
 
 
 def _print_queue(found: JsonObject) -> None:
-    from volcano_py.cli.listing import Listing
+    from volcano_py.cli.printing.listing import Listing
     from volcano_py.cli.queues.operations import decoded
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
 

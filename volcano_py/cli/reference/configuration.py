@@ -13,8 +13,8 @@ from volcano_py.cli.reference import MARK
 from volcano_py.cli.reference.markdown import cell, code, paragraphs, sentence, spaced, table
 from volcano_py.config import Flags, Row, default_configuration_text, describe
 from volcano_py.config.catalogue import Catalogue
+from volcano_py.config.fields.keys import keys_of
 from volcano_py.config.flags import FLAG_OF_POINT
-from volcano_py.config.keys import keys_of
 from volcano_py.framework.action import Action
 from volcano_py.framework.plugin import POINTS, Plugin
 from volcano_py.framework.registry import Registry

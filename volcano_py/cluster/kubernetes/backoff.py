@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.errors import ConflictError, RequestError
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, RequestError
 
 T = TypeVar("T")
 

@@ -20,11 +20,11 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.cluster.kubernetes.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
-from volcano_py.cluster.kubernetes.errors import ConflictError, NotFoundError
-from volcano_py.cluster.kubernetes.paths import ApiPath
-from volcano_py.cluster.kubernetes.transport import JSON
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.transport import JSON
 
 log = structlog.get_logger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.api.objects import NodeMetrics
-from volcano_py.cluster.kubernetes.client import KubernetesClient
-from volcano_py.cluster.kubernetes.errors import ForbiddenError, NotFoundError, RequestError
-from volcano_py.cluster.kubernetes.paths import ApiPath
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError, RequestError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.load.source import LoadError, LoadSink
 
 PATH: Final = ApiPath("metrics.k8s.io/v1beta1", "nodes")

@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 
 from volcano_py.cluster.load.source import LoadError, LoadSettings, LoadSink
-from volcano_py.state.loads import Load
+from volcano_py.state.nodes.loads import Load
 
 CPU_QUERY: Final = (
     'avg_over_time((1 - avg by (instance, node) (rate(node_cpu_seconds_total{mode="idle"}[5m])))[10m:30s])'

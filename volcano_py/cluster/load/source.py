@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.api.go_values import parse_bool, parse_duration
 from volcano_py.api.objects import NodeMetrics
-from volcano_py.state.loads import Load
+from volcano_py.state.nodes.loads import Load
 
 PROMETHEUS: Final = "prometheus"
 METRICS_SERVER: Final = "metrics-server"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from volcano_py.plugins.asked import Asked
-from volcano_py.state.axis import PODS
+from volcano_py.plugins.amounts.sparse_requests import Asked
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.queue_tree import Fault
+from volcano_py.state.queues.queue_tree import Fault
+from volcano_py.state.table.axis import PODS
 
 Amounts = list[int]
 """[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""

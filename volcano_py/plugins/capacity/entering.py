@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.state.axis import PODS
+from volcano_py.state.table.axis import PODS
 
 
 def first_exceeded(

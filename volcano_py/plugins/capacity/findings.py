@@ -7,20 +7,20 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.api.amounts import amount
 from volcano_py.api.effects import Event
-from volcano_py.api.explain import invalid_queue
-from volcano_py.api.holders import Holders
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.amounts import amount
+from volcano_py.api.wording.explain import invalid_queue
+from volcano_py.api.wording.holders import Holders
 from volcano_py.framework.session import Session
+from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
 from volcano_py.plugins.capacity.telling import not_for_jobs
-from volcano_py.plugins.guarantees import not_kept
-from volcano_py.plugins.shares import sums_by_group
-from volcano_py.state.axis import UNLIMITED
+from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Phase
+from volcano_py.state.table.axis import UNLIMITED
 
 EXCEEDS_PARENT: Final = "ExceedsParent"
 """Reason of the event about limits that do not fit below those of the queue above. It stops nothing."""

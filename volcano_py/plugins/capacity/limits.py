@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.plugins.guarantees import Kept, by_age, keep
-from volcano_py.plugins.shares import saturated, sums_by_group
-from volcano_py.state.axis import LARGEST_SUM, UNLIMITED, IntVector
+from volcano_py.plugins.amounts.shares import saturated, sums_by_group
+from volcano_py.plugins.queues.guarantees import Kept, by_age, keep
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.queue_tree import QueueTree
+from volcano_py.state.queues.queue_tree import QueueTree
+from volcano_py.state.table.axis import LARGEST_SUM, UNLIMITED, IntVector
 
 Amounts = NDArray[np.int64]
 

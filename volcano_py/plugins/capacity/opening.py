@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.session import Session
-from volcano_py.plugins.by_queue import allocated, leaving, pending, promised, surplus, used
+from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.limits import (
     Amounts,
@@ -20,10 +20,10 @@ from volcano_py.plugins.capacity.limits import (
     limits_in_tree,
     limits_side_by_side,
 )
-from volcano_py.plugins.promises import Promises
-from volcano_py.plugins.shares import saturated, sums_by_group
+from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus, used
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.queue_tree import QueueTree, lay
+from volcano_py.state.queues.queue_tree import QueueTree, lay
 
 CLUSTER: Final = ""
 """Stands above queues that form no tree; no queue can be called so."""

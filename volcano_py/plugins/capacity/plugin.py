@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
-from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.asked import Asked, AskedByClass
-from volcano_py.plugins.by_queue import charged, promised, used
+from volcano_py.plugins.amounts.sparse_requests import Asked, AskedByClass
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.arguments import CapacityArguments
 from volcano_py.plugins.capacity.entering import first_exceeded
@@ -26,10 +25,11 @@ from volcano_py.plugins.capacity.reclaim import Claim, in_common
 from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
-from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.queue_amounts import charged, promised, used
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano_py.plugins.asked import Asked
+from volcano_py.plugins.amounts.sparse_requests import Asked
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.state.axis import PODS
+from volcano_py.state.table.axis import PODS
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volcano_py.api.holders import Holders
+from volcano_py.api.wording.holders import Holders
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from volcano_py.api.amounts import amount, numbers
-from volcano_py.api.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
-from volcano_py.api.few import few
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.amounts import amount, numbers
+from volcano_py.api.wording.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
+from volcano_py.api.wording.summarize import few
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
 from volcano_py.plugins.capacity.reserved import Reserved

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.plugins.amounts.shares import sums_by_group, sums_up_to
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.reclaim import Claim
-from volcano_py.plugins.shares import sums_by_group, sums_up_to
-from volcano_py.state.axis import PODS
+from volcano_py.state.table.axis import PODS
 
 Flags = NDArray[np.bool_]
 Amounts = NDArray[np.int64]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from volcano_py.api.effects import Event
-from volcano_py.api.explain import invalid_queue
 from volcano_py.api.names import HIERARCHY
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.plugins.drf.layout import Layout
 from volcano_py.state.infos import QueueInfo
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
-from volcano_py.plugins.shares import dominant_share, saturated, sums_by_group
-from volcano_py.state.axis import IntVector
-from volcano_py.state.ledger import NOWHERE
+from volcano_py.plugins.amounts.shares import dominant_share, saturated, sums_by_group
 from volcano_py.state.status import LEAVING_STATUSES
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import NOWHERE
 
 
 class JobShares:

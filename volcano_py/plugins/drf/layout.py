@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from volcano_py.api.names import HIERARCHY
-from volcano_py.state.hierarchy import Path as Path
-from volcano_py.state.hierarchy import find_conflict, path_text
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.queues.hierarchy import Path as Path
+from volcano_py.state.queues.hierarchy import find_conflict, path_text
 
 
 class Layout(msgspec.Struct):

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
+from volcano_py.plugins.amounts.shares import dominant_share, sums_by_group
 from volcano_py.plugins.drf.job_shares import JobShares, largest_part
-from volcano_py.plugins.shares import dominant_share, sums_by_group
-from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
+from volcano_py.state.table.axis import IntVector
 
 
 class NamespaceShares:

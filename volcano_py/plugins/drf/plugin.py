@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import invalid_queue, queue_closed
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
-from volcano_py.framework.alike import alike
+from volcano_py.api.wording.explain import invalid_queue, queue_closed
 from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
+from volcano_py.plugins.amounts.shares import sums_up_to
 from volcano_py.plugins.drf.findings import findings
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
 from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs
 from volcano_py.plugins.drf.queue_shares import QueueShares
-from volcano_py.plugins.shares import sums_up_to
-from volcano_py.state.axis import IntVector
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Task
+from volcano_py.plugins.amounts.shares import dominant_share, sums_up_to
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.namespaces import NamespaceShares
-from volcano_py.plugins.shares import dominant_share, sums_up_to
 
 # Shares closer than this count as equal when victims are sought (Volcano's shareDelta).
 _SAME_SHARE: Final = 1e-6

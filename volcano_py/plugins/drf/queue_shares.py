@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
+from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Layout, Path, lay_out
 from volcano_py.plugins.drf.suppositions import MOST_JUDGED, Suppositions
 from volcano_py.plugins.drf.tree import FollowedTree, Leaves
-from volcano_py.plugins.shares import sums_by_group
-from volcano_py.state.axis import IntVector
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Rows
 
 
 class QueueShares:

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.alike import alike
 from volcano_py.framework.job import Task
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.tree import FollowedTree
-from volcano_py.state.axis import IntVector
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Rows
 
 # Each supposed tree is as large as the real one, and a cycle seldom needs more.
 _MOST_TREES: Final = 4

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
-from volcano_py.state.axis import IntVector
-from volcano_py.state.node_index import ABSENT
+from volcano_py.state.nodes.index import ABSENT
 from volcano_py.state.status import ALLOCATED_STATUSES, TaskStatus
+from volcano_py.state.table.axis import IntVector
 from volcano_py.state.task_class import TaskClass
 
 

@@ -13,24 +13,24 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.explain import invalid_queue
-from volcano_py.api.few import few
 from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import invalid_queue
+from volcano_py.api.wording.summarize import few
 from volcano_py.framework.job import Placement
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
-from volcano_py.plugins.by_queue import charged
 from volcano_py.plugins.nodegroup.arguments import NodeGroupArguments
 from volcano_py.plugins.nodegroup.holdings import Holdings
 from volcano_py.plugins.nodegroup.rules import Affinity, RulesError, read_affinity, read_limits
+from volcano_py.plugins.queues.queue_amounts import charged
 from volcano_py.plugins.refusals import refusal_for_good
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
-from volcano_py.state.node_index import LabelColumn
-from volcano_py.state.queue_tree import lay
+from volcano_py.state.nodes.index import LabelColumn
+from volcano_py.state.queues.queue_tree import lay
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 _WITHOUT: Final = "node(s) were in no node group"

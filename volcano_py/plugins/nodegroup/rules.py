@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.explain import invalid_field
 from volcano_py.api.names import NODE_GROUP_LIMITS
 from volcano_py.api.quantity import Rounding
-from volcano_py.state.axis import LARGEST_SUM
+from volcano_py.api.wording.explain import invalid_field
 from volcano_py.state.infos import QueueInfo, read_amounts
+from volcano_py.state.table.axis import LARGEST_SUM
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

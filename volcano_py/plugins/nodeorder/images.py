@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.plugins.node_capacity import HIGHEST
-from volcano_py.state.node_index import Key, NodeIndex
+from volcano_py.plugins.amounts.node_capacity import HIGHEST
+from volcano_py.state.nodes.index import Key, NodeIndex
 
 # kube-scheduler's thresholds, from the sizes of images in public registries.
 _MEBIBYTE: Final = 1024 * 1024

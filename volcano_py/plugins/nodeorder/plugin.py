@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.config.flags import Flags
-from volcano_py.framework.leanings import Leaning, together
+from volcano_py.framework.domain_scores import Leaning, together
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
+from volcano_py.plugins.amounts.node_capacity import HIGHEST, NodeCapacity, Positions, with_one_more
 from volcano_py.plugins.nodeorder.arguments import NodeOrderArguments
 from volcano_py.plugins.nodeorder.images import image_key, image_scores
 from volcano_py.plugins.nodeorder.pod_affinity_score import PodAffinityScore
@@ -33,8 +33,8 @@ from volcano_py.plugins.nodeorder.preferences import (
 )
 from volcano_py.plugins.nodeorder.resources import balanced, least_allocated, most_allocated
 from volcano_py.plugins.nodeorder.topology_spread import SpreadWishes
-from volcano_py.state.axis import CPU, MEMORY
-from volcano_py.state.node_index import Key
+from volcano_py.state.nodes.index import Key
+from volcano_py.state.table.axis import CPU, MEMORY
 from volcano_py.state.task_class import TaskClass
 
 _CPU_AND_MEMORY: Final = slice(CPU, MEMORY + 1)

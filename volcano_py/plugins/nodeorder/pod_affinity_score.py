@@ -16,15 +16,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.alike import alike
-from volcano_py.framework.leanings import Leaning, Levels, Population
-from volcano_py.framework.pod_counts import Tally
+from volcano_py.framework.domain_scores import Leaning, Levels, Population
+from volcano_py.framework.placement.pod_counts import Tally
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Scores
-from volcano_py.plugins.node_capacity import HIGHEST
-from volcano_py.state.affinity import AffinityTerm
-from volcano_py.state.ledger import Rows
+from volcano_py.plugins.amounts.node_capacity import HIGHEST
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.affinity import AffinityTerm
 
 HARD_WEIGHT: Final = 1
 """What the required affinity of pods that have a place counts: kube-scheduler's default for `hardPodAffinityWeight`."""

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.objects import PreferredSchedulingTerm, Toleration
-from volcano_py.plugins.node_capacity import HIGHEST
+from volcano_py.plugins.amounts.node_capacity import HIGHEST
 from volcano_py.plugins.predicates.taints import PREFER_NO_SCHEDULE, unwelcome
-from volcano_py.state.node_index import Key, NodeIndex
-from volcano_py.state.node_terms import term_mask
+from volcano_py.state.nodes.index import Key, NodeIndex
+from volcano_py.state.nodes.terms import term_mask
 
 # The API takes weights from 1 to 100.
 _HEAVIEST: Final = 100

@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.leanings import Levels, Population
+from volcano_py.framework.domain_scores import Levels, Population
 from volcano_py.framework.views import Scores
-from volcano_py.plugins.node_capacity import HIGHEST
-from volcano_py.state.node_index import ABSENT
+from volcano_py.plugins.amounts.node_capacity import HIGHEST
+from volcano_py.state.nodes.index import ABSENT
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 """Domains of this key are single nodes, counted one by one, whatever the constraint's node policies say."""

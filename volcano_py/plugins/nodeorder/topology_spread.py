@@ -8,15 +8,15 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.framework.alike import alike
-from volcano_py.framework.leanings import Groups, Leaning, Levels
+from volcano_py.framework.domain_scores import Groups, Leaning, Levels
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.session import Session
 from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.topology_spread import pods_per_node
-from volcano_py.state.ledger import Rows
-from volcano_py.state.spread import Spread
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.spread import Spread
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _NO_DOMAINS: Final = np.zeros(1, dtype=np.int64)

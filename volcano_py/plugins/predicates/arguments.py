@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import GoBool, ResourceNames
-from volcano_py.plugins.reserve import PerDevice, Ratio, ratios
+from volcano_py.plugins.amounts.reserve import PerDevice, Ratio, ratios
 
 _LARGEST: Final = 2**31 - 1
 _WAITS: Final = "Until that is evaluated, pods that need it wait, whatever is set here."

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from volcano_py.api.few import few, plural
+from volcano_py.api.wording.summarize import few, plural
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.holders import Holders
-from volcano_py.plugins.predicates.pods_there import by_whom
-from volcano_py.state.ledger import Rows
+from volcano_py.plugins.predicates.pod_sentences import by_whom
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 HostPort = tuple[str, str, int]

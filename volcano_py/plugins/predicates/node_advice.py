@@ -9,15 +9,15 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.api.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
-from volcano_py.api.few import counted, few
 from volcano_py.api.objects import Taint
-from volcano_py.framework.refused import Refused
+from volcano_py.api.wording.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
+from volcano_py.api.wording.summarize import counted, few
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.plugins.predicates.selector_advice import unmet
 from volcano_py.plugins.predicates.taints import is_refusal, untolerated
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict
-from volcano_py.plugins.predicates.wishes import unmet
-from volcano_py.state.node_index import NodeIndex
-from volcano_py.state.node_terms import Mask
+from volcano_py.state.nodes.index import NodeIndex
+from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.task_class import TaskClass
 
 # Taints that Kubernetes and cloud providers put on nodes while something is wrong with them, and take off again.

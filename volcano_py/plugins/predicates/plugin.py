@@ -15,27 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from volcano_py.api.explain import NODE_PORTS_TAKEN
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import NODE_PORTS_TAKEN
 from volcano_py.config.flags import Flags
-from volcano_py.framework.gates import Gate
+from volcano_py.framework.domain_filters import Gate
 from volcano_py.framework.job import Placement
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
+from volcano_py.plugins.amounts.reserve import Reserve
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
-from volcano_py.plugins.predicates.books import Books
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
+from volcano_py.plugins.predicates.node_usage import Books
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
-from volcano_py.plugins.predicates.volumes import Volumes
+from volcano_py.plugins.predicates.volumes.volumes import Volumes
 from volcano_py.plugins.predicates.well_formed import selection_fault, toleration_fault
-from volcano_py.plugins.reserve import Reserve
-from volcano_py.state.node_index import Key
-from volcano_py.state.node_terms import Mask
+from volcano_py.state.nodes.index import Key
+from volcano_py.state.nodes.terms import Mask
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -21,15 +21,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording.explain import POD_AFFINITY_MISMATCH, POD_ANTI_AFFINITY_MISMATCH, POD_KEPT_AWAY
+from volcano_py.framework.placement.pod_counts import Numbers, Tally
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Reach
-from volcano_py.framework.pod_counts import Numbers, Tally
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.pod_affinity_advice import apart, company, kept_away
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 _Mask = NDArray[np.bool_]

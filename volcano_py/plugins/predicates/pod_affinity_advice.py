@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from volcano_py.api.few import few
-from volcano_py.framework.pod_counts import Tally
+from volcano_py.api.wording.summarize import few
+from volcano_py.framework.placement.pod_counts import Tally
 from volcano_py.framework.session import Session
-from volcano_py.plugins.predicates.pods_there import on_nodes, selected, settled
-from volcano_py.state.affinity import AffinityTerm
-from volcano_py.state.ledger import Rows
+from volcano_py.plugins.predicates.pod_sentences import on_nodes, selected, settled
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.affinity import AffinityTerm
 
 
 def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:

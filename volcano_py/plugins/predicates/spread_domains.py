@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.alike import alike
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.plugins.predicates.taints import refusal_of
-from volcano_py.state.node_index import ABSENT, Key, NodeIndex
-from volcano_py.state.node_terms import Mask, affinity_mask, selector_mask
-from volcano_py.state.spread import Spread
+from volcano_py.state.nodes.index import ABSENT, Key, NodeIndex
+from volcano_py.state.nodes.terms import Mask, affinity_mask, selector_mask
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.spread import Spread
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.predicates.spread_domains import Layout
-from volcano_py.state.node_index import ABSENT
-from volcano_py.state.spread import Spread
+from volcano_py.state.nodes.index import ABSENT
+from volcano_py.state.terms.spread import Spread
 
 MISSING_LABEL: Final = 1
 CROWDED: Final = 2

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from volcano_py.api.explain import untolerated_taint
 from volcano_py.api.objects import Taint, Toleration
-from volcano_py.state.node_terms import whole_number
+from volcano_py.api.wording.explain import untolerated_taint
+from volcano_py.state.nodes.terms import whole_number
 
 REFUSING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"

@@ -14,20 +14,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
-from volcano_py.api.few import few
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.gates import Gate
-from volcano_py.framework.pod_counts import EACH_NODE, Tally
-from volcano_py.framework.refused import Refused
+from volcano_py.api.wording.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
+from volcano_py.api.wording.summarize import few
+from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.placement.pod_counts import EACH_NODE, Tally
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing, Verdicts
-from volcano_py.state.ledger import Rows
-from volcano_py.state.node_index import ABSENT
-from volcano_py.state.spread import Spread
+from volcano_py.state.nodes.index import ABSENT
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.spread import Spread
 
 _MESSAGES: Final = (SPREAD_LABEL_MISSING, SPREAD_MISMATCH)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from volcano_py.api.explain import invalid_field
 from volcano_py.api.objects import NodeSelectorTerm, SelectorRequirement, Toleration
+from volcano_py.api.wording.explain import invalid_field
 from volcano_py.plugins.predicates.taints import COMPARISONS, EFFECTS, TOLERATION_OPERATORS
-from volcano_py.state.label_syntax import LABEL_KEY, LABEL_VALUE
-from volcano_py.state.node_terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
+from volcano_py.state.nodes.terms import FIELD_OPERATORS, NAME_FIELD, OPERATORS, whole_number
 from volcano_py.state.task_class import TaskClass
+from volcano_py.state.terms.label_syntax import LABEL_KEY, LABEL_VALUE
 
 # Each requirement costs a pass over the nodes, and a pod of 1.5 MB, the most that etcd takes by default, could hold
 # tens of thousands. Generated affinities list values, not requirements.

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from volcano_py.framework.session import Session
-from volcano_py.plugins.by_queue import allocated, leaving, pending, promised, surplus
-from volcano_py.plugins.guarantees import Amounts, Kept, by_age, keep
-from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.water_filling import divide
-from volcano_py.plugins.shares import saturated, sums_by_group
+from volcano_py.plugins.queues.guarantees import Amounts, Kept, by_age, keep
+from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus
 from volcano_py.state.infos import QueueInfo
 
 

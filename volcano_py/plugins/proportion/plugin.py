@@ -10,24 +10,24 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.amounts import amount
-from volcano_py.api.explain import Ceiling, over_ceiling, queue_closed
-from volcano_py.api.holders import Holders
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.alike import alike
+from volcano_py.api.wording.amounts import amount
+from volcano_py.api.wording.explain import Ceiling, over_ceiling, queue_closed
+from volcano_py.api.wording.holders import Holders
 from volcano_py.framework.job import Job, Placement, Task
+from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.asked import Asked, AskedByClass
-from volcano_py.plugins.by_queue import charged, promised
-from volcano_py.plugins.guarantees import not_kept
-from volcano_py.plugins.promises import Promises
+from volcano_py.plugins.amounts.sparse_requests import Asked, AskedByClass
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import open_accounts
-from volcano_py.state.axis import PODS
+from volcano_py.plugins.queues.guarantees import not_kept
+from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.queue_amounts import charged, promised
 from volcano_py.state.infos import QueueInfo
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.axis import PODS
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from volcano_py.config.arguments import Arguments, advise, argument
 from volcano_py.config.values import AtLeast, GoBool, ResourceNames
-from volcano_py.plugins.reserve import PerDevice, Ratio, ratios
+from volcano_py.plugins.amounts.reserve import PerDevice, Ratio, ratios
 from volcano_py.plugins.resource_strategy_fit.settings import (
     DEFAULT_STRATEGIES,
     LARGEST_WEIGHT,

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.explain import invalid_field
 from volcano_py.api.names import RESOURCE_STRATEGY_TYPE, RESOURCE_STRATEGY_WEIGHT
+from volcano_py.api.wording.explain import invalid_field
 from volcano_py.plugins.resource_strategy_fit.settings import (
     LARGEST_WEIGHT,
     Scoring,

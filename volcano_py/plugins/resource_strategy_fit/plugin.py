@@ -18,18 +18,18 @@ import structlog
 
 from volcano_py.api.effects import Event
 from volcano_py.config.flags import Flags
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
-from volcano_py.plugins.reserve import Reserve
+from volcano_py.plugins.amounts.reserve import Reserve
 from volcano_py.plugins.resource_strategy_fit.arguments import ResourceStrategyFitArguments
 from volcano_py.plugins.resource_strategy_fit.override import OverrideError, read_override
 from volcano_py.plugins.resource_strategy_fit.retention import RetentionScores
 from volcano_py.plugins.resource_strategy_fit.settings import Strategies
 from volcano_py.plugins.resource_strategy_fit.strategy import StrategyScore, StrategyScores
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Scores
-from volcano_py.plugins.node_capacity import HIGHEST
+from volcano_py.plugins.amounts.node_capacity import HIGHEST
 from volcano_py.plugins.resource_strategy_fit.settings import Retention
 from volcano_py.state.task_class import TaskClass
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
-from volcano_py.plugins.node_capacity import HIGHEST, NodeCapacity, total, with_one_more
+from volcano_py.plugins.amounts.node_capacity import HIGHEST, NodeCapacity, total, with_one_more
 from volcano_py.plugins.resource_strategy_fit.settings import Scoring, Strategies
 from volcano_py.state.task_class import TaskClass
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.task_topology.wishes import Wishes
-from volcano_py.state.axis import CPU, MEMORY, PODS
-from volcano_py.state.ledger import Rows
+from volcano_py.state.table.axis import CPU, MEMORY, PODS
+from volcano_py.state.table.ledger import Rows
 
 _MEBIBYTE = 2**20
 

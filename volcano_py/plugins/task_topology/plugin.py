@@ -25,8 +25,8 @@ from volcano_py.framework.views import NodeView, Scores
 from volcano_py.plugins.task_topology.buckets import Buckets, Member, fill
 from volcano_py.plugins.task_topology.wishes import WishesError, read_wishes
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 log = structlog.get_logger(__name__)

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api import explain
 from volcano_py.api.names import PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.reasons import Reason
+from volcano_py.api.wording import explain
+from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job, Task
+from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Key, Plugin
-from volcano_py.framework.refused import Refused
 from volcano_py.framework.session import Session
-from volcano_py.framework.victims import expendable_first
 from volcano_py.framework.views import FITS, Codes, NodeView, Scores
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.plugins.refusals import refusal_for_good
@@ -29,8 +29,8 @@ from volcano_py.plugins.tdm.arguments import TdmArguments
 from volcano_py.plugins.tdm.budget import budget_of
 from volcano_py.plugins.tdm.hours import local_time
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.ledger import Rows
 from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 
 _EVICTED_AT = "evicted at"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.quantity import LARGEST
 from volcano_py.plugins.usage.arguments import UsageArguments
-from volcano_py.state.axis import CPU, MEMORY, IntVector
+from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 
 Amounts = NDArray[np.int64]
 """[2] or [K, 2]: CPU in millicores, memory in bytes. Whole numbers, so that taking one back restores the sum."""

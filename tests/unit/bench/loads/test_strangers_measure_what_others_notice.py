@@ -1,0 +1,124 @@
+"""What `--load tenants` makes of the audit log: latencies of gangs and Jobs before, during and after an attack."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from volcano_py.bench.figures import AuditLog, Timeline
+from volcano_py.bench.loads.attacks import Edit, Manifest
+from volcano_py.bench.loads.tenant_load import Measured
+from volcano_py.bench.strangers import Latency, Phase, summary
+from volcano_py.bench.tenants import Tenant
+from volcano_py.cli.bench import tenant_table
+from volcano_py.local.client import APIClient, APIError
+
+TIMELINE = Timeline(
+    # Probe 0 is a gang, probe 1 a Job, and so on in turn.
+    created={"ns/probe-0-t-0": 100.0, "ns/probe-0-t-1": 100.5, "ns/probe-1-t-0": 101.5, "ns/probe-2-t-0": 103.0},
+    bound={"ns/probe-0-t-0": 100.6, "ns/probe-0-t-1": 100.7, "ns/probe-1-t-0": 102.0, "ns/probe-1-t-1": 103.0},
+    jobs={"ns/probe-1": 101.0, "ns/probe-3": 104.0},
+    writes={"ns/probe-0-t-0": 0.01, "ns/probe-0-t-1": 0.03, "ns/probe-1-t-0": 9.0},
+)
+
+
+def test_a_gang_counts_from_its_last_pod_and_a_job_from_the_job() -> None:
+    phase = summary(TIMELINE, "ns", range(2), now=200.0)
+    assert phase.latency["pods"].worst == pytest.approx(0.2)
+    assert phase.latency["job"].worst == pytest.approx(2.0)
+    assert [phase.latency[probe].unbound for probe in ("pods", "job")] == [0, 0]
+
+
+def test_what_is_not_bound_has_waited_until_now() -> None:
+    phase = summary(TIMELINE, "ns", range(2, 6), now=110.0)
+    # Probe 2 lacks a pod and probe 4 all of them: nothing of it was created.
+    assert phase.latency["pods"] == Latency(2, 2, 0.0, 0.0, 0.0)
+    assert phase.latency["job"] == Latency(2, 2, 3.0, 5.4, 6.0)
+
+
+def test_how_long_a_write_takes_is_read_off_the_strangers_own_pods() -> None:
+    assert summary(TIMELINE, "ns", range(2), now=200.0).write_p90 == pytest.approx(0.028)
+    assert summary(TIMELINE, "ns", range(4, 6), now=200.0).write_p90 == 0.0
+
+
+def test_jobs_and_the_time_of_writes_are_read_from_the_audit_log(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_text(
+        '{"stage":"ResponseComplete","verb":"create","requestReceivedTimestamp":"1970-01-01T00:00:01Z",'
+        '"stageTimestamp":"1970-01-01T00:00:01.250000Z","responseStatus":{"code":201},'
+        '"objectRef":{"resource":"pods","namespace":"ns","name":"a"}}\n'
+        '{"stage":"ResponseComplete","verb":"create","stageTimestamp":"1970-01-01T00:00:02Z",'
+        '"responseStatus":{"code":201},"objectRef":{"resource":"jobs","namespace":"ns","name":"j"}}\n'
+    )
+    timeline = AuditLog(path).timeline("ns")
+    assert timeline == Timeline({"ns/a": 1.25}, {}, {"ns/j": 2.0}, {"ns/a": 0.25})
+
+
+def phase(p90: float, unbound: int = 0) -> Phase:
+    return Phase({probe: Latency(4, unbound, p90 / 2, p90, 2 * p90) for probe in ("pods", "job")}, 0.005)
+
+
+def measured() -> Measured:
+    return Measured(
+        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), after=phase(0.1),
+        refused=7, lease_transitions=2, restarts=1,
+    )  # fmt: skip
+
+
+def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> None:
+    console = Console(file=io.StringIO(), width=140)
+    console.print(tenant_table([measured()], "title"))
+    assert isinstance(console.file, io.StringIO)
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in console.file.getvalue().splitlines()]
+    quiet = "0.05 / 0.10 / 0.20"
+    assert [row for row in rows if row] == [
+        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", quiet, "4.0", "3", "0.005", "2"] for probe in ("pods", "job")
+    ]
+
+
+def test_the_output_for_programs_has_all_figures() -> None:
+    told = measured().as_json()
+    assert told["times_as_long"] == {"pods": 4.0, "job": 4.0}
+    assert told["during"]["job"] == {
+        "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
+    }  # fmt: skip
+    assert (told["refused_requests"], told["lease_transitions"], told["restarts"]) == (7, 2, 1)
+
+
+class Server(APIClient):
+    """Takes all but what is called `bad`."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere"))
+        self.paths: list[str] = []
+
+    async def create(self, path: str, body: Any) -> Any:
+        self.paths.append(path)
+        if body["metadata"]["name"] == "bad":
+            raise APIError("POST", path, 422, "Invalid", "no")
+
+    async def merge_patch(self, path: str, body: Any) -> Any:
+        self.paths.append(path)
+
+
+def pod(name: str) -> Manifest:
+    return {"kind": "Pod", "metadata": {"name": name}}
+
+
+async def test_what_the_api_server_refuses_is_counted_and_the_rest_is_created() -> None:
+    server = Server()
+    attacker = Tenant("ns", server)
+    await attacker.create([pod("a"), pod("bad"), pod("b")])
+    assert (attacker.refused, server.paths) == (1, ["/api/v1/namespaces/ns/pods"] * 3)
+
+
+async def test_edits_are_sent_until_they_end() -> None:
+    server = Server()
+    async with asyncio.timeout(5):
+        await Tenant("ns", server).edit(iter([Edit("Pod", "a", {}), Edit("Pod", "b", {})]), 1000.0)
+    assert server.paths == ["/api/v1/namespaces/ns/pods/a", "/api/v1/namespaces/ns/pods/b"]

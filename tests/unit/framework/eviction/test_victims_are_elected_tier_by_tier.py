@@ -1,0 +1,133 @@
+"""Whom the plugins give up together: intersections inside a tier, the first tier with a victim, guards everywhere."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.sessions import Opened, gang, node, open_session
+from volcano_py.framework.job import Task
+from volcano_py.framework.plugin import Plugin
+from volcano_py.state.table.ledger import Rows
+
+_numbers = count(1)
+PODS = ["v-0", "v-1", "v-2", "v-3"]
+
+
+def gives_up(victims: str | None, *, guard: bool = False, point: str = "preemptable") -> type[Plugin]:
+    """A plugin that gives up the pods with these numbers ("02"), or abstains (None)."""
+
+    def tell(self: Any, task: Task, candidates: Rows) -> Any:
+        type(self).asked += 1
+        if victims is None:
+            return None
+        names = [self.ssn.task_info(row).ref.name for row in candidates.tolist()]
+        return np.array([name[-1] in victims for name in names], dtype=np.bool_)
+
+    def opened(self: Any, ssn: Any) -> None:
+        self.ssn = ssn
+
+    guards = frozenset({point}) if guard else frozenset()
+    members = {"name": f"gives-{next(_numbers)}", point: tell, "on_session_open": opened, "guards": guards, "asked": 0}
+    return type("Gives", (Plugin,), members)
+
+
+def opened_with(*tiers: list[Any]) -> Opened:
+    return open_session(
+        node("n1", cpu="8"), gang("v", pods=4, cpu="1", running_on=["n1"] * 4), gang("p", cpu="1"), tiers=list(tiers)
+    )
+
+
+def elected(*tiers: list[Any], point: str = "preemptable") -> str:
+    """Numbers of the victims."""
+    opened = opened_with(*tiers)
+    victims = opened.victims(point, "p-0", opened.running("v"))
+    assert not opened.ssn.dispatch.failures.counts
+    return "".join(name[-1] for name in victims)
+
+
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+@pytest.mark.parametrize(
+    ("tiers", "victims"),
+    [
+        pytest.param([[]], "", id="nobody gives up anybody"),
+        pytest.param([["012"]], "012", id="one plugin"),
+        pytest.param([["012", "123"]], "12", id="a tier intersects"),
+        pytest.param([["01", None]], "01", id="who abstains is left out"),
+        pytest.param([[None, None], ["3"]], "3", id="a tier of abstentions is passed over"),
+        pytest.param([["0"], ["123"]], "0", id="the first tier with a victim hides the rest"),
+        pytest.param([[""], ["12"]], "12", id="no victims are no veto: the next tier is asked"),
+        pytest.param([["01", "23"], ["0"]], "0", id="an empty intersection is empty for its tier"),
+        pytest.param([["01", "23", "01"]], "", id="and does not start afresh with the next plugin"),
+        pytest.param([["01", "23"]], "", id="nothing left anywhere"),
+    ],
+)
+def test_tiers(tiers: list[list[str | None]], victims: str, point: str) -> None:
+    assert elected(*[[gives_up(pods, point=point) for pods in tier] for tier in tiers], point=point) == victims
+
+
+@pytest.mark.parametrize(
+    ("tiers", "victims"),
+    [
+        pytest.param([["0123"], ["!12"]], "12", id="a guard of a later tier filters the deciding one"),
+        pytest.param([["!01"], ["0123"]], "01", id="a guard decides its own tier like anybody else"),
+        pytest.param([["!"], ["0123"]], "", id="a guard that gives up nobody is final for all tiers"),
+        pytest.param([["01"], ["!23"], ["0123"]], "23", id="a tier that the guards empty counts as empty"),
+        pytest.param([["0123"], ["!123"], ["!012"]], "12", id="guards filter one after the other"),
+        pytest.param([["012"], ["!~"]], "012", id="a guard may abstain"),
+        pytest.param([["!~"], ["012"]], "012", id="and leaves the decision to the next tier"),
+    ],
+)
+def test_guards(tiers: list[list[str]], victims: str) -> None:
+    """`!12` is a guard that gives up 1 and 2, `!~` one that abstains."""
+
+    def plugin(pods: str) -> type[Plugin]:
+        told = pods.removeprefix("!")
+        return gives_up(None if told == "~" else told, guard=pods.startswith("!"))
+
+    assert elected(*[[plugin(pods) for pods in tier] for tier in tiers]) == victims
+
+
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
+    """Not alone in a tier, nor beside one that abstains; beside one that names victims it has its say."""
+
+    def spares(others: str) -> type[Plugin]:
+        return type("Spares", (gives_up(others, guard=True, point=point),), {"names_nobody": True})
+
+    def names(victims: str | None) -> type[Plugin]:
+        return gives_up(victims, point=point)
+
+    assert elected([spares("0123")], point=point) == ""
+    assert elected([spares("0123"), names(None)], point=point) == ""
+    assert elected([spares("012"), names("123")], point=point) == "12"
+    assert elected([spares("012")], [names("123")], point=point) == "12"
+
+
+def test_protection_that_passes_is_left_out_where_it_is_asked_who_could_be_a_victim_in_time() -> None:
+    spares = type("Spares", (gives_up("1", guard=True),), {"names_nobody": True, "protects_for_a_while": True})
+    opened = opened_with([gives_up("012"), spares])
+    task, candidates = opened.task("p-0"), opened.running("v")
+    now = opened.ssn.victims("preemptable", task, candidates)
+    in_time = opened.ssn.victims("preemptable", task, candidates, in_time=True)
+    assert (len(now), len(in_time)) == (1, 3)
+
+
+def test_a_guard_is_not_asked_twice_about_its_own_tier() -> None:
+    guard = gives_up("01", guard=True)
+    assert elected([gives_up("012"), guard]) == "01"
+    assert getattr(guard, "asked", None) == 1
+
+
+def test_a_guard_whose_switch_is_off_protects_nobody() -> None:
+    guard = gives_up("", guard=True)
+    assert elected([gives_up("01")], [(guard, {"enablePreemptable": False})]) == "01"
+
+
+def test_candidates_that_nobody_was_asked_about_are_never_victims() -> None:
+    opened = opened_with([gives_up("0123")])
+    assert opened.victims("preemptable", "p-0", opened.rows("v-1", "v-3")) == ["v-1", "v-3"]
+    assert opened.victims("preemptable", "p-0", opened.rows()) == []

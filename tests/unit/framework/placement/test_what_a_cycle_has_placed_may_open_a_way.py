@@ -1,0 +1,147 @@
+"""Nothing that others do is needed for a pod that becomes possible by what was placed after it was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.cycles import Cycles
+from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session, priority_class, queue
+from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.preempt import Preempt
+from volcano_py.api.objects import (
+    Affinity,
+    LabelSelector,
+    Node,
+    PodAffinity,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+)
+from volcano_py.framework.placement.requeue import look_again_if_a_way_is_open
+from volcano_py.plugins.capacity import Capacity
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.predicates import Predicates
+from volcano_py.plugins.priority import Priority
+
+GPU = "nvidia.com/gpu"
+KEEPS_8_CPU = {
+    "predicate.ProportionalEnable": True,
+    "predicate.resources": GPU,
+    f"predicate.resources.{GPU}.cpu": 8,
+    f"predicate.resources.{GPU}.memory": 0,
+}
+WANTS_COMPANY = Affinity(
+    pod_affinity=PodAffinity(
+        required=[PodAffinityTerm(label_selector=LabelSelector(match_labels={"app": "db"}), topology_key="host")]
+    )
+)
+EVENLY = TopologySpreadConstraint(
+    max_skew=1,
+    topology_key="host",
+    when_unsatisfiable="DoNotSchedule",
+    label_selector=LabelSelector(match_labels={"app": "web"}),
+    node_affinity_policy="Ignore",
+)
+
+
+def allocated(*objects: Objects, arguments: dict[str, object] | None = None) -> Opened:
+    """A session in which the older jobs have had their turns before the younger."""
+    tiers: list[list[PluginChoice]] = [[Gang, (Predicates, {"arguments": arguments or {}})]]
+    session = open_session(*objects, tiers=tiers, actions=[Allocate])
+    Allocate(None).execute(session.ssn)
+    look_again_if_a_way_is_open(session.ssn)
+    return session
+
+
+def nodes(*names: str) -> Sequence[Node]:
+    return [node(name, cpu="12", devices={GPU: "1"}, labels={"host": name}) for name in names]
+
+
+def web(name: str, **fields: Any) -> Objects:
+    return gang(name, cpu="1", labels={"app": "web"}, **fields)
+
+
+def looks_again(session: Opened) -> bool:
+    strikes_at, now = session.ssn.moments.strikes_at, session.ssn.now
+    return now < strikes_at < now + 0.1
+
+
+def test_a_pod_whose_company_came_after_it_is_looked_at_again() -> None:
+    company = gang("db", cpu="1", labels={"app": "db"})
+    session = allocated(nodes("n1"), gang("waits", cpu="1", affinity=WANTS_COMPANY, age=9), company)
+    assert (session.binds, looks_again(session)) == ({"db-0": "n1"}, True)
+
+
+def test_a_pod_for_which_cores_are_no_longer_kept_is_looked_at_again() -> None:
+    train = gang("train", cpu="1", devices={GPU: "1"})
+    session = allocated(nodes("n1"), gang("waits", cpu="8", age=9), train, arguments=KEEPS_8_CPU)
+    assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
+
+
+def test_a_pod_that_is_no_longer_one_too_many_in_its_place_is_looked_at_again() -> None:
+    session = allocated(
+        nodes("n1", "n2"),
+        web("there", running_on=["n1"]),
+        web("waits", spread=[EVENLY], node_selector={"host": "n1"}, age=9),
+        web("other", node_selector={"host": "n2"}),
+    )
+    assert (session.binds, looks_again(session)) == ({"other-0": "n2"}, True)
+
+
+def test_a_pod_that_preempt_promises_what_is_free_by_now_is_looked_at_again() -> None:
+    """Where nobody has to leave, nothing else will come of the promise."""
+    tiers: list[list[PluginChoice]] = [[Priority, Gang, (Predicates, {"arguments": KEEPS_8_CPU})]]
+    waits, train = gang("waits", cpu="8", age=9), gang("train", cpu="1", devices={GPU: "1"})
+    session = open_session(nodes("n1"), waits, train, tiers=tiers, actions=[Allocate, Preempt])
+    for action in (Allocate, Preempt):
+        action(None).execute(session.ssn)
+    look_again_if_a_way_is_open(session.ssn)
+    assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        gang("waits", cpu="13", age=9),
+        gang("waits", cpu="12", affinity=WANTS_COMPANY, age=9),
+        gang("waits", cpu="1", node_selector={"host": "n9"}, affinity=WANTS_COMPANY, age=9),
+    ],
+)
+def test_a_pod_that_still_has_no_place_is_not(waits: Objects) -> None:
+    session = allocated(nodes("n1"), waits, gang("db", cpu="1", labels={"app": "db"}))
+    assert (session.binds, looks_again(session)) == ({"db-0": "n1"}, False)
+
+
+def test_where_nothing_was_placed_there_is_no_second_look() -> None:
+    """A gang that was given back leaves the room that it found: looking again would find the same."""
+    waits = gang("waits", pods=13, cpu="1", affinity=WANTS_COMPANY)
+    session = allocated(nodes("n1"), gang("db", cpu="1", labels={"app": "db"}, running_on=["n1"]), waits)
+    assert (session.binds, looks_again(session)) == ({}, False)
+
+
+def test_the_cycle_tells_when_the_next_is_due() -> None:
+    company = gang("db", cpu="1", labels={"app": "db"})
+    cycles = Cycles(
+        nodes("n1"), gang("waits", cpu="1", affinity=WANTS_COMPANY, age=9), company, plugins=(Gang, Predicates)
+    )
+    report = cycles.run()
+    assert (cycles.binds, report.strikes_at > report.started) == ({"db-0": "n1"}, True)
+
+
+def test_who_was_bound_after_victims_were_sought_may_be_one_for_a_job_that_its_queue_keeps_back() -> None:
+    session = open_session(
+        node("n1", cpu="8"),
+        queue("q", capability={"cpu": "1"}),
+        priority_class("high", 10),
+        gang("large", cpu="2", queue="q", priority_class="high"),
+        gang("small", cpu="1", queue="q"),
+        tiers=[[Priority, (Gang, {"enablePreemptable": False}), Predicates, Capacity]],
+        actions=[Preempt, Allocate],
+    )
+    Preempt(None).execute(session.ssn)
+    Allocate(None).execute(session.ssn)
+    assert sorted(session.binds) == ["small-0"]
+    look_again_if_a_way_is_open(session.ssn)
+    assert session.ssn.moments.strikes_at == session.ssn.now + 1.0

@@ -1,0 +1,298 @@
+"""A job that no node will take costs later cycles nothing until something about it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
+from tests.unit.state.watched import with_meta, with_spec, with_status
+from volcano_py.actions import BUILTIN_ACTIONS
+from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import ApiObject, Condition, ContainerImage, Node, Pod, PodGroup, Toleration, metadata_of
+from volcano_py.api.reasons import Reason
+from volcano_py.api.report import CycleReport
+from volcano_py.config import parse_configuration
+from volcano_py.framework.job import Job
+from volcano_py.framework.placement.refused import Refused
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.registry import Registry
+from volcano_py.framework.views import Codes, NodeView
+from volcano_py.plugins import BUILTIN_PLUGINS
+from volcano_py.scheduler import Scheduler
+from volcano_py.state.cluster_state import ClusterState
+from volcano_py.state.task_class import Refusal, TaskClass
+
+CONFIGURATION: Final = """
+actions: "{actions}"
+tiers:
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: proportion}}, {{name: watcher}}{more}]
+"""
+
+
+class Watcher(Plugin):
+    """Notes which jobs are looked at."""
+
+    name = "watcher"
+    jobs: ClassVar[set[str]] = set()
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        self.jobs.add(job.info.ref.name)
+        return None
+
+
+class Talker(Plugin):
+    """Says more than which nodes refuse, and does not say what of it lasts."""
+
+    name = "talker"
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        return np.zeros(len(view), dtype=np.int32)
+
+    def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
+        return []
+
+
+class Faulty(Talker):
+    """Fails when it is asked."""
+
+    name = "faulty"
+
+    def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
+        raise RuntimeError("broken")
+
+
+class Cluster:
+    """State and scheduler; whatever is written shows at once."""
+
+    def __init__(self, *objects: ApiObject, actions: str = "enqueue, allocate, backfill", more: str = "") -> None:
+        registry = Registry.of((*BUILTIN_PLUGINS, Watcher, Talker, Faulty), BUILTIN_ACTIONS)
+        parsed = parse_configuration(CONFIGURATION.format(actions=actions, more=more), registry.catalogue())
+        assert parsed.config is not None, parsed.problems
+        self.configuration = parsed.config
+        self.state = ClusterState()
+        self.objects: dict[tuple[str, str], ApiObject] = {}
+        self.sent: list[Effect] = []
+        self._scheduler = Scheduler(registry, self.sent.extend)
+        self.put(queue("default"), *objects)
+
+    def put(self, *objects: ApiObject) -> None:
+        for obj in objects:
+            self.objects[type(obj).__name__, metadata_of(obj).name] = obj
+            self.state.upsert(type(obj).__name__, obj)
+
+    def pod(self, name: str) -> Pod:
+        found = self.objects["Pod", name]
+        assert isinstance(found, Pod)
+        return found
+
+    def cycle(self) -> CycleReport:
+        self.sent.clear()
+        Watcher.jobs.clear()
+        report = self._scheduler.run_cycle(self.state.snapshot(NOW.timestamp()), self.configuration)
+        for effect in list(self.sent):
+            match effect:
+                case Bind():
+                    assert self.state.assume_bound(effect.pod.uid, effect.node)
+                case PodCondition():
+                    told = Condition(type="PodScheduled", status="False", reason=effect.reason, message=effect.message)
+                    self.put(with_status(self.pod(effect.pod.name), conditions=[told]))
+                case PodGroupStatusUpdate():
+                    group = self.objects["PodGroup", effect.group.name]
+                    assert isinstance(group, PodGroup)
+                    self.put(with_status(group, phase=effect.phase, conditions=[*effect.conditions]))
+                case QueueAllocated():
+                    self.put(with_status(queue("default"), allocated=dict(effect.allocated)))
+                case _:
+                    pass
+        return report
+
+    def settle(self) -> CycleReport:
+        """Until everything has been reported and is known to be."""
+        for _ in range(3):
+            report = self.cycle()
+        return report
+
+    def looked_at(self) -> set[str]:
+        """The jobs that another cycle looks at."""
+        self.cycle()
+        return set(Watcher.jobs)
+
+
+def wanting(name: str, **selector: str) -> list[ApiObject]:
+    return gang(name, cpu="1", node_selector=selector or {"disk": name})
+
+
+def crowd() -> Cluster:
+    return Cluster(node("n1", cpu="4"), *wanting("a"), *wanting("b"), *gang("huge", cpu="5"))
+
+
+def test_a_settled_crowd_is_not_looked_at_and_reported_all_the_same() -> None:
+    cluster = crowd()
+    first = cluster.cycle()
+    assert Watcher.jobs == {"a", "b", "huge"}
+    cluster.settle()
+    assert cluster.looked_at() == set()
+    again = cluster.cycle()
+    assert again.pending == first.pending
+    assert [(job.name, job.reason) for job in again.pending] == [
+        ("team/a", Reason.NODES_REFUSE),
+        ("team/b", Reason.NODES_REFUSE),
+        ("team/huge", Reason.NEVER_FITS),
+    ]
+    assert again.unschedulable_tasks == 3
+    assert cluster.sent == []
+
+
+def test_work_that_comes_is_placed_without_a_look_at_the_crowd() -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(*gang("new", cpu="1"))
+    report = cluster.cycle()
+    assert (report.binds, len(report.predicate_seconds), Watcher.jobs) == (1, 1, {"new"})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda pod: with_meta(pod, labels={"edit": "1"}),
+        lambda pod: with_spec(pod, priority=7),
+        lambda pod: with_spec(pod, tolerations=[Toleration(key="x", operator="Exists")]),
+        lambda pod: with_status(pod, conditions=[]),
+        lambda pod: with_meta(pod, deletion_timestamp=NOW),
+    ],
+)
+def test_an_edit_of_a_pod_wakes_its_own_job_alone(edit: Callable[[Pod], Pod]) -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(edit(cluster.pod("a-0")))
+    assert cluster.looked_at() <= {"a"}
+    assert "team/b" in {job.name for job in cluster.cycle().pending}
+
+
+def test_the_echo_of_a_status_wakes_nobody() -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(replace(cluster.pod("a-0")))
+    assert cluster.looked_at() == set()
+
+
+def test_one_pod_more_wakes_its_job() -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(pod("a-1", group="a", cpu="1"))
+    assert cluster.looked_at() == {"a"}
+    assert [effect.pod.name for effect in cluster.sent if isinstance(effect, Bind)] == ["a-1"]
+
+
+def test_a_node_that_takes_one_of_them_wakes_all_and_binds_it() -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(node("n2", cpu="4", labels={"disk": "a"}))
+    assert cluster.looked_at() == {"a", "b", "huge"}
+    assert [(effect.pod.name, effect.node) for effect in cluster.sent if isinstance(effect, Bind)] == [("a-0", "n2")]
+
+
+def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_wake_nobody() -> None:
+    cluster = crowd()
+    cluster.settle()
+    known = cluster.objects["Node", "n1"]
+    assert isinstance(known, Node)
+    cluster.put(with_status(known, images=[ContainerImage(names=["app:1"], size_bytes=1)]))
+    assert cluster.looked_at() == set()
+    cluster.put(pod("stray", on="no-such-node", scheduler="default-scheduler"))
+    assert cluster.looked_at() == set()
+
+
+def test_a_queue_that_changes_wakes_them_and_what_it_holds_does_not() -> None:
+    cluster = crowd()
+    cluster.settle()
+    cluster.put(with_status(queue("default"), allocated={"cpu": "3"}))
+    assert cluster.looked_at() == set()
+    cluster.put(queue("default", weight=7))
+    assert cluster.looked_at() == {"a", "b", "huge"}
+
+
+def test_gates_and_pods_that_cannot_be_read_rest_too() -> None:
+    cluster = Cluster(
+        node("n1", cpu="4"),
+        *gang("gated", cpu="1", gates=["wait"]),
+        *gang("unreadable", cpu="x"),
+        *gang("light", node_selector={"disk": "none"}),
+        pod_group("short", min_member=2),
+        pod("short-0", group="short", cpu="1"),
+    )
+    cluster.settle()
+    assert cluster.looked_at() == set()
+    assert [job.reason for job in cluster.cycle().pending] == [
+        Reason.SCHEDULING_GATED,
+        Reason.INVALID_POD,
+        Reason.NODES_REFUSE,
+        Reason.NOT_ENOUGH_TASKS,
+    ]
+
+
+def test_a_gang_of_which_some_would_fit_keeps_its_turn() -> None:
+    cluster = Cluster(
+        node("n1", cpu="4"),
+        pod_group("mixed", min_member=2),
+        pod("mixed-0", group="mixed", cpu="1"),
+        pod("mixed-1", group="mixed", cpu="1", node_selector={"disk": "none"}),
+    )
+    cluster.settle()
+    assert cluster.looked_at() == {"mixed"}
+
+
+def test_what_is_full_is_looked_at_again() -> None:
+    """It waits for room, and room comes and goes without a change of nodes."""
+    cluster = Cluster(node("n1", cpu="4"), *gang("runs", cpu="4", running_on=["n1"]), *gang("waits", cpu="1"))
+    cluster.settle()
+    assert "waits" in cluster.looked_at()
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_no_victims_are_sought_for_what_no_node_will_take(action: str) -> None:
+    cluster = Cluster(
+        node("n1", cpu="4"),
+        queue("other", reclaimable=True),
+        *gang(
+            "runs",
+            pods=4,
+            min_member=1,
+            cpu="1",
+            running_on=["n1"] * 4,
+            queue="other" if action == "reclaim" else "default",
+        ),
+        *wanting("a"),
+        actions=f"enqueue, {action}, allocate, backfill",
+    )
+    report = cluster.settle()
+    assert report.evictions == 0
+    assert cluster.looked_at() & {"a"} == set()
+
+
+def test_beside_a_plugin_that_cannot_say_what_lasts_everybody_is_looked_at() -> None:
+    cluster = Cluster(node("n1", cpu="4"), *wanting("a"), more=", {name: talker}")
+    cluster.settle()
+    assert cluster.looked_at() == {"a"}
+
+
+def test_nothing_is_kept_of_a_cycle_in_which_a_plugin_fails() -> None:
+    cluster = Cluster(node("n1", cpu="4"), *wanting("a"), more=", {name: faulty}")
+    report = cluster.settle()
+    assert report.plugin_errors["faulty"] >= 1
+    assert cluster.looked_at() == {"a"}
+
+
+def test_usage_of_nodes_does_not_enter_what_is_reported_of_a_pod_too_large_for_them() -> None:
+    cluster = Cluster(
+        node("n1", cpu="4", memory="8Gi"),
+        *gang("runs", cpu="4", running_on=["n1"]),
+        *gang("large", cpu="1", memory="16Gi"),
+    )
+    [reported] = cluster.settle().pending
+    assert reported.message.startswith("NeverFits: 0/1 nodes are unavailable: 1 Insufficient memory.")

@@ -1,0 +1,39 @@
+"""With a loosened CRD anything can stand in a queue. It counts as something else, and is told there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.sessions import node, open_session, queue
+from volcano_py.api.effects import Event
+from volcano_py.api.objects import Queue
+from volcano_py.framework.status.closing import Closing
+
+
+def told(of: Queue) -> list[tuple[str, str, str, str]]:
+    opened = open_session(node("n1"), of, queue("well", capability={"cpu": "4"}))
+    events = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, Event)]
+    return [(event.about.name, event.type, event.reason, event.message) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "problem"),
+    [
+        (
+            queue("spoilt", capability={"cpu": "lots"}),
+            "spec.capability.cpu: 'lots' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3); it counts as absent",
+        ),
+        (
+            queue("spoilt", deserved={"memory": "-1Gi"}),
+            "spec.deserved.memory: -1Gi is negative; it counts as absent",
+        ),
+        (queue("spoilt", weight=0), "spec.weight: 0 is below 1; it counts as 1"),
+    ],
+    ids=["no quantity", "negative", "weight"],
+)
+def test_a_queue_is_told_what_cannot_be_used_and_what_counts_instead(spoilt: Queue, problem: str) -> None:
+    assert told(spoilt) == [("spoilt", "Warning", "InvalidQueue", f"queue spoilt: {problem}")]
+
+
+def test_a_queue_in_order_is_told_nothing() -> None:
+    assert told(queue("fine", weight=2, capability={"cpu": "4"}, deserved={"cpu": "2"})) == []

@@ -1,0 +1,107 @@
+"""The tree of queues by spec.parent, and those that have no place in it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from volcano_py.state.queues.queue_tree import lay
+
+
+def faults(parents: dict[str, str]) -> dict[str, str]:
+    """Queue → what is told of it."""
+    return {name: fault.problem(name) for name, fault in lay(parents).faults.items()}
+
+
+def test_who_names_no_parent_is_below_root() -> None:
+    tree = lay({"root": "", "b": "root", "a": "", "a2": "a", "a1": "a"})
+    assert tree.order == ("root", "a", "b", "a1", "a2")
+    assert tree.parents == {"a": "root", "b": "root", "a1": "a", "a2": "a"}
+    assert tree.children == {"root": ("a", "b"), "a": ("a1", "a2")}
+    assert tree.paths() == {"a": ("a",), "b": ("b",), "a1": ("a", "a1"), "a2": ("a", "a2")}
+    assert list(tree.above("a2")) == ["a", "root"]
+    assert [name for name in tree.order if tree.is_leaf(name)] == ["b", "a1", "a2"]
+    assert not tree.faults
+
+
+@pytest.mark.parametrize("parent", ["", "root", "a", "nowhere"])
+def test_root_stands_above_all_whatever_its_own_parent_is_said_to_be(parent: str) -> None:
+    tree = lay({"root": parent, "a": ""})
+    assert tree.order == ("root", "a")
+    assert not tree.faults
+
+
+def test_root_need_not_exist() -> None:
+    assert lay({"a": "root", "b": "a"}).order == ("root", "a", "b")
+    assert lay({}).order == ("root",)
+
+
+def test_a_missing_parent_is_told_where_it_is_named_and_below() -> None:
+    rule = "spec.parent is gone, which does not exist; create it or name another queue"
+    assert faults({"a": "", "x": "gone", "y": "x", "z": "y"}) == {
+        "x": rule,
+        "y": f"stands below queue x: {rule}",
+        "z": f"stands below queue x: {rule}",
+    }
+
+
+def test_a_circle_is_told_from_each_of_its_queues_and_below() -> None:
+    rule = "spec.parent leads back to it (b → c → a → b); name another queue in one of them"
+    assert faults({"a": "b", "b": "c", "c": "a", "below": "b", "fine": ""}) == {
+        "a": "spec.parent leads back to it (a → b → c → a); name another queue in one of them",
+        "b": rule,
+        "c": "spec.parent leads back to it (c → a → b → c); name another queue in one of them",
+        "below": f"stands below queue b: {rule}",
+    }
+
+
+def test_a_queue_cannot_be_its_own_parent() -> None:
+    assert faults({"a": "a"}) == {"a": "spec.parent is the queue itself; name another queue, or leave it out for root"}
+
+
+def test_a_circle_of_thousands_is_told_in_a_few_words() -> None:
+    size = 5000
+    told = faults({f"q{number}": f"q{(number + 1) % size}" for number in range(size)})
+    assert len(told) == size
+    assert told["q7"] == "spec.parent leads back to it (q7 → q8 → q9 → … → q7); name another queue in one of them"
+
+
+def test_a_chain_of_thousands_is_laid() -> None:
+    chain = {f"q{number:04d}": f"q{number - 1:04d}" if number else "" for number in range(3000)}
+    tree = lay(chain)
+    assert len(tree.order) == 3001
+    assert len(tree.paths()["q2999"]) == 3000
+    assert not tree.faults
+
+
+def test_a_chain_of_thousands_below_a_mistake_names_it() -> None:
+    chain = {f"q{number:04d}": f"q{number - 1:04d}" if number else "gone" for number in range(3000)}
+    assert {fault.source for fault in lay(chain).faults.values()} == {"q0000"}
+
+
+NAMES = ("root", "a", "b", "c", "d", "e", "f")
+PARENTS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(("", *NAMES, "gone")))
+
+
+@given(PARENTS, st.randoms())
+def test_every_queue_is_placed_or_told_why_not_in_whatever_order_they_come(
+    parents: dict[str, str], chance: random.Random
+) -> None:
+    tree = lay(parents)
+    assert set(tree.order) | tree.faults.keys() == parents.keys() | {"root"}
+    assert not set(tree.order) & tree.faults.keys()
+    placed = {"root"}
+    for name in tree.order[1:]:
+        parent = tree.parents[name]
+        assert parent == (parents[name] or "root")
+        assert parent in placed, "after the one above it"
+        placed.add(name)
+        assert name in tree.children[parent]
+    for fault in tree.faults.values():
+        assert tree.faults[fault.source] == fault
+    items = list(parents.items())
+    chance.shuffle(items)
+    assert lay(dict(items)) == tree

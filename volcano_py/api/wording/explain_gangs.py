@@ -1,0 +1,102 @@
+"""Sentences about pods of gangs that do not exist, and about pods that gangs wait for; as in `explain.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from volcano_py.api.names import TASK_SPEC
+from volcano_py.api.wording.summarize import counted, few, plural
+
+
+class PodMaker(msgspec.Struct, frozen=True):
+    """Who creates a gang's pods: `who`, ready to read (`Job train`), and where it says how many there must be, for the
+    gang and for each role."""
+
+    who: str
+    minimum: str = "minMember"
+    role_minimum: str = "minTaskMember"
+
+
+class ShortRole(msgspec.Struct, frozen=True):
+    """A role with fewer pods than its minimum."""
+
+    name: str
+    existing: int
+    minimum: int
+
+    @property
+    def told(self) -> str:
+        return f"{self.existing} of {self.minimum} pods of role {self.name}"
+
+
+def not_enough_tasks(
+    group: str, existing: int, min_member: int, *, ended: int = 0, maker: PodMaker | None = None
+) -> str:
+    """The gang cannot start because pods of it do not exist; `group` as namespace/name, `ended` are the pods that have
+    failed or are being deleted, which do not count."""
+    beside = f" beside {ended} that failed or {'is' if ended == 1 else 'are'} being deleted" if ended else ""
+    missing = max(min_member - existing, 0)
+    fix = f": create {missing} more or lower minMember"
+    if maker is not None:
+        fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
+    # Those with another schedulerName may well exist; they do not count.
+    exist = "of this scheduler exists" if existing == 1 else "of this scheduler exist"
+    return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{beside}, minMember is {min_member}{fix}"
+
+
+def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
+    """As `not_enough_tasks`, when it is the minimums of these roles that are not met."""
+    missing = sum(role.minimum - role.existing for role in roles)
+    fix = f": create {missing} more of this scheduler with annotation {TASK_SPEC} or lower minTaskMember"
+    if maker is not None:
+        fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
+    return f"PodGroup {group}: minTaskMember is not met by {few([role.told for role in roles])}{fix}"
+
+
+def _to_create(missing: int, maker: PodMaker) -> str:
+    return f"; {maker.who} has to create {missing} more: see its events,"
+
+
+def held_up(member: str, cause: str) -> str:
+    """Why a pod waits of which nothing was found itself: another one of its gang (`member`, as namespace/name) cannot
+    be placed."""
+    return f"held up by {member} of its gang: {cause}"
+
+
+class Leavers(msgspec.Struct, frozen=True):
+    """Pods that are terminating, and whose they are; each sorted, pods and groups as namespace/name."""
+
+    pods: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    queues: Sequence[str] = ()
+
+
+_NOBODY: Final = Leavers()
+
+
+def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
+    """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
+    they should be gone; 0 when nobody was evicted for it, so that it is found anew each time."""
+    if not leavers.pods:
+        return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
+    sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {few(leavers.pods)}"
+    if leavers.groups:
+        sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
+    return f"{sentence}; the promise ends {held_for:g} s after they should be gone" if held_for else sentence
+
+
+def waiting_for_another_try(nodes: Sequence[str]) -> str:
+    """Pods were evicted for it, and then its binding failed: the event says why, and when it is tried again."""
+    return f"{_places_kept(nodes)} until its binding, which failed, is tried again"
+
+
+def _places_kept(nodes: Sequence[str]) -> str:
+    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {few(nodes)} are"
+    return f"{places} kept for it"
+
+
+def _named(kind: str, names: Sequence[str]) -> str:
+    return f"{plural(kind, len(names))} {few(names)}"

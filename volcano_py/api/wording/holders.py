@@ -1,0 +1,29 @@
+"""Who has how much of a resource: whose amounts stand in the way of others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from volcano_py.api.wording.amounts import amount
+from volcano_py.api.wording.summarize import MOST_TOLD, few
+
+_NOBODY: Final = frozenset[str]()
+
+
+class Holders:
+    """Those who have something of one resource: in many messages of a cycle, so they are ordered once."""
+
+    def __init__(self, resource: str, parts: Iterable[tuple[str, int]]) -> None:
+        """`parts`: name → units, each name once; who has nothing is left out."""
+        self._resource = resource
+        self._largest_first = sorted(
+            ((name, units) for name, units in parts if units), key=lambda part: (-part[1], part[0])
+        )
+        self._names = frozenset(name for name, _ in self._largest_first)
+
+    def told(self, left_out: Collection[str] = _NOBODY) -> str:
+        """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; nothing of those who are left out."""
+        candidates = self._largest_first[: MOST_TOLD + len(left_out)]
+        parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]
+        return few(parts, total=len(self._names) - len(self._names.intersection(left_out)))

@@ -1,0 +1,1 @@
+"""The loads: what a scheduler is given."""

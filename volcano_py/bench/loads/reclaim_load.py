@@ -1,0 +1,108 @@
+"""A full cluster and a queue that wants in: once others hold what it is owed, and once everybody holds what is his.
+
+By each plugin that divides the cluster among queues, and by drf between the jobs of one queue. The second is what a
+busy cluster is in most of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
+from volcano_py.api.objects import ObjectMeta, Queue, QueueSpec, ResourceList
+from volcano_py.bench.loads.cases import Case
+from volcano_py.bench.loads.objects import group, node, pod
+from volcano_py.bench.loads.preemption_load import NODES, PER_NODE, WAITING
+from volcano_py.cluster.manifests import Stored
+
+_HOLDER: Final = "holder"
+_CLAIMANT: Final = "claimant"
+_RECLAIM: Final = """
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang, enableReclaimable: false}}, {{name: conformance}}]
+- plugins: [{{{owner}}}, {{name: predicates}}, {{name: nodeorder}}]
+"""
+_PREEMPT: Final = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
+"""
+
+
+def reclaim_cases(nodes: int = NODES, waiting: int = WAITING) -> list[Case]:
+    """Each pod that waits asks for two CPUs: the place of two."""
+    cpus = nodes * PER_NODE
+    half, all_of_it = cpus // 2, cpus
+    by_path = [_queue(_HOLDER, path="root/a/holder"), _queue(_CLAIMANT, path="root/b/claimant")]
+    equal = [_queue(_HOLDER), _queue(_CLAIMANT)]
+    queues = {
+        # Plugin and switches → the queues when the claimant is owed half, and when it is owed nothing.
+        "name: proportion": (equal, equal),
+        "name: capacity": (_deserving(half), _deserving(all_of_it)),
+        "name: capacity, enableHierarchy: true": (_departments(half), _departments(all_of_it)),
+        "name: drf, enableHierarchy: true": (by_path, by_path),
+    }
+    cases = []
+    for owner, (when_owed, when_not) in queues.items():
+        name, configuration = owner.removeprefix("name: ").removesuffix(": true"), _RECLAIM.format(owner=owner)
+        cases += [
+            Case(f"{name}: owed", partial(_cluster, nodes, waiting, when_owed), configuration),
+            Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration),
+        ]
+    one = [_queue(_HOLDER)]
+    cases += [
+        Case("drf between jobs: owed", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT),
+        Case("drf between jobs: not owed", partial(_cluster, nodes, waiting, one, claimant=_HOLDER, gang=1), _PREEMPT),
+    ]
+    return cases
+
+
+def _cluster(
+    nodes: int,
+    waiting: int,
+    queues: list[Queue],
+    *,
+    claimant: str = _CLAIMANT,
+    claimants: int = 0,
+    gang: int = PER_NODE,
+) -> Iterator[Stored]:
+    """Full nodes. Jobs that run have `gang` pods; with `claimants`, every so many-th of them is the claimant's."""
+    for queue in queues:
+        yield "Queue", queue
+    allocatable: ResourceList = {"cpu": str(PER_NODE), "memory": "64Gi", "pods": "110"}
+    small: ResourceList = {"cpu": "1", "memory": "1Gi"}
+    large: ResourceList = {"cpu": "2", "memory": "2Gi"}
+    for number in range(nodes):
+        yield "Node", node(f"node-{number:05d}", allocatable)
+    for number in range(nodes * PER_NODE // gang):
+        name = f"run-{number:05d}"
+        owner = claimant if claimants and number % claimants == 0 else _HOLDER
+        yield "PodGroup", group(name, gang, owner, phase="Running")
+        for member in range(gang):
+            yield "Pod", pod(name, member, small, on=f"node-{(number * gang + member) % nodes:05d}")
+    for number in range(waiting):
+        name = f"wait-{number:05d}"
+        yield "PodGroup", group(name, 1, claimant, phase="Inqueue")
+        yield "Pod", pod(name, 0, large)
+
+
+def _deserving(holder: int) -> list[Queue]:
+    """Two queues side by side; the claimant deserves so much that it could take whatever is given up."""
+    return [_queue(_HOLDER, cpu=holder), _queue(_CLAIMANT, cpu=holder)]
+
+
+def _departments(holder: int) -> list[Queue]:
+    """The same, each below a department of its own."""
+    above = [_queue(name, cpu=holder) for name in ("a", "b")]
+    return [*above, _queue(_HOLDER, "a", cpu=holder), _queue(_CLAIMANT, "b", cpu=holder)]
+
+
+def _queue(name: str, parent: str = "", *, cpu: int = 0, path: str = "") -> Queue:
+    deserved: ResourceList = {"cpu": str(cpu), "memory": f"{cpu}Gi"} if cpu else {}
+    annotations = {HIERARCHY: path, HIERARCHY_WEIGHTS: "/".join("1" for _ in path.split("/"))} if path else {}
+    metadata = ObjectMeta(name=name, uid=name, annotations=annotations)
+    return Queue(metadata=metadata, spec=QueueSpec(parent=parent, deserved=deserved))

@@ -1,0 +1,127 @@
+"""`--load tenants`: what strangers notice while one tenant attacks, on a real API server, with real rights."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+from volcano_py.bench.figures import AuditLog
+from volcano_py.bench.loads.attacks import ATTACKS, Attack
+from volcano_py.bench.replicas import Replicas, replicas
+from volcano_py.bench.strangers import PROBES, Phase, Strangers
+from volcano_py.bench.tenants import Tenant, tenant
+from volcano_py.local.controlplane import ControlPlane
+from volcano_py.local.install import install
+from volcano_py.local.layout import Settings
+
+TENANTS: Final = "tenants"
+
+_SETTLE: Final = 5.0  # seconds until what was deleted is out of every memory
+# What tenants need: the rules of `edit`, and a service account for pods.
+_CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One attack. `refused` is how many of the attacker's requests the API server refused."""
+
+    attack: str
+    title: str
+    before: Phase
+    during: Phase
+    after: Phase
+    refused: int
+    lease_transitions: int
+    restarts: int
+
+    def __str__(self) -> str:
+        told = ", ".join(
+            f"{probe} p90 {self.during.latency[probe].p90:.2f} s ({self.times(probe):.1f} x)" for probe in PROBES
+        )
+        return f"{self.attack}: {told}, Lease lost {self.lease_transitions} times"
+
+    def times(self, probe: str) -> float:
+        """The 90th percentile during the attack by that before it."""
+        before, during = self.before.latency[probe].p90, self.during.latency[probe].p90
+        return during / before if before else 0.0
+
+    def phases(self) -> dict[str, Phase]:
+        return {"before": self.before, "during": self.during, "after": self.after}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "attack": self.attack,
+            "title": self.title,
+            **{name: phase.as_json() for name, phase in self.phases().items()},
+            "times_as_long": {probe: self.times(probe) for probe in PROBES},
+            "refused_requests": self.refused,
+            "lease_transitions": self.lease_transitions,
+            "restarts": self.restarts,
+        }
+
+
+async def measure_tenants(
+    attacks: Sequence[str],
+    *,
+    nodes: int,
+    seconds: float,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - the type's signature
+) -> list[Measured]:
+    """Attack after attack. Probes are sent for `seconds` before it, while its objects are created and `seconds` longer,
+    and for `seconds` after it was cleared away. `tell` gets a line for each."""
+    settings = Settings(audit_log=True, controllers=_CONTROLLERS)
+    async with AsyncExitStack() as stack:
+        plane = await stack.enter_async_context(ControlPlane(settings=settings))
+        await install(plane.kubectl)
+        await plane.create_nodes(nodes)
+        running = await stack.enter_async_context(replicas(plane))
+        strangers = Strangers(await stack.enter_async_context(tenant(plane, "strangers")), AuditLog(plane.audit_log))
+        await strangers.phase(_SETTLE)  # what is slow the first time is not measured
+        measured = []
+        for name in attacks:
+            attacker = await stack.enter_async_context(tenant(plane, f"attacker-{name}"))
+            measured.append(await _measure(name, attacker, strangers, running, nodes, seconds))
+            tell(str(measured[-1]))
+        return measured
+
+
+async def _measure(
+    name: str, attacker: Tenant, strangers: Strangers, running: Replicas, nodes: int, seconds: float
+) -> Measured:
+    restarts, transitions = running.restarts, await running.lease_transitions()
+    before = await strangers.phase(seconds)
+    made = asyncio.Event()
+    attacking = asyncio.create_task(_attack(ATTACKS[name], attacker, nodes, made), name=f"attack {name}")
+    try:
+        during = await strangers.phase(seconds, made)
+    finally:
+        attacking.cancel()
+        await asyncio.gather(attacking, return_exceptions=True)
+    await attacker.clear()
+    await strangers.clear()
+    await asyncio.sleep(_SETTLE)
+    after = await strangers.phase(seconds)
+    await strangers.clear()
+    return Measured(
+        attack=name,
+        title=ATTACKS[name].title,
+        before=before,
+        during=during,
+        after=after,
+        refused=attacker.refused,
+        lease_transitions=await running.lease_transitions() - transitions,
+        restarts=running.restarts - restarts,
+    )
+
+
+async def _attack(attack: Attack, attacker: Tenant, nodes: int, made: asyncio.Event) -> None:
+    """Attack until cancelled; `made` is set when all objects have been created."""
+    try:
+        await attacker.create(attack.objects(nodes))
+    finally:
+        made.set()
+    if attack.edits is not None:
+        await attacker.edit(attack.edits(), attack.edits_per_second)

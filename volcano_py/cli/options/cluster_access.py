@@ -1,0 +1,118 @@
+"""How verbs get at a cluster: the options that say which one, and errors that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from volcano_py.cli.options.names import LABEL
+from volcano_py.cli.printing.output import log_aside
+
+if TYPE_CHECKING:
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.cluster.kubernetes.http.errors import RequestError
+
+T = TypeVar("T")
+
+DEFAULT_NAMESPACE: Final = "default"
+INTERRUPTED: Final = 130
+"""The exit status of a program that SIGINT ended, as shells have it: 128 and the signal's number."""
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--kubeconfig` and `--context`, as the arguments `kubeconfig` and `context`."""
+    context = click.option("--context", help="Context of the kubeconfig. [default: its current one]")
+    kubeconfig = click.option(
+        "--kubeconfig", "-k", type=click.Path(path_type=Path, dir_okay=False), help="[default: in-cluster, $KUBECONFIG]"
+    )
+    return kubeconfig(context(command))
+
+
+def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--namespace`/`-n`, as the argument `namespace`: None when it is the context's."""
+    return click.option(
+        "--namespace", "-n", type=LABEL, help="Namespace. [default: that of the context, or else default]"
+    )(command)
+
+
+def all_namespaces_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--all-namespaces`/`-A`, as the argument `all_namespaces`."""
+    return click.option("--all-namespaces", "-A", is_flag=True, help="List all namespaces.")(command)
+
+
+def listed_namespace(namespace: str | None, all_namespaces: bool) -> Callable[[KubernetesClient], str]:
+    """Which namespace a verb lists that has both options, told by the client for the cluster; "" is all of them.
+
+    Raises:
+        click.UsageError: both are given. It is raised before there is a client, because a mistake needs no cluster.
+    """
+    if namespace and all_namespaces:
+        raise click.UsageError("--all-namespaces is more than --namespace: use one of both")
+    return lambda client: "" if all_namespaces else namespace_of(client, namespace)
+
+
+def on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+    """What `work` makes of a client for the cluster. Interrupting it (a watch, say) ends the process quietly.
+
+    Raises:
+        click.ClickException: there is no cluster, or it refuses.
+    """
+    from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+    from volcano_py.cluster.kubernetes.http.credentials import CredentialsError
+    from volcano_py.cluster.kubernetes.http.errors import RequestError
+
+    async def connected() -> T:
+        async with await KubernetesClient.connect(kubeconfig, context) as client:
+            return await work(client)
+
+    log_aside()
+    try:
+        return asyncio.run(connected())
+    except KeyboardInterrupt as interrupt:
+        # The only way to end a watch is no failure to be told of.
+        raise click.exceptions.Exit(INTERRUPTED) from interrupt
+    except CredentialsError as error:
+        raise click.ClickException(str(error)) from error
+    except RequestError as error:
+        raise click.ClickException(explained(error)) from error
+
+
+def namespace_of(client: KubernetesClient, asked: str | None) -> str:
+    """The namespace to work in: the one asked for, or else that of the kubeconfig's context."""
+    return asked or client.credentials.namespace or DEFAULT_NAMESPACE
+
+
+def explained(error: RequestError) -> str:
+    """The error, and what to do about it where that is known."""
+    from volcano_py.cluster.kubernetes.http.errors import (
+        ApiError,
+        ForbiddenError,
+        NotFoundError,
+        UnauthorizedError,
+        UnreachableError,
+    )
+
+    if isinstance(error, NotFoundError) and is_api_missing(error):
+        fix = "install the CustomResourceDefinitions: kubectl apply -k crds"
+        return f"the cluster does not serve {error.path}; {fix}"
+    if isinstance(error, ForbiddenError):
+        return f"{error.message or error}; ask the cluster's administrator for the right, or use another --context"
+    if isinstance(error, UnauthorizedError):
+        return f"the cluster does not accept the login: {error.message or error}; log in anew, or use another --context"
+    if isinstance(error, UnreachableError):
+        return f"{error}; is the cluster up, and the one of your --context?"
+    if isinstance(error, ApiError) and error.message:
+        return error.message
+    return str(error)
+
+
+def is_api_missing(error: RequestError) -> bool:
+    """Whether the server does not know the resource, rather than the one object or namespace that was asked for."""
+    from volcano_py.cluster.kubernetes.http.errors import NotFoundError
+
+    # For an object that does not exist the server says which, in the details of its answer.
+    return isinstance(error, NotFoundError) and not error.details.get("name")

@@ -1,0 +1,1 @@
+"""How verbs print objects: as tables, as data, once or as they change."""

@@ -1,0 +1,1 @@
+"""The verbs that run the scheduler, its admission, or a local cluster."""

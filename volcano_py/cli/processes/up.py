@@ -1,0 +1,126 @@
+"""`volcano-py up`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from volcano_py.cli.live.display import output, say
+from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.processes.local_cluster import Goal, LocalCluster, Plan
+from volcano_py.cli.processes.settling import SAMPLE, lacks, sample_lacks
+from volcano_py.local.binaries.binaries import CONTROL_PLANE_BINARIES, ensure_binaries
+from volcano_py.local.binaries.progress import Progress
+from volcano_py.local.errors import LocalError
+from volcano_py.scheduler import builtin_registry
+
+EPILOG = """\b
+Examples:
+  volcano-py up
+  volcano-py up --once
+  volcano-py up --nodes 100 --filename jobs/
+  volcano-py up --admission
+  volcano-py up --scheduler-conf volcano-scheduler.conf
+
+The control plane is a real one: etcd, kube-apiserver, kube-controller-manager and kubectl, and KWOK, which plays the
+kubelets of simulated nodes. Binaries in $KUBEBUILDER_ASSETS or on PATH are used; what is missing is built once, which
+takes some minutes. All it writes goes to a temporary directory. It ends with Ctrl-C and leaves nothing running.
+"""
+
+_CALM_SECONDS = 5.0
+"""Controllers and the scheduler answer within a part of it, even on a busy machine. The sample needs none: what is
+expected is known."""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--once", is_flag=True, help="Exit when everything has settled: 0, or 1 with the reason if it does not.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --once: how long it may take to settle, once the control plane is up.",
+)
+@click.option("--nodes", type=click.IntRange(0, 10_000), default=0, metavar="N", help="Create N more simulated nodes.")
+@click.option("--no-sample", is_flag=True, help="Create nothing.")
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    multiple=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Manifest file or folder to create instead of the sample (repeatable); - reads standard input. Nodes become"
+    " simulated ones.",
+)
+@click.option(
+    "--scheduler-conf",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="volcano-scheduler.conf; an edit of the file applies at once. [default: the ConfigMap in the cluster]",
+)
+@click.option("--admission", is_flag=True, help="With admission webhooks: mistakes in queues and jobs are refused.")
+@click.option(
+    "--work-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="New or empty directory for logs, certificates and data, kept at the end. [default: a temporary one]",
+)
+def up(
+    once: bool,
+    timeout: float,
+    nodes: int,
+    no_sample: bool,
+    filenames: tuple[Path, ...],
+    scheduler_conf: Path | None,
+    admission: bool,
+    work_dir: Path | None,
+) -> None:
+    """Try everything on a local control plane: a real API server with simulated nodes, this scheduler and a sample.
+
+    Shows queues, PodGroups, nodes and events as they change, and how to reach the cluster with kubectl.
+    """
+    if scheduler_conf is not None:
+        load_configuration(scheduler_conf, builtin_registry().with_installed())
+    is_sample = not (filenames or no_sample)
+    documents = read_documents(filenames or (() if no_sample else (SAMPLE,)))
+    goal = (
+        Goal(lacks=sample_lacks, calm=0, timeout=timeout)
+        if is_sample
+        else Goal(lacks=lacks, calm=_CALM_SECONDS, timeout=timeout)
+    )
+    plan = Plan(
+        documents=tuple(document.body for document in documents),
+        extra_nodes=nodes,
+        scheduler_arguments=() if scheduler_conf is None else (f"--scheduler-conf={scheduler_conf.resolve()}",),
+        goal=goal if once else None,
+        work_dir=work_dir,
+        admission=admission,
+    )
+    _run(plan)
+
+
+def _run(plan: Plan) -> None:
+    """Bring the plan up, and end the verb as a program should that was interrupted, has failed or has succeeded."""
+    out = output()
+    # While binaries are built there is no event loop yet that could answer to a request to stop.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        cluster = LocalCluster(plan, ensure_binaries(CONTROL_PLANE_BINARIES, progress=Progress(out)), out)
+    except LocalError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    try:
+        asyncio.run(cluster.run())
+    except LocalError as error:
+        hint = "" if plan.work_dir else "\nWith --work-dir DIR all logs are kept."
+        raise click.ClickException(f"{error}{hint}") from error
+    except asyncio.CancelledError:
+        # To stay up until somebody stops it is what it was asked to do.
+        if not cluster.shown or plan.goal is not None:
+            sys.exit(128 + (cluster.signal or signal.SIGINT))
+    say(out, "Nothing is left running." if plan.goal is None else "Settled. Nothing is left running.")

@@ -1,0 +1,94 @@
+"""How a request gets to the API server: a binding as an exchange of our own, all else by way of aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from importlib.metadata import version
+from typing import Final
+
+from volcano_py.cluster.kubernetes.clock import Clock
+from volcano_py.cluster.kubernetes.http.aiohttp_transport import Sessions
+from volcano_py.cluster.kubernetes.http.answers import Answer
+from volcano_py.cluster.kubernetes.http.credentials import Credentials
+from volcano_py.cluster.kubernetes.http.heads import Head, Headers
+from volcano_py.cluster.kubernetes.http.http1_pool import Exchanges, Server
+from volcano_py.cluster.kubernetes.http.paths import ApiPath, Params, target
+from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
+
+JSON: Final = "application/json"
+
+_MOST_LOGINS: Final = 64  # whose headers are remembered; tokens are rotated away
+
+
+class Transport:
+    """Connections to one server, with the login that is in force when a request is sent."""
+
+    def __init__(self, credentials: Credentials, connections: int) -> None:
+        """`connections` are those of requests that are not urgent. To be made on the loop that will use it."""
+        self._credentials = credentials
+        self._exchanges = Exchanges(connections)
+        self._sessions = Sessions(credentials, connections)
+        self._agent = f"volcano-py/{version('volcano-py')}"
+        self._headers: dict[tuple[str, str, str | None], Headers] = {}
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._exchanges.aclose()
+        await self._sessions.aclose()
+
+    async def send(
+        self,
+        verb: str,
+        path: ApiPath,
+        params: Params | None,
+        body: bytes | None,
+        *,
+        content_type: str,
+        accept: str,
+        limit: int,
+        within: float,
+        urgent: bool,
+    ) -> Answer:
+        """Send a request and read all of the answer, in so many seconds. An urgent one waits for no connection.
+
+        Raises:
+            OSError: there was no whole answer.
+            BeyondLimitError: the answer is larger than `limit` bytes.
+            InvalidRequestError: a header cannot be sent.
+        """
+        login = self._credentials
+        head = Head(verb, target(path, params), self._headers_for(content_type, accept))
+        if path.subresource != "binding" or login.proxy:
+            return await self._sessions.exchange(head, body, limit=limit, within=within, urgent=urgent)
+        server = Server(login.server, login.ssl, login.server_hostname)
+        async with asyncio.timeout(within):
+            return await self._exchanges.exchange(server, head, body or b"", limit=limit)
+
+    def watch(
+        self, path: ApiPath, params: Params, *, accept: str, clock: Clock
+    ) -> AbstractAsyncContextManager[WatchStream | Answer]:
+        """An open watch, or why there is none; leaving the block closes it.
+
+        Raises:
+            OSError: the server did not answer.
+            InvalidRequestError: a header cannot be sent.
+        """
+        return self._sessions.watch(
+            Head("GET", target(path, params), self._headers_for(JSON, accept)), str(path), clock
+        )
+
+    def _headers_for(self, content_type: str, accept: str) -> Headers:
+        authorization = self._credentials.authorization
+        key = content_type, accept, authorization
+        found = self._headers.get(key)
+        if found is None:
+            fields = {"Accept": accept, "Content-Type": content_type, "User-Agent": self._agent}
+            # Compressing costs the server and us more CPU than the bytes saved on a cluster's own network.
+            fields["Accept-Encoding"] = "identity"
+            if authorization:
+                fields["Authorization"] = authorization
+            if len(self._headers) >= _MOST_LOGINS:
+                self._headers.clear()
+            found = self._headers[key] = Headers(fields)
+        return found

@@ -1,0 +1,1 @@
+"""Lists and watches: how what the API server has comes in."""

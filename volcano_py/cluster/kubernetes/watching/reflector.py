@@ -1,0 +1,511 @@
+"""Keeps a sink in step with one kind of objects: list, then watch, resume, and list again when the thread is lost.
+
+What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. How stale news is told from
+news is in `versions.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from typing import NoReturn
+
+import msgspec
+import structlog
+
+from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
+from volcano_py.cluster.kubernetes.backoff import Backoff
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
+from volcano_py.cluster.kubernetes.http.client import PAGE_SIZE, KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import (
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    RequestError,
+    UnreachableError,
+)
+from volcano_py.cluster.kubernetes.http.unreadable import Identity, RawEvent, identify, stream_error
+from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
+from volcano_py.cluster.kubernetes.watching.decoding import Decoder
+from volcano_py.cluster.kubernetes.watching.early_lists import EarlyList
+from volcano_py.cluster.kubernetes.watching.failure_log_throttle import Complaints
+from volcano_py.cluster.kubernetes.watching.kinds import Kind
+from volcano_py.cluster.kubernetes.watching.reflector_stats import ReflectorStats
+from volcano_py.cluster.kubernetes.watching.versions import Versions, version_of
+from volcano_py.cluster.kubernetes.watching.write_echoes import Learned
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+
+log = structlog.get_logger(__name__)
+
+# Seconds; the server ends a watch after a time between this and twice this, as client-go asks it to, so that the
+# watches of many clients spread over the API servers behind one address.
+WATCH_LASTS = 300.0
+# Seconds without any byte. The server sends a bookmark about once a minute, so that twice that means trouble; and to
+# be wrong costs one request. Of a kind of which nothing has happened since it started it sends none at all.
+STALL_AFTER = 120.0
+# Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
+_SHORTEST_WATCH = 1.0
+_BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
+# What the event loop does of a list before others have their turn: some 10 ms of work each.
+_SLICE_OBJECTS = 200
+_SLICE_BYTES = 1 << 20
+# Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
+_ABSENT_FOR = 300.0
+# Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started
+# forbids everything for a moment.
+_FORBIDDEN_FOR = 30.0
+FRESH_FOR = 2.0
+"""Seconds without an open watch after which a kind counts as behind. It is listed again then, which shows for certain
+what was missed; before that the watch resumes. Watches that end in their time are open again within milliseconds."""
+
+
+class Reflector:
+    """One kind into one sink. `synced` is set after the first list; `run` never returns."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        kind: Kind,
+        sink: Sink,
+        *,
+        begun: EarlyList | None = None,
+        on_bad_object: BadObjectHandler | None = None,
+        on_followed: Callable[[bool], None] = lambda _was_behind: None,
+        page_size: int = PAGE_SIZE,
+        watch_lasts: float = WATCH_LASTS,
+        stall_after: float = STALL_AFTER,
+        resync_every: float | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`begun` is a first list that is under way. `on_followed` is called whenever a watch has been opened: with
+        whether the kind was behind after it had been followed before. `resync_every` (seconds): list again that often
+        even when all seems well, against whatever was missed."""
+        self.kind = kind
+        self.synced = asyncio.Event()
+        self.resource_version = ""
+        """Where the watch resumes; "" when a list is needed first."""
+        self.listed_from = float("-inf")
+        """Monotonic time at which the newest list that the sink has was begun."""
+        self._client, self._sink, self._clock = client, sink, clock
+        self._begun = begun
+        self._on_bad_object = on_bad_object or _ignore
+        self._on_followed = on_followed
+        self._page_size, self._watch_lasts = page_size, watch_lasts
+        self._stall_after, self._resync_every = stall_after, resync_every
+        self._rng = rng or random.Random()
+        self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
+        self._versions = Versions()
+        self._learned = Learned()
+        self._unreadable: dict[str, str] = {}
+        self._stream: WatchStream | None = None
+        self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
+        self._complaints = Complaints(kind.name, clock)
+        self._listed_at = 0.0
+        self._heard = clock.monotonic()
+        self._current_until = float("-inf")
+        self._forbidden_since: float | None = None
+        self._does_without = self._was_behind = False
+        self._hurry = asyncio.Event()
+        self._lists = self._watches = self._events = self._failures = 0
+        self._decoder = Decoder(kind)
+
+    def stats(self) -> ReflectorStats:
+        """The numbers now."""
+        return ReflectorStats(
+            objects=len(self._versions),
+            unreadable=len(self._unreadable),
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            stale_events=self._versions.stale,
+            failures=self._failures,
+            behind=self.behind if self.synced.is_set() else 0.0,
+            silent_for=max(0.0, self._clock.monotonic() - self._heard),
+        )
+
+    @property
+    def behind(self) -> float:
+        """Seconds since the sink was last known to have what the server has: 0 while a watch is open, or while there is
+        nothing that could be watched."""
+        if self._stream is not None or self._does_without:
+            return 0.0
+        return self._clock.monotonic() - self._current_until
+
+    def hurry(self) -> None:
+        """The server answers others: if this waits for the next attempt, make it now."""
+        self._hurry.set()
+
+    def learn(self, obj: ApiObject) -> None:
+        """The server has shown this object in an answer to somebody: it counts like an event, if it is newer than what
+        is known, and what lists and watches bring later of earlier versions does not take it back."""
+        meta = metadata_of(obj)
+        if self.synced.is_set() and self._versions.is_news(meta.key, meta.resource_version):
+            self._learned.note(obj)
+            self._hand_on(meta, meta.key, obj)
+
+    async def relist(self) -> None:
+        """Return when the sink has a list that was begun after this call, or the server has said again that there is
+        nothing to list; `run` must be running, or run later."""
+        wanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wanted.append(wanted)
+        if self._stream is not None:
+            self._stream.abort()
+        self.hurry()
+        await wanted
+
+    async def run(self) -> NoReturn:
+        """List and watch for ever; cancel to stop."""
+        while True:
+            try:
+                if self.resource_version and self.behind > FRESH_FOR:
+                    self._give_up_resuming()
+                resumes = bool(self.resource_version) and not self._wanted
+                if not resumes:
+                    await self._list()
+                await self._watch(resumes)
+            except GoneError as error:
+                log.info("the watch has fallen behind, listing again", kind=self.kind.name, error=str(error))
+                self.resource_version = ""
+                await self._pause(error)
+            except RequestError as error:
+                if self.kind.optional and self._can_do_without(error):
+                    await self._do_without(error)
+                    continue
+                self._complaints.tell(error)
+                await self._pause(error)
+            except Exception:
+                # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
+                log.exception("a resource could not be followed, trying again", kind=self.kind.name)
+                self.resource_version = ""
+                await self._pause(None)
+
+    def _all_is_well(self) -> None:
+        self._backoff.reset()
+        self._complaints.all_is_well()
+
+    async def _pause(self, error: RequestError | None) -> None:
+        self._failures += 1
+        asked = error.retry_after if error else 0.0
+        delay = self._backoff.delay(at_least=asked)
+        if asked:
+            await self._clock.sleep(delay)
+            return
+        await self._rest(delay)
+
+    async def _rest(self, seconds: float) -> None:
+        """Until there is hurry, or for so long."""
+        self._hurry.clear()
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, seconds, self._hurry.wait())
+
+    def _can_do_without(self, error: RequestError) -> bool:
+        now = self._clock.monotonic()
+        if isinstance(error, ForbiddenError):
+            self._forbidden_since = now if self._forbidden_since is None else self._forbidden_since
+            return now - self._forbidden_since >= _FORBIDDEN_FOR
+        return isinstance(error, NotFoundError)
+
+    async def _do_without(self, error: RequestError) -> None:
+        """Where the server does not serve the resource there are no such objects, until it does. Where we may not see
+        them, those that were seen are taken to exist."""
+        if isinstance(error, ForbiddenError) and not self._does_without:
+            log.warning("a resource is forbidden; decisions are made without it", kind=self.kind.name, error=str(error))
+        is_gone = isinstance(error, NotFoundError) and len(self._versions) > 0
+        if is_gone or not self.synced.is_set():
+            log.info("none of a resource is taken to exist", kind=self.kind.name, error=str(error))
+            self._take_over([], {}, "")
+            self.synced.set()
+        self.resource_version = ""
+        self._follow(None)
+        wanted, self._wanted = self._wanted, []
+        _release(wanted)
+        await self._rest(_ABSENT_FOR)
+
+    def _follow(self, stream: WatchStream | None) -> None:
+        """From now on the kind is not behind: this watch is open, or (None) there is nothing to watch."""
+        self._note_behind()
+        was_behind, self._was_behind = self._was_behind, False
+        self._stream, self._does_without = stream, stream is None
+        self._on_followed(was_behind)
+
+    def _give_up_resuming(self) -> None:
+        """The next step is a list; the log says why."""
+        self._note_behind()
+        self.resource_version = ""
+        log.info("no watch was open for too long, listing again", kind=self.kind.name, seconds=round(self.behind, 1))
+
+    def _note_behind(self) -> None:
+        self._was_behind = self._was_behind or (self._watches > 0 and self.behind > FRESH_FOR)
+
+    # -- list ----------------------------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        self._note_behind()
+        wanted, self._wanted = self._wanted, []
+        begun_at = self._clock.monotonic() if self._begun is None or wanted else self._begun.begun_at
+        try:
+            if wanted and self._begun is not None:  # it began too early for them
+                begun, self._begun = self._begun, None
+                await begun.aclose()
+            objects, bad, version = await self._all_pages()
+        except BaseException:
+            self._wanted += wanted
+            raise
+        objects = self._learned.with_newest(objects, version)
+        if not self.synced.is_set() and not len(self._versions):
+            first, rest = objects[:_SLICE_OBJECTS], objects[_SLICE_OBJECTS:]
+            self._take_over(first, bad, version)
+            await self._take_over_more(rest)
+        else:
+            self._take_over(objects, bad, version)
+        self._lists += 1
+        self.listed_from = begun_at
+        self._current_until = max(self._current_until, begun_at)
+        self._listed_at = self._heard = self._clock.monotonic()
+        self.resource_version = version
+        self.synced.set()
+        _release(wanted)
+
+    async def _all_pages(self) -> tuple[list[ApiObject], dict[str, str], str]:
+        try:
+            return await self._pages(self._page_size)
+        except GoneError:
+            # The server forgot the first page's moment before the last page was read; one large answer cannot age.
+            return await self._pages(0)
+
+    async def _pages(self, page_size: int) -> tuple[list[ApiObject], dict[str, str], str]:
+        """All objects, the unreadable ones (key → UID), and the version of the list.
+
+        No resourceVersion is asked for, which means the newest: a list from a server's cache may be older than what
+        another server has told us already.
+        """
+        objects: list[ApiObject] = []
+        bad: dict[str, str] = {}
+        version, decoded = "", 0
+        begun, self._begun = self._begun, None
+        pages = begun or self._client.pages(
+            self.kind.path, self.kind.selectors, page_size=page_size, accept=self.kind.list_accept
+        )
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                version = page.metadata.resource_version
+                for item in page.items or ():
+                    decoded += len(memoryview(item))
+                    if decoded > _SLICE_BYTES:
+                        decoded = 0
+                        await asyncio.sleep(0)
+                    try:
+                        objects.append(self._decoder.item(item))
+                    except msgspec.MsgspecError as error:
+                        identity = identify(item)
+                        bad[identity.key] = identity.uid
+                        self._report(identity, error)
+        return objects, bad, version
+
+    def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
+        versions = self._versions
+        kept = [key for key, uid in bad.items() if versions.uid_of(key) == uid]
+        self._unreadable = bad
+        # A replacement would take away the last readable version of objects that still exist.
+        if kept or not self._replaced(objects):
+            named = {metadata_of(obj).key for obj in objects}
+            for key, uid in versions.items():
+                if key not in named and key not in kept:
+                    self._give(self._sink.delete, self._tombstone(key, uid))
+            for obj in objects:
+                self._replace_namesake(metadata_of(obj))
+                self._give(self._sink.upsert, obj)
+        versions.restart(
+            ((meta.key, meta.uid, meta.resource_version) for meta in map(metadata_of, objects)), version, kept
+        )
+
+    async def _take_over_more(self, objects: list[ApiObject]) -> None:
+        """The rest of the first list, in slices: a large cluster has as many objects as take seconds."""
+        for start in range(0, len(objects), _SLICE_OBJECTS):
+            await asyncio.sleep(0)
+            for obj in objects[start : start + _SLICE_OBJECTS]:
+                meta = metadata_of(obj)
+                self._hand_on(meta, meta.key, obj)
+
+    def _replaced(self, objects: list[ApiObject]) -> bool:
+        """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""
+        try:
+            self._sink.replace(self.kind.name, objects)
+        except Exception:
+            log.exception("a list could not be taken over as a whole", kind=self.kind.name)
+            return False
+        return True
+
+    # -- watch ---------------------------------------------------------------------------------------------------
+
+    async def _watch(self, resumes: bool) -> None:
+        """Follow one watch until the server ends it; one that `resumes` another only if it is opened soon after it.
+
+        Raises:
+            GoneError: the version to resume from is too old.
+            RequestError: the connection broke, or the server refused.
+        """
+        parameters: dict[str, str | int] = {
+            **self.kind.selectors,
+            "resourceVersion": self.resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": int(self._rng.uniform(self._watch_lasts, 2 * self._watch_lasts)),
+        }
+        started, events = self._clock.monotonic(), self._events
+        async with self._client.watch(self.kind.path, parameters, accept=self.kind.watch_accept) as stream:
+            self._forbidden_since = None
+            if resumes and self.behind > FRESH_FOR:
+                # Opened late: it does not say when it has caught up, or may end with 410 at once.
+                self._give_up_resuming()
+                return
+            unfollowed = self._current_until
+            followed_until: float | None = None
+            self._follow(stream)
+            self._watches += 1
+            guard = asyncio.create_task(self._guard(stream), name=f"guard of {self.kind.name}")
+            try:
+                if not self._wanted:
+                    async for line in stream:
+                        self._take(line)
+                        self._heard = stream.last_data
+            except GoneError:
+                followed_until = unfollowed  # its version was too old: it has shown nothing
+                raise
+            except UnreachableError:
+                # It may have been us who broke the connection.
+                if not (guard.done() or self._wanted):
+                    raise
+            finally:
+                guard.cancel()
+                self._stream = None
+                self._current_until = self._clock.monotonic() if followed_until is None else followed_until
+        if self._resync_is_due():
+            self.resource_version = ""
+        elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
+            self._all_is_well()
+        elif self._events == events:
+            raise UnreachableError("WATCH", str(self.kind.path), "the server ended the watch at once")
+
+    async def _guard(self, stream: WatchStream) -> None:
+        """Return, having broken the connection, when nothing was heard for too long or a resync is due."""
+        while True:
+            now = self._clock.monotonic()
+            wait = stream.last_data + self._stall_after - now
+            if self._resync_every is not None:
+                wait = min(wait, self._listed_at + self._resync_every - now)
+            if wait <= 0:
+                break
+            await self._clock.sleep(wait)
+        if stream.heard and not self._resync_is_due():
+            log.warning("a watch has stalled, opening it anew", kind=self.kind.name, silent=self._stall_after)
+            self._failures += 1
+        stream.abort()
+
+    def _resync_is_due(self) -> bool:
+        due = self._resync_every
+        return bool(self._wanted) or (due is not None and self._clock.monotonic() >= self._listed_at + due)
+
+    def _take(self, line: bytes) -> None:
+        """Digest one line of a watch."""
+        try:
+            change, obj = self._decoder.event(line)
+        except msgspec.MsgspecError as error:
+            self._take_unusual(line, error)
+            return
+        if change not in ("ADDED", "MODIFIED", "DELETED"):
+            self._take_unusual(line, None)
+            return
+        self._events += 1
+        self._all_is_well()
+        self._apply(change, obj)
+
+    def _apply(self, change: str, obj: ApiObject) -> None:
+        meta = metadata_of(obj)
+        key, uid = meta.key, meta.uid
+        if change == "DELETED":
+            if self._unreadable.get(key) == uid:
+                del self._unreadable[key]
+            gone = self._versions.forget(key, uid, meta.resource_version)
+            if gone is not None:
+                self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
+        elif self._versions.is_news(key, meta.resource_version):
+            self._hand_on(meta, key, obj)
+        self._learned.passed(key, meta)
+        self._advance(meta.resource_version)
+
+    def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:
+        self._unreadable.pop(key, None)
+        self._replace_namesake(meta)
+        self._versions.note(key, meta.uid, meta.resource_version)
+        self._give(self._sink.upsert, obj)
+
+    def _replace_namesake(self, meta: ObjectMeta) -> None:
+        """The deletion of a predecessor may have been lost, or may come late and then finds nothing."""
+        before = self._versions.uid_of(meta.key)
+        if before is not None and before != meta.uid:
+            self._give(self._sink.delete, self._tombstone(meta.key, before))
+
+    def _take_unusual(self, line: bytes, error: Exception | None) -> None:
+        """A bookmark, an error of the server, or an object that cannot be read."""
+        try:
+            event = msgspec.json.decode(line, type=RawEvent)
+        except msgspec.MsgspecError as broken:
+            raise UnreachableError("WATCH", str(self.kind.path), f"this is no event: {line[:100]!r}") from broken
+        if event.type == "ERROR":
+            raise stream_error(str(self.kind.path), bytes(event.object))
+        identity = identify(event.object)
+        if event.type == "BOOKMARK":
+            self._all_is_well()
+        elif event.type == "DELETED":
+            # Whatever else it holds, its name says what is gone.
+            self._events += 1
+            gone = ObjectMeta(
+                name=identity.name,
+                namespace=identity.namespace,
+                uid=identity.uid,
+                resource_version=identity.resource_version,
+            )
+            self._apply("DELETED", self._decoder.bare(gone))
+            return
+        elif error is not None:
+            self._events += 1
+            self._unreadable[identity.key] = identity.uid
+            self._report(identity, error)
+        self._advance(identity.resource_version)
+
+    def _advance(self, version: str) -> None:
+        """Resume after this version; never before one that was seen, should events come out of order."""
+        if version and (version_of(version) < 0 or version_of(version) > version_of(self.resource_version)):
+            self.resource_version = version
+
+    # -- the sink ------------------------------------------------------------------------------------------------
+
+    def _give(self, method: Callable[[str, ApiObject], None], obj: ApiObject) -> None:
+        try:
+            method(self.kind.name, obj)
+        except Exception as error:
+            # One object that the sink cannot digest must stop neither the others nor the daemon.
+            meta = metadata_of(obj)
+            log.exception("an object could not be taken over", kind=self.kind.name, object=meta.key)
+            self._unreadable[meta.key] = meta.uid
+            self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
+
+    def _report(self, identity: Identity, error: Exception) -> None:
+        log.warning("an object cannot be read", kind=self.kind.name, object=identity.key, error=str(error))
+        self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
+
+    def _tombstone(self, key: str, uid: str) -> ApiObject:
+        return self._decoder.bare(ObjectMeta.known_by(key, uid))
+
+
+def _release(waiting: list[asyncio.Future[None]]) -> None:
+    for each in waiting:
+        if not each.done():
+            each.set_result(None)
+
+
+def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:
+    """The log has it; nobody else wants to know."""

@@ -1,0 +1,1 @@
+"""Bindings, evictions, statuses and events: how decisions go out."""

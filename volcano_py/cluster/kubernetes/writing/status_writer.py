@@ -1,0 +1,340 @@
+"""Writes statuses: the scheduler's own fields, as patches, and only what is not there already.
+
+Newer values replace those that still wait, content that was written is not written again, and one object is never
+written by two requests at once. Bindings go first; namespaces take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
+from volcano_py.api.objects import Condition, Queue
+from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError, UnprocessableError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.watching.resources import StatusPaths
+from volcano_py.cluster.kubernetes.writing.coalescing import CoalescingQueue
+from volcano_py.cluster.kubernetes.writing.turns import CLUSTER
+from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, Workers, always, stand_back
+from volcano_py.cluster.protocol import ConditionLookup
+
+log = structlog.get_logger(__name__)
+
+Status = PodCondition | PodGroupStatusUpdate | QueueAllocated
+Key = tuple[type[Status], str]
+"""Type of effect, and the object's UID (a queue's name)."""
+
+Content = tuple[int, str, Mapping[str, str]]
+"""What of an effect reaches the object: a digest, and apart from it the nominated node and the allocated amounts."""
+
+IN_FLIGHT: Final = 8
+CAPACITY: Final = 50_000
+"""Waiting objects; beyond it the cluster has more unwritten pods than a status writer can help."""
+RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
+PATIENCE: Final = 1.0
+"""Seconds that bindings may delay a status."""
+PATIENCE_INQUEUE: Final = 0.1
+"""The same for a PodGroup that was let in: a controller waits for that, and makes its pods then."""
+# Seconds for which written content is trusted to be there still. Should someone else have changed it meanwhile, the
+# scheduler, which sees the object, asks again and is heard after this time.
+_TRUSTED_FOR: Final = 300.0
+_REMEMBERED: Final = 100_000  # objects
+_COMPLAINED: Final = 4096  # objects; with more in trouble at a time some are told again
+_ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+class StatusStats(msgspec.Struct, frozen=True):
+    """`waiting`, `in_flight` and `remembered` now; the others since the start. `spared`: equal content was there
+    already; `remembered`: objects whose content is known."""
+
+    waiting: int
+    in_flight: int
+    remembered: int
+    written: int
+    spared: int
+    dropped: int
+    failed: int
+
+
+class StatusWriter:
+    """Carries out `PodCondition`, `PodGroupStatusUpdate` and `QueueAllocated` effects."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        *,
+        quiet: asyncio.Event | None = None,
+        known_condition: ConditionLookup | None = None,
+        on_given_up: Callable[[Status], None] = lambda _update: None,
+        in_flight: int = IN_FLIGHT,
+        capacity: int = CAPACITY,
+        retries: RetryPolicy = RETRIES,
+        fence: Fence = always,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`quiet` is set while there is nothing more urgent. `known_condition` tells the conditions that pods have now;
+        without it, a pod's first condition after a start counts as a transition. `on_given_up`: what was not
+        written, and will not be unless it is submitted again. `fence`: see `Binder`."""
+        self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
+        self._quiet, self._fence = quiet, fence
+        self._known_condition = known_condition or (lambda _uid, _type: None)
+        self._on_given_up = on_given_up
+        self._paths = StatusPaths(client, clock)
+        self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
+        self._workers = Workers("status", self._queue, self._work)
+        self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
+        self._complained: OrderedDict[Key, None] = OrderedDict()
+        self._stopped = False
+        self._patches = self._spared = self._failed = 0
+
+    def submit(self, updates: Iterable[Status]) -> None:
+        """Write these, unless something newer comes first."""
+        if self._stopped:
+            return
+        now = self._clock.monotonic()
+        for update in updates:
+            key = _key(update)
+            waiting = self._queue.get(key)
+            # The age is that of the oldest value replaced, or changing often would mean never being written.
+            dropped = self._queue.put(_namespace(update), key, (waiting[0] if waiting else now, update))
+            if dropped is not None:
+                self._on_given_up(dropped[1])
+        self._workers.wake()
+
+    def forget_object(self, uid: str) -> None:
+        """The pod or PodGroup is gone."""
+        self._forget((PodCondition, uid))
+        self._forget((PodGroupStatusUpdate, uid))
+
+    def stop_new(self) -> None:
+        """Write nothing more: another scheduler may be the leader now."""
+        self._stopped = True
+        self._queue.clear()
+
+    async def drain(self, seconds: float) -> int:
+        """Wait that long for all to be written, then stop. Returns how many were not."""
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, seconds, self._workers.quiet.wait())
+        left = len(self._queue) + self._workers.busy
+        self.stop_new()
+        await self._workers.cancel()
+        return left
+
+    def stats(self) -> StatusStats:
+        """The numbers now."""
+        return StatusStats(
+            waiting=len(self._queue),
+            in_flight=self._workers.busy,
+            remembered=len(self._written),
+            written=self._patches,
+            spared=self._spared,
+            dropped=self._queue.dropped,
+            failed=self._failed,
+        )
+
+    # -- one update ----------------------------------------------------------------------------------------------
+
+    async def _work(self, item: tuple[Key, tuple[float, Status]]) -> None:
+        key, (submitted, update) = item
+        try:
+            if self._quiet is not None:
+                await stand_back(self._quiet, submitted + _patience(update) - self._clock.monotonic(), self._clock)
+            if key in self._queue or self._stopped:
+                return  # something newer came while this one waited
+            if self._is_there(key, update):
+                self._spared += 1
+                return
+            await retry(
+                lambda: self._write(key, update),
+                self._retries,
+                self._clock,
+                rng=self._rng,
+                keep_trying=lambda: key not in self._queue and not self._stopped,
+            )
+        except RequestError as error:
+            self._complain(key, update, error)
+        finally:
+            self._queue.release(key)
+
+    async def _write(self, key: Key, update: Status) -> None:
+        if not self._fence():
+            raise StoppedError("status", LEASE_IS_OVER)
+        try:
+            match update:
+                case PodCondition():
+                    await self._write_condition(key, update)
+                case PodGroupStatusUpdate():
+                    await self._write_group(update)
+                case QueueAllocated():
+                    await self._write_queue(key, update)
+        except NotFoundError:
+            # The object is gone, which is no matter; or discovery is out of date, which the next write will find out.
+            self._paths.forget()
+            self._forget(key)
+            return
+        except UnprocessableError as error:
+            if error.is_about_another_object:
+                self._forget(key)  # a namesake has taken its place
+                return
+            raise
+        self._patches += 1
+        self._remember(key, update)
+
+    async def _write_condition(self, key: Key, update: PodCondition) -> None:
+        condition: dict[str, Any] = {
+            "type": POD_SCHEDULED,
+            "status": "False",
+            "reason": update.reason,
+            "message": update.message,
+        }
+        known = self._known_condition(update.pod.uid, POD_SCHEDULED)
+        if key not in self._written and (known is None or known.status != "False"):
+            # A strategic merge keeps the time that is there, when the patch names none.
+            condition["lastTransitionTime"] = rfc3339(self._clock.now())
+        status: dict[str, Any] = {"conditions": [condition]}
+        if update.nominated_node:
+            status["nominatedNodeName"] = update.nominated_node
+        await self._client.patch(
+            ApiPath("v1", "pods", update.pod.namespace).of(update.pod.name, "status"),
+            {"metadata": {"uid": update.pod.uid}, "status": status},
+            PatchType.STRATEGIC,
+            within=_ANSWER_WITHIN,
+        )
+
+    async def _write_group(self, update: PodGroupStatusUpdate) -> None:
+        group = update.group
+        status = {
+            "phase": update.phase,
+            "conditions": [_condition(condition, self._clock.now()) for condition in update.conditions],
+            "running": update.running,
+            "succeeded": update.succeeded,
+            "failed": update.failed,
+        }
+        subresource = await self._paths.subresource(SCHEDULING_API, "podgroups")
+        await self._client.patch(
+            ApiPath(SCHEDULING_API, "podgroups", group.namespace).of(group.name, subresource),
+            {"metadata": {"uid": group.uid}, "status": status},
+            within=_ANSWER_WITHIN,
+        )
+
+    async def _write_queue(self, key: Key, update: QueueAllocated) -> None:
+        path = ApiPath(SCHEDULING_API, "queues").of(update.queue)
+        subresource = await self._paths.subresource(SCHEDULING_API, "queues")
+        # A merge patch removes a key of a map only if told to, so what is there has to be known: from our last write,
+        # or, the first time, from the queue.
+        last = self._written.get(key)
+        before = set(last[1][2]) if last else set((await self._client.read(path, Queue)).status.allocated)
+        allocated = {**dict.fromkeys(before - set(update.allocated)), **update.allocated}
+        await self._client.patch(path.sub(subresource), {"status": {"allocated": allocated}}, within=_ANSWER_WITHIN)
+
+    # -- memory --------------------------------------------------------------------------------------------------
+
+    def _is_there(self, key: Key, update: Status) -> bool:
+        last = self._written.get(key)
+        if last is None or self._clock.monotonic() - last[0] > _TRUSTED_FOR:
+            return False
+        digest, node, allocated = _content(update)
+        # No nominated node means that it is left as it is.
+        return last[1][0] == digest and node in ("", last[1][1]) and last[1][2] == allocated
+
+    def _remember(self, key: Key, update: Status) -> None:
+        now = self._clock.monotonic()
+        self._written[key] = now, _content(update)
+        self._written.move_to_end(key)
+        self._complained.pop(key, None)
+        # Beside those that are known to be gone: whose last write is old is asked about again anyway.
+        while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
+            self._written.popitem(last=False)
+
+    def _forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._written.pop(key, None)
+        self._complained.pop(key, None)
+
+    def _complain(self, key: Key, update: Status, error: RequestError) -> None:
+        """Once for each object until a write succeeds."""
+        if key in self._queue:
+            return  # it was given up for something newer
+        self._failed += 1
+        level = "debug" if key in self._complained else "warning"
+        getattr(log, level)("a status was not written", object=_name(update), error=str(error))
+        self._complained[key] = None
+        if len(self._complained) > _COMPLAINED:
+            self._complained.popitem(last=False)
+        self._on_given_up(update)
+
+
+def _key(update: Status) -> Key:
+    match update:
+        case PodCondition():
+            return PodCondition, update.pod.uid
+        case PodGroupStatusUpdate():
+            return PodGroupStatusUpdate, update.group.uid
+        case QueueAllocated():
+            return QueueAllocated, update.queue
+
+
+def _namespace(update: Status) -> str:
+    """Whose turn it is when this is written."""
+    match update:
+        case PodCondition():
+            return update.pod.namespace
+        case PodGroupStatusUpdate():
+            return update.group.namespace
+        case QueueAllocated():
+            return CLUSTER
+
+
+def _patience(update: Status) -> float:
+    """Seconds that bindings may delay it."""
+    lets_in = isinstance(update, PodGroupStatusUpdate) and update.phase == "Inqueue"
+    return PATIENCE_INQUEUE if lets_in else PATIENCE
+
+
+def _name(update: Status) -> str:
+    match update:
+        case PodCondition():
+            return f"Pod {update.pod.key}"
+        case PodGroupStatusUpdate():
+            return f"PodGroup {update.group.key}"
+        case QueueAllocated():
+            return f"Queue {update.queue}"
+
+
+def _content(update: Status) -> Content:
+    """Digests, because the texts of many thousand pods would fill the memory."""
+    match update:
+        case PodCondition():
+            return hash((update.reason, update.message)), update.nominated_node, _NOTHING
+        case PodGroupStatusUpdate():
+            # A condition that differs in transition ID and time only has not changed.
+            conditions = tuple((item.type, item.status, item.reason, item.message) for item in update.conditions)
+            return hash((update.phase, conditions, update.running, update.succeeded, update.failed)), "", _NOTHING
+        case QueueAllocated():
+            return 0, "", dict(update.allocated)
+
+
+def _condition(condition: Condition, now: datetime) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": rfc3339(condition.last_transition_time or now),
+        "transitionID": condition.transition_id,
+    }

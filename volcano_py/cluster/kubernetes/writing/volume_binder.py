@@ -1,0 +1,327 @@
+"""Writes which volumes claims get, waits until they have them, and only then lets their pods be bound.
+
+The writing is ours, the binding Kubernetes' own: its volume binder completes what a volume's `claimRef` says, a
+provisioner makes a volume for the node that a claim is annotated with. That may take minutes, during which other
+bindings pass, and others may decide otherwise. So the volume that a claim has in the end is asked whether it can be
+used from the node: a pod that is bound where it cannot would wait there for ever. What was written stays when a pod is
+given up; whoever decides next heeds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import Bind, ClaimBinding, ObjectRef
+from volcano_py.api.volumes import (
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    ClaimReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
+from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, News, Newsroom
+from volcano_py.cluster.kubernetes.writing.turns import Slots
+from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
+from volcano_py.cluster.protocol import Outcomes
+from volcano_py.state.infos import NodeInfo
+from volcano_py.state.nodes.terms import matches
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+IN_FLIGHT: Final = 32
+"""Pods whose claims are written at a time; Kubernetes' own volume binder is slower than that."""
+RETRIES: Final = RetryPolicy(give_up_after=30.0, conflicts=True)
+_ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
+# Seconds without news of a claim after which it is read, and the volume that is kept for it: neither an event that was
+# lost nor a volume that was taken away must cost the whole time.
+_READ_AGAIN_AFTER: Final = 30.0
+
+
+class ClaimError(RequestError):
+    """A claim does not get the volume that was chosen for it."""
+
+    def __init__(self, claim: str, why: str) -> None:
+        super().__init__(f"PersistentVolumeClaim {claim} {why}")
+        self.verb, self.path = "", ""
+
+
+class VolumeBinder:
+    """Hands on `Bind` effects whose claims are bound. `claims` is a sink: it has to hear of all claims."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        outcomes: Outcomes,
+        hand_on: Callable[[Iterable[Bind]], None],
+        *,
+        on_prepared: Callable[[Bind], None] = lambda _bind: None,
+        find_node: Callable[[str], NodeInfo | None] = NodeInfo,
+        in_flight: int = IN_FLIGHT,
+        retries: RetryPolicy = RETRIES,
+        fence: Fence = always,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `find_node` after all that
+        time still has the node, and the volumes can be used from there; `fence` is asked before each write."""
+        self.claims = Newsroom()
+        self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
+        self._on_prepared, self._find_node = on_prepared, find_node
+        self._retries, self._fence = retries, fence
+        self._clock, self._rng = clock, rng or random.Random()
+        self._slots = Slots(in_flight)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writing = 0
+        self._written = asyncio.Event()
+        self._written.set()
+        self._stopped = ""
+
+    @property
+    def waiting(self) -> int:
+        """Pods whose claims are being written, or are not bound yet."""
+        return len(self._tasks)
+
+    def submit(self, binds: Iterable[Bind]) -> None:
+        """Bind the claims of these, then the pods. Once stopped, they are reported as failed at once."""
+        for bind in binds:
+            if self._stopped:
+                self._fail(bind, StoppedError("claims", self._stopped))
+                continue
+            self._writing += 1
+            self._written.clear()
+            task = asyncio.create_task(self._run(bind), name=f"claims of {bind.pod.key}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def stop_new(self, why: str = LEASE_IS_OVER) -> None:
+        """Write nothing any more, and wait no longer."""
+        self._stopped = self._stopped or why
+        for task in list(self._tasks):
+            # Not at once: one that has not begun yet would end without a word to anybody.
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    async def drain(self, seconds: float) -> int:
+        """Wait that long for what is to be written, but not for claims to be bound. Returns how many were given up."""
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, seconds, self._written.wait())
+        tasks = list(self._tasks)
+        self.stop_new("the process ends")
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return len(tasks)
+
+    # -- one pod -----------------------------------------------------------------------------------------------------
+
+    async def _run(self, bind: Bind) -> None:
+        ends = self._clock.monotonic() + bind.claims_within
+        try:
+            with self.claims.listening(bind.claims) as news:
+                await self._write(bind, news)
+                for binding, heard in zip(bind.claims, news, strict=True):
+                    claim = await self._until_bound(bind, binding, heard, ends)
+                    await self._check_reach(bind, binding.claim, claim.spec.volume_name)
+        except RequestError as error:
+            self._fail(bind, error)
+        except asyncio.CancelledError:
+            self._fail(bind, StoppedError("claims", self._stopped))
+            raise
+        except Exception as error:
+            # A defect of ours must not leave the pod in between for ever.
+            log.exception("claims could not be bound, for an unexpected reason", pod=bind.pod.key)
+            self._fail(bind, ClaimError(bind.claims[0].claim.key, f"could not be bound: {error}"))
+        else:
+            self._on_prepared(bind)
+            self._hand_on([bind])
+
+    async def _write(self, bind: Bind, news: list[News]) -> None:
+        try:
+            async with self._slots.hold(bind.pod.namespace):
+                for binding, heard in zip(bind.claims, news, strict=True):
+                    await self._decide(bind, binding, heard)
+        finally:
+            self._writing -= 1
+            if not self._writing:
+                self._written.set()
+
+    def _fail(self, bind: Bind, error: RequestError) -> None:
+        log.warning("the claims of a pod are not bound", pod=bind.pod.key, node=bind.node, error=str(error))
+        self._outcomes.bind_failed(bind, error, gone=False)
+
+    # -- one claim ---------------------------------------------------------------------------------------------------
+
+    async def _decide(self, bind: Bind, binding: ClaimBinding, news: News) -> None:
+        """Write what was decided for one claim, as long as nobody else has decided otherwise."""
+
+        async def attempt() -> None:
+            if not self._fence():
+                raise StoppedError("claims", LEASE_IS_OVER)
+            claim = await self._client.read(_path(binding), PersistentVolumeClaim)
+            news.take(claim)
+            if _is_bound(binding, claim):
+                return
+            if binding.volume:
+                await self._reserve(binding)
+            else:
+                await self._order(bind, binding, claim, news)
+
+        await self._insist(attempt)
+
+    async def _reserve(self, binding: ClaimBinding) -> None:
+        """The volume is the claim's: Kubernetes binds the two."""
+        claim = binding.claim
+        volume = await self._volume(claim, binding.volume)
+        if not _is_kept(volume, claim):
+            reference = ClaimReference(
+                kind=KIND, api_version="v1", namespace=claim.namespace, name=claim.name, uid=claim.uid
+            )
+            # A volume that was made for this claim stays so; one that was chosen by us Kubernetes may take back.
+            marks = {BOUND_BY_CONTROLLER: "yes"} if volume.spec.claim_ref is None else {}
+            await self._patch(_volume_path(binding.volume), volume, marks, reference)
+
+    async def _order(self, bind: Bind, binding: ClaimBinding, claim: PersistentVolumeClaim, news: News) -> None:
+        """A volume is to be made for the pod's node."""
+        if not _is_ordered(bind, claim):
+            answer = await self._patch(_path(binding), claim, {SELECTED_NODE: bind.node})
+            news.take(msgspec.json.decode(answer, type=PersistentVolumeClaim))
+
+    async def _patch(
+        self,
+        path: ApiPath,
+        seen: PersistentVolume | PersistentVolumeClaim,
+        annotations: Mapping[str, str],
+        claim: ClaimReference | None = None,
+    ) -> bytes:
+        """Change the object as it was seen; if it has changed since, that is a conflict and all is looked at anew."""
+        meta = seen.metadata
+        metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": annotations}
+        body: dict[str, object] = {"metadata": metadata}
+        if claim is not None:
+            body["spec"] = {"claimRef": claim}
+        return await self._client.patch(path, msgspec.json.encode(body), within=_ANSWER_WITHIN)
+
+    async def _until_bound(self, bind: Bind, binding: ClaimBinding, news: News, ends: float) -> PersistentVolumeClaim:
+        """The claim with its volume."""
+        while news.claim is None or not _is_bound(binding, news.claim):
+            if news.is_gone:
+                raise ClaimError(binding.claim.key, "was deleted")
+            if not binding.volume and news.claim is not None and _was_given_up(bind, news.claim):
+                raise ClaimError(binding.claim.key, f"gets no volume on node {bind.node}: its provisioner has given up")
+            left = ends - self._clock.monotonic()
+            if left <= 0:
+                why = f"is not bound {bind.claims_within:g} s after its volume was chosen; its events may say more"
+                raise ClaimError(binding.claim.key, why)
+            try:
+                await within(self._clock, min(left, _READ_AGAIN_AFTER), news.next())
+            except TimeoutError:
+                await self._look(binding, news)
+        return news.claim
+
+    async def _look(self, binding: ClaimBinding, news: News) -> None:
+        """Look whether an event was lost, and whether the claim still has what was reserved for it, of which it hears
+        nothing; a server that is away just now is no reason to give up."""
+        try:
+            claim = await self._client.read(_path(binding), PersistentVolumeClaim)
+            news.take(claim)
+            if binding.volume and not _is_bound(binding, claim):
+                volume = await self._volume(binding.claim, binding.volume)
+                if not _is_kept(volume, binding.claim):
+                    raise ClaimError(binding.claim.key, f"cannot have volume {binding.volume}: it was taken off it")
+        except RequestError as error:
+            if not error.transient:
+                raise
+
+    async def _check_reach(self, bind: Bind, claim: ObjectRef, name: str) -> None:
+        """Whether the pod can use the volume of that name, which its claim has, from its node.
+
+        Raises:
+            ClaimError: it cannot, or the node is gone.
+        """
+        async with self._slots.hold(bind.pod.namespace):
+            volume = await self._insist(lambda: self._volume(claim, name))
+        node, affinity = self._find_node(bind.node), volume.spec.node_affinity
+        if node is None:
+            raise ClaimError(claim.key, f"is bound, but node {bind.node} is gone")
+        if affinity is not None and affinity.required is not None and not matches(node, affinity.required):
+            raise ClaimError(
+                claim.key,
+                f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; if it should "
+                "be, correct the labels of the node, or make the claim anew",
+            )
+
+    async def _volume(self, claim: ObjectRef, name: str) -> PersistentVolume:
+        try:
+            return await self._client.read(_volume_path(name), PersistentVolume)
+        except NotFoundError as error:
+            raise ClaimError(claim.key, f"cannot have volume {name}, which does not exist") from error
+
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await retry(call, self._retries, self._clock, rng=self._rng, keep_trying=lambda: not self._stopped)
+
+
+def _path(binding: ClaimBinding) -> ApiPath:
+    return ApiPath("v1", "persistentvolumeclaims", binding.claim.namespace).of(binding.claim.name)
+
+
+def _volume_path(name: str) -> ApiPath:
+    return ApiPath("v1", "persistentvolumes").of(name)
+
+
+def _is_bound(binding: ClaimBinding, claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume.
+
+    Raises:
+        ClaimError: it has another one, or will have none.
+    """
+    key, meta = binding.claim.key, claim.metadata
+    if meta.uid != binding.claim.uid:
+        raise ClaimError(key, f"is another one now (UID {meta.uid})")
+    if meta.deletion_timestamp is not None:
+        raise ClaimError(key, "is being deleted")
+    if claim.status.phase == "Lost":
+        raise ClaimError(key, f"has lost its volume {claim.spec.volume_name}")
+    if binding.volume and claim.spec.volume_name not in ("", binding.volume):
+        raise ClaimError(key, f"has got volume {claim.spec.volume_name}, not {binding.volume}")
+    return claim.is_bound
+
+
+def _is_kept(volume: PersistentVolume, claim: ObjectRef) -> bool:
+    """Whether the volume is this very claim's, so that Kubernetes binds the two.
+
+    Raises:
+        ClaimError: it is another's, or will be nobody's.
+    """
+    owner, name = volume.spec.claim_ref, volume.metadata.name
+    if volume.metadata.deletion_timestamp is not None:
+        raise ClaimError(claim.key, f"cannot have volume {name}, which is being deleted")
+    if owner is not None and (owner.key != claim.key or owner.uid not in ("", claim.uid)):
+        raise ClaimError(claim.key, f"cannot have volume {name}, which belongs to {owner.key}")
+    return owner is not None and bool(owner.uid)
+
+
+def _is_ordered(bind: Bind, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume is to be made for the pod's node.
+
+    Raises:
+        ClaimError: for another one.
+    """
+    selected = claim.metadata.annotations.get(SELECTED_NODE, "")
+    if selected not in ("", bind.node):
+        raise ClaimError(claim.metadata.key, f"gets its volume for node {selected}, not for {bind.node}")
+    return bool(selected)
+
+
+def _was_given_up(bind: Bind, claim: PersistentVolumeClaim) -> bool:
+    """A provisioner that cannot make the volume takes the node off the claim, so that another one is chosen."""
+    return not claim.spec.volume_name and not _is_ordered(bind, claim)

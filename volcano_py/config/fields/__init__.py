@@ -1,0 +1,1 @@
+"""The fields of one argument model: its keys, and how values are read into it."""

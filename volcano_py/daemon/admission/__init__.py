@@ -1,0 +1,1 @@
+"""Admission in a process of its own."""

@@ -1,0 +1,1 @@
+"""The controllers, put together."""

@@ -1,0 +1,139 @@
+"""The controllers that the command line asks for: made together, fed together, started one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from volcano_py.api.objects import Queue
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.kubernetes.watching.kinds import Kind
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.controllers.job_control import JobControl
+from volcano_py.daemon.controllers.job_makers import NAMES as JOB_MAKERS
+from volcano_py.daemon.controllers.job_makers import JobMakers
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.operator.kube_api import IsActive, Learn, Record
+from volcano_py.operator.podgroups.controller import PodGroupController
+from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.operator.podgroups.index import WORKLOAD_KINDS
+from volcano_py.operator.queues.commands import CommandController
+from volcano_py.operator.queues.controller import QueueController
+
+
+class Controllers:
+    """Those in `options.controllers`; the others are None.
+
+    Attributes:
+        commands: what handles Commands, fed by kopf.
+        queue_sinks: who is told of queues.
+        sinks: who is told of what the informers see.
+        watched: kinds that the controllers follow with the daemon's own informers.
+    """
+
+    def __init__(
+        self,
+        options: DaemonOptions,
+        client: KubernetesClient,
+        *,
+        active: IsActive,
+        record: Record,
+        learn: Learn,
+        bad_object: BadObjectHandler,
+        queue_made: Callable[[Queue], None],
+        pod_made: Callable[[float], None],
+    ) -> None:
+        """`learn` is given what answers show of Jobs, their pods and PodGroups. `queue_made` is told of queues that had
+        to be created, as soon as they are there; `pod_made` of each pod made for a Volcano Job, how many seconds after
+        the job."""
+        wanted = options.controllers
+        rules = GroupRules(
+            scheduler_names=frozenset(options.scheduler_names),
+            default_queue=options.default_queue,
+            inherit_owner_annotations=options.inherit_owner_annotations,
+        )
+        self._queues = (
+            QueueController(client, active=active, record=record, default_queue=options.default_queue, made=queue_made)
+            if "queue" in wanted
+            else None
+        )
+        self._pod_groups = (
+            PodGroupController(client, rules, active=active, record=record) if "podgroup" in wanted else None
+        )
+        self._makers = (
+            JobMakers(options, client, active=active, record=record, learn=learn, bad_object=bad_object)
+            if wanted & JOB_MAKERS
+            else None
+        )
+        followers = self._makers.sinks if self._makers is not None else ()
+        self._jobs = (
+            JobControl(
+                options,
+                client,
+                active=active,
+                record=record,
+                learn=learn,
+                bad_object=bad_object,
+                pod_made=pod_made,
+                followers=followers,
+            )
+            if "job" in wanted
+            else None
+        )
+        jobs = self._jobs.controller if self._jobs is not None else None
+        self.commands = (
+            CommandController(client, self._queues, jobs, active=active)
+            if (self._queues is not None or jobs is not None) and "command" in wanted
+            else None
+        )
+        self.queue_sinks: list[Sink] = [each for each in (self._queues,) if each is not None]
+        self.sinks: list[Sink] = [each for each in (self._pod_groups, self._queues, jobs) if each is not None]
+        self.watched: list[Kind] = [kinds.POD_GROUP] if self._queues is not None else []
+        if self._pod_groups is not None:
+            self.watched += [
+                kinds.POD,
+                kinds.POD_GROUP,
+                kinds.NAMESPACE,
+                *(kinds.KINDS[name] for name in WORKLOAD_KINDS),
+            ]
+        if jobs is not None:
+            self.watched += [kinds.POD, kinds.POD_GROUP, kinds.NAMESPACE, kinds.PRIORITY_CLASS]
+
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool]) -> Sink:
+        """What to feed instead of the scheduler's `sink`, and after `sinks`; see `PodGroupController.ahead`."""
+        return sink if self._pod_groups is None else self._pod_groups.ahead(sink, bindings_passed)
+
+    @property
+    def informers(self) -> tuple[Informers, ...]:
+        """Those that controllers have of their own, of kinds that nobody else watches."""
+        of_jobs = (self._jobs.informers,) if self._jobs is not None else ()
+        return of_jobs + (self._makers.informers if self._makers is not None else ())
+
+    def leadership_gained(self) -> None:
+        """This replica has the Lease now."""
+        jobs = self._jobs.controller if self._jobs is not None else None
+        for controller in (self._queues, self.commands, self._pod_groups, jobs, self._makers):
+            if controller is not None:
+                controller.leadership_gained()
+
+    def children(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """What is to run when everything has been listed, by name."""
+        if self._queues is not None:
+            yield "queue controller", self._queues.run
+        if self.commands is not None:
+            yield "command controller", self.commands.run
+        if self._pod_groups is not None:
+            yield "podgroup controller", self._pod_groups.run
+        if self._jobs is not None:
+            yield "job controller", self._jobs.run
+        if self._makers is not None:
+            listed = self._jobs.listed if self._jobs is not None else None
+            yield "controllers of CronJobs and JobFlows", partial(self._makers.run, listed)
+
+    async def queues_exist(self) -> None:
+        """Returns when the queues that must exist do, or cannot be made."""
+        if self._queues is not None:
+            await self._queues.initial_queues.wait()

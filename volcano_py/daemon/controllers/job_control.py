@@ -1,0 +1,93 @@
+"""The job controller, put together: its own informer, its rules, and what it refuses to make pods for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Final
+
+from volcano_py.admission.jobs import JobCustoms, as_submitted, breaks_of_job
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.kubernetes.watching import kinds
+from volcano_py.cluster.kubernetes.watching.informers import Informers
+from volcano_py.cluster.protocol import BadObjectHandler, Sink
+from volcano_py.daemon.fan_out import FanOut
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.jobs.defaults import JobRules
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.jobs.controller import JobController
+from volcano_py.operator.kube_api import IsActive, Learn, Record
+
+_MOST_TOLD: Final = 3  # rules that a job breaks; the others are told when these are mended
+
+
+class JobControl:
+    """The controller and the informer of its Jobs, which also feeds `followers`. The rest of what it watches comes with
+    everybody's informers.
+
+    The informer is one of its own, because the daemon is to start where there are no Jobs (the CRD is not installed).
+
+    Attributes:
+        controller: fed with all that it watches.
+        informers: those of its own.
+    """
+
+    def __init__(
+        self,
+        options: DaemonOptions,
+        client: KubernetesClient,
+        *,
+        active: IsActive,
+        record: Record,
+        learn: Learn,
+        bad_object: BadObjectHandler,
+        pod_made: Callable[[float], None],
+        followers: Sequence[Sink] = (),
+    ) -> None:
+        """`pod_made` is told of each pod how long after its job it was made, in seconds."""
+        rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
+        plugins = JobPlugins.of(BUILTIN).with_installed()
+        self.controller = JobController(
+            client,
+            active=active,
+            record=record,
+            learn=learn,
+            rules=rules,
+            plugins=plugins,
+            problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),
+            pod_made=pod_made,
+        )
+        self.informers = Informers(
+            client,
+            FanOut(self.controller, *followers),
+            [kinds.VOLCANO_JOB],
+            on_bad_object=bad_object,
+            resync_every=options.resync_period or None,
+        )
+
+    async def listed(self) -> None:
+        """Returns when all Jobs have been handed on."""
+        await self.informers.wait_synced()
+
+    async def run(self) -> None:
+        """Work until cancelled; what is not served yet is waited for."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.informers.run(), name="job informer")
+            await self.informers.wait_synced()
+            await self.controller.run()
+
+
+def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
+    """Tells what is wrong with a job that no webhook has looked at. Its queue is left to the scheduler, which knows the
+    queues, and says so on the PodGroup."""
+    nothing = QueueWorld.of(())
+
+    def problem(job: Job) -> str:
+        broken = breaks_of_job(as_submitted(job), "spec", nothing, customs)
+        told = (str(each) for each in broken if each.field != "spec.queue")
+        return " | ".join(islice(told, _MOST_TOLD))
+
+    return problem

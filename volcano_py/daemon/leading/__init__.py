@@ -1,0 +1,1 @@
+"""Which replica leads, and whether it knows enough to decide."""

@@ -1,0 +1,65 @@
+"""Tells of objects that exist and cannot be read: in the log, in a metric, and by an event on the object itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import structlog
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.cluster.kubernetes.watching.kinds import CRON_JOB, VOLCANO_JOB
+
+log = structlog.get_logger(__name__)
+
+REASON: Final = "Unreadable"
+
+_API_KINDS: Final[Mapping[str, str]] = MappingProxyType({VOLCANO_JOB.name: "Job", CRON_JOB.name: "CronJob"})
+"""What the API calls those kinds that have another name here."""
+# Objects of which we know that they have been told; who breaks more than these is told again and again.
+_REMEMBERED: Final = 4096
+
+
+class UnreadableObjects:
+    """`found` is a `BadObjectHandler`. The same trouble of the same object is told once, however often it is met.
+
+    `tell` takes events. `count` is called with the kind of whatever is found.
+    """
+
+    def __init__(self, tell: Callable[[Event], None], *, count: Callable[[str], None]) -> None:
+        self._tell, self._count = tell, count
+        self._known: OrderedDict[tuple[str, str], str] = OrderedDict()  # (kind, UID or key) → what is wrong
+
+    def found(self, kind: str, key: str, uid: str, error: Exception) -> None:
+        """The object `key` (namespace/name) exists and cannot be read."""
+        self._count(kind)
+        what, wrong = (kind, uid or key), _in_words(error)
+        if self._known.get(what) == wrong:
+            return
+        self._known[what] = wrong
+        self._known.move_to_end(what)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        log.error(
+            "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=wrong
+        )
+        self._tell(_event(kind, key, uid, wrong))
+
+
+def _in_words(error: Exception) -> str:
+    """Field first, and the same for an object of a list as for that of an event, which has it in a field of its own."""
+    text, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").removeprefix(".object").removeprefix(".")
+    return f"{field}: {text[:1].lower()}{text[1:]}" if field else text
+
+
+def _event(kind: str, key: str, uid: str, wrong: str) -> Event:
+    namespace, _, name = key.rpartition("/")
+    shown = _API_KINDS.get(kind, kind)
+    text = (
+        f"this {shown} cannot be read: {wrong}; correct that field. Until then it is left out, or counts as it was when"
+        " it could be read last"
+    )
+    return Event(ObjectRef(shown, namespace, name, uid), "Warning", REASON, text)

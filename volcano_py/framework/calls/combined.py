@@ -1,0 +1,214 @@
+"""What the plugins answer together: orders, votes, ceilings and victims, each by the rule in `plugin.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.api.reasons import Reason
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.eviction.victims import elect, expendable_first, possible
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+
+def _precedence(ballot: Ballot) -> tuple[bool, int, bool]:
+    """Place of a refusal among those of a tier. A full cluster comes last of its rank: it asks for nodes, which would
+    not let in a job that something else keeps out."""
+    if ballot.refusal is None:
+        return True, 0, False
+    reason = ballot.refusal.reason
+    return False, reason.rank, reason is Reason.CLUSTER_OVERCOMMITTED
+
+
+class Combined:
+    """The part of a session that asks the plugins.
+
+    Attributes:
+        dispatch: who answers at which point.
+        ledger: the session's own copy of the books.
+        queues: those that exist, by name.
+    """
+
+    dispatch: Dispatch
+    ledger: Ledger
+    queues: dict[str, QueueInfo]
+    _paths: dict[str, tuple[str, ...]] | None = None
+
+    # -- orders ----------------------------------------------------------------------------------------------------
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        keys = [call(job) for call in self.dispatch.calls("job_order")]
+        return (*keys, job.created, job.key)
+
+    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        keys = [call(queue) for call in self.dispatch.calls("queue_order")]
+        return (*keys, queue.created, queue.name)
+
+    def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """What is compared before the tree of queues is descended."""
+        return tuple([call(queue) for call in self.dispatch.calls("queue_order")])
+
+    def queue_paths(self) -> dict[str, tuple[str, ...]]:
+        """The tree of queues, as the plugin that owns it gives it."""
+        return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
+
+    def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple([call(path) for call in self.dispatch.calls("branch_order")])
+
+    def branch_epoch(self) -> int:
+        return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
+
+    def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
+        keys = [call(queue, namespace) for call in self.dispatch.calls("namespace_order")]
+        return (*keys, namespace)
+
+    def ordered_tasks(self, rows: Rows) -> Rows:
+        """The tasks in task order."""
+        if len(rows) <= 1:
+            return rows
+        tasks = self.ledger.tasks
+        keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
+        keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))
+        return rows[np.lexsort(keys)]
+
+    # -- combined answers ------------------------------------------------------------------------------------------
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        if job.info.problem is not None:
+            return job.info.problem
+        return next((no for call in self.dispatch.calls("job_valid") if (no := call(job)) is not None), None)
+
+    def job_ready(self, job: Job) -> bool:
+        return all(call(job) for call in self.dispatch.calls("job_ready"))
+
+    def is_whole(self, job: Job) -> bool:
+        """Ready by the tasks that have a place, not counting on pending ones that ask for nothing to find one."""
+        if not job.best_effort_pending:
+            return self.job_ready(job)
+        with job.without_best_effort():
+            return self.job_ready(job)
+
+    def tasks_to_ready(self, job: Job) -> int:
+        return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
+
+    def job_pipelined(self, job: Job) -> bool:
+        for calls in self.dispatch.by_tier("job_pipelined"):
+            permitted = False
+            for call in calls:
+                vote: Vote = call(job).vote
+                if vote is Vote.REJECT:
+                    return False
+                permitted = permitted or vote is Vote.PERMIT
+            if permitted:
+                break
+        return True
+
+    def will_be_whole(self, job: Job) -> bool:
+        """Whole once what is being released is free: nobody objects, whatever another tier permits.
+
+        A tier may permit half a gang to keep the places it found, but not to have others evicted for it.
+        """
+        with job.without_best_effort():
+            return all(call(job).vote is not Vote.REJECT for call in self.dispatch.calls("job_pipelined"))
+
+    def job_enqueueable(self, job: Job) -> Ballot:
+        """All plugins of a tier are heard: of several refusals the one is told that must be mended first."""
+        for calls in self.dispatch.by_tier("job_enqueueable"):
+            ballots: list[Ballot] = [call(job) for call in calls]
+            refused = [ballot for ballot in ballots if ballot.vote is Vote.REJECT]
+            if refused:
+                return min(refused, key=_precedence)
+            if any(ballot.vote is Vote.PERMIT for ballot in ballots):
+                break
+        return PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        for call in self.dispatch.calls("job_enqueued"):
+            call(job)
+
+    def job_starving(self, job: Job) -> bool:
+        tiers = self.dispatch.by_tier("job_starving")
+        return bool(tiers) and all(call(job) for call in tiers[0])
+
+    def overused(self, queue: QueueInfo) -> bool:
+        return any(call(queue) for call in self.dispatch.calls("overused"))
+
+    def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        tightest = PLENTY
+        for call in self.dispatch.calls("allocatable"):
+            room: Room = call(queue, task_class)
+            if room.count < tightest.count:
+                tightest = room
+        return tightest
+
+    def bindable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
+        """`allocatable` for tasks that are bound at once: pods that are leaving still count."""
+        tightest = PLENTY
+        for call in self.dispatch.calls("allocatable"):
+            room: Room = call(queue, task_class).at_once
+            if room.count < tightest.count:
+                tightest = room
+        return tightest
+
+    def below_ceiling(self, room: Room, queue: QueueInfo) -> list[int]:
+        """Slots of the queues whose pods count for the ceiling that leaves `queue` no room."""
+        if not room.ceiling:
+            return [queue.slot]
+        is_top = room.ceiling == ROOT_QUEUE
+        return [each.slot for each in self.queues.values() if is_top or room.ceiling in self._path(each)]
+
+    def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
+        return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
+
+    def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
+        return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
+
+    def victims(self, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
+        """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
+
+        They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
+        `in_time`: that they would give up once budgets and cool-downs allow it.
+        """
+        candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
+        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates), in_time=in_time)
+
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
+        """The candidates without those that no selection could make a victim; costs one look at all of them."""
+        return possible(self.dispatch, point, task, candidates)
+
+    def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
+        """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
+        have an order of their own."""
+        last_first = sorted(queues, key=self._full_queue_key, reverse=True)
+        calls = self.dispatch.calls("victim_queue_order")
+        return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
+
+    def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
+        path = self._path(queue)
+        keys = [self.branch_key(path[: depth + 1]) for depth in range(len(path))]
+        return (self.queue_rank(queue), tuple(keys), queue.created, queue.name)
+
+    def _path(self, queue: QueueInfo) -> tuple[str, ...]:
+        """The queue's way through the tree; empty where there is none."""
+        if self._paths is None:
+            self._paths = self.queue_paths()
+        return self._paths.get(queue.name, (queue.name,)) if self._paths else ()
+
+    def victim_tasks(self, running: Rows) -> dict[int, str]:
+        """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
+        for calls in self.dispatch.by_tier("victim_tasks"):
+            named = {row: why for call in calls for row, why in call(running).items()}
+            rows = np.array(sorted(named), dtype=np.intp)
+            for guard in self.dispatch.calls("spared_tasks"):
+                rows = rows[~guard(rows)]
+            if len(rows):
+                return {row: named[row] for row in rows.tolist()}
+        return {}

@@ -1,0 +1,171 @@
+"""Asking plugins: who fills a point, in which order, and what holds when a call fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from volcano_py.config.model import PluginEntry, SchedulerConfiguration
+from volcano_py.framework.calls.answer_checks import check_of, is_interrupt
+from volcano_py.framework.calls.answers import CLOSED
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+# Points that a switch gates under the name of another.
+_FLAG_LIKE: Final = {
+    "queue_paths": "queue_order",
+    "branch_order": "queue_order",
+    "predicate_room": "predicate",
+    "domain_gate": "predicate",
+    "predicate_advice": "predicate",
+    "domain_order": "batch_node_order",
+}
+# Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.
+# (task_variants: without them it would take pods of one queue for those of another.)
+_KEEPS_BOOKS: Final = frozenset({"task_variants", "on_allocate", "on_deallocate", "job_enqueued"})
+
+
+class PluginFailures(msgspec.Struct):
+    """Plugins that failed in this cycle; those in `closed` are not asked again before the next."""
+
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    closed: set[str] = msgspec.field(default_factory=set)
+
+    def note(self, plugin: str, point: str, error: BaseException) -> None:
+        """Raises the error again if it is not the plugin's."""
+        if is_interrupt(error):
+            raise error
+        if plugin not in self.counts:
+            log.error("plugin failed; the call counts as a refusal", plugin=plugin, point=point, exc_info=error)
+        self.counts[plugin] = self.counts.get(plugin, 0) + 1
+
+
+class Call:
+    """One plugin's method for one point, guarded."""
+
+    __slots__ = ("_check", "_closed", "_failures", "_method", "_name", "plugin", "point", "tier")
+
+    def __init__(self, plugin: Plugin, point: str, tier: int, failures: PluginFailures) -> None:
+        self.plugin = plugin
+        self.point = point
+        self.tier = tier
+        self._method = getattr(plugin, point)
+        self._check = check_of(point)
+        self._failures = failures
+        # What `__call__` needs at hand: it runs some twenty times for every task that is placed.
+        self._name, self._closed = plugin.name, failures.closed
+
+    def __call__(self, *args: Any) -> Any:
+        if self._name in self._closed:
+            return CLOSED[self.point](self._name, *args)
+        try:
+            answer = self._method(*args)
+            if self._check is not None:
+                self._check(answer, args[-1] if args else None)
+            return answer
+        except BaseException as error:
+            self.failed(error)
+            return CLOSED[self.point](self._name, *args)
+
+    def failed(self, error: BaseException) -> None:
+        """The plugin's answer, or what is done with it, is of no use."""
+        self._failures.note(self._name, self.point, error)
+        if self.point in _KEEPS_BOOKS:
+            self._closed.add(self._name)
+
+    def ask(self, question: str, *args: Any, otherwise: T) -> T:
+        """Another question to the plugin, about its answers at this point; `otherwise` when it fails."""
+        if self.plugin.name in self._failures.closed:
+            return otherwise
+        try:
+            answer: T = getattr(self.plugin, question)(*args)
+            if (check := check_of(question)) is not None:
+                check(answer, args[-1] if args else None)
+            return answer
+        except BaseException as error:
+            self._failures.note(self.plugin.name, question, error)
+            return otherwise
+
+
+class Dispatch:
+    """The plugins of one cycle, made from their arguments, and their calls by extension point."""
+
+    def __init__(self, configuration: SchedulerConfiguration, registry: Registry) -> None:
+        self.failures = PluginFailures()
+        self.plugins: list[Plugin] = []
+        self._calls: dict[str, list[Call]] = {}
+        made: dict[str, Plugin] = {}
+        hierarchical: set[str] = set()
+        for entry in configuration.plugins():
+            plugin = made.get(entry.name)
+            if plugin is None:
+                # Named again in a later tier, a plugin is asked again there, but keeps one set of books.
+                plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
+                self.plugins.append(plugin)
+                if entry.flags.hierarchy:
+                    hierarchical.add(entry.name)
+            for point in registry.points[entry.name]:
+                if point in _KEEPS_BOOKS and any(call.plugin is plugin for call in self.calls(point)):
+                    continue
+                if point in plugin.hierarchy_points and entry.name not in hierarchical:
+                    continue
+                if entry.flags.allow(_FLAG_LIKE.get(point, point)):
+                    self._calls.setdefault(point, []).append(Call(plugin, point, entry.tier, self.failures))
+        self._tiers = {point: _by_tier(calls) for point, calls in self._calls.items()}
+
+    def calls(self, point: str) -> list[Call]:
+        """Who fills the point, in tier and file order."""
+        return self._calls.get(point, [])
+
+    def by_tier(self, point: str) -> list[list[Call]]:
+        """The same, one list per tier that has any."""
+        return self._tiers.get(point, [])
+
+    def guard(self, plugin: Plugin, point: str, work: Callable[[], T], otherwise: T) -> T:
+        """What `work` returns, which runs code of the plugin; `otherwise` when it fails or the plugin is closed."""
+        if plugin.name in self.failures.closed:
+            return otherwise
+        try:
+            return work()
+        except BaseException as error:
+            self.failures.note(plugin.name, point, error)
+            return otherwise
+
+    def life(self, hook: str, ssn: Any) -> dict[str, float]:
+        """Call `on_session_open` or `on_session_close` of all; returns the seconds each took."""
+        seconds: dict[str, float] = {}
+        for plugin in self.plugins:
+            if plugin.name in self.failures.closed:
+                continue
+            started = time.perf_counter()
+            try:
+                getattr(plugin, hook)(ssn)
+            except BaseException as error:
+                self.failures.note(plugin.name, hook, error)
+                self.failures.closed.add(plugin.name)
+            seconds[plugin.name] = time.perf_counter() - started
+        return seconds
+
+    def _make(self, plugin_type: type[Plugin], entry: PluginEntry) -> Plugin:
+        """An instance; one that cannot be made stands there empty and closed, so that its points refuse."""
+        try:
+            return plugin_type(entry.arguments, entry.flags)
+        except BaseException as error:
+            self.failures.note(entry.name, "__init__", error)
+            self.failures.closed.add(entry.name)
+            return object.__new__(plugin_type)
+
+
+def _by_tier(calls: Iterable[Call]) -> list[list[Call]]:
+    tiers: dict[int, list[Call]] = {}
+    for call in calls:
+        tiers.setdefault(call.tier, []).append(call)
+    return [tiers[tier] for tier in sorted(tiers)]

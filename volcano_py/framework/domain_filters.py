@@ -1,0 +1,175 @@
+"""Gates: rules by which the pods of a class, as they are placed, shut and open whole groups of nodes for the next.
+
+A spread over zones is one: after a pod in zone a, no node of zone a may take another until the other zones have caught
+up. Nodes are in one group when the rule cannot tell them apart, now and after any number of pods of the class. So the
+placer can look ahead, with the verdict of a group in place of the verdicts of its nodes, and place a whole gang in one
+sweep (see `replay_gated`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.placement.sweep import Ladder
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call
+
+_Mask = NDArray[np.bool_]
+
+
+class Ahead(Protocol):
+    """A gate's private copy of its books, for supposing placements that have not been made."""
+
+    def place(self, group: int) -> _Mask:
+        """[G] which groups take one more task, after one has been placed in `group`."""
+
+
+class Gate(msgspec.Struct, frozen=True, eq=False):
+    """A rule as it stands for one class.
+
+    Attributes:
+        groups: [N] the group of each node.
+        codes: [G] 0 where the group takes one more task, else a refusal id.
+        ahead: starts looking ahead from here.
+    """
+
+    groups: NDArray[np.intp]
+    codes: Codes
+    ahead: Callable[[], Ahead]
+
+
+def shut(nodes: int, code: int) -> Gate:
+    """A gate that lets nobody through, whatever happens."""
+
+    class _Shut:
+        def place(self, group: int) -> _Mask:  # noqa: ARG002
+            return np.zeros(1, dtype=np.bool_)
+
+    return Gate(np.zeros(nodes, dtype=np.intp), np.array([code], dtype=np.int32), _Shut)
+
+
+class Gates:
+    """All gates of one class as they stand; `codes` [N] has the first refusal of each node."""
+
+    def __init__(self, calls: list[Call], task_class: TaskClass, view: NodeView) -> None:
+        self._gates: list[tuple[Call, Gate]] = []
+        self.codes: Codes = np.zeros(len(view), dtype=np.int32)
+        for call in calls:
+            gate: Gate | None = call(task_class, view)
+            if gate is not None:
+                self._gates.append((call, gate))
+                self.codes = np.where(self.codes == FITS, gate.codes.take(gate.groups), self.codes)
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+    @property
+    def sole(self) -> tuple[Call, Gate] | None:
+        """The one gate, if there are not several."""
+        return self._gates[0] if len(self._gates) == 1 else None
+
+    def shut_out(self, room: Counts) -> Counts:
+        """[N] the room of nodes that no gate shuts, 0 for the others."""
+        return np.where(self.codes == FITS, room, 0)
+
+    def refuse(self, codes: Codes) -> Codes:
+        """[N] refusals, with those of the gates where there are none."""
+        return np.where(codes == FITS, self.codes, codes)
+
+
+def best_per_group(scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.intp], count: int) -> Rows:
+    """Positions of the `count` best of each group, group by group, by (score descending, tie rank)."""
+    order = np.lexsort((ties, -scores, groups))
+    starts = _starts(groups[order])
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    best: Rows = order[rank < count]
+    return best
+
+
+def replay_gated(
+    ladder: Ladder,
+    scores: Scores,
+    ties: NDArray[np.int64],
+    room: Counts,
+    groups: NDArray[np.intp],
+    gate: Gate,
+    count: int,
+) -> list[int]:
+    """Positions of the nodes that up to `count` tasks take one after the other: always the best node of all groups that
+    are open at that moment. The K nodes are in the order of `best_per_group`.
+    """
+    if not len(groups):
+        return []
+    tops = _Tops(scores, ties, groups)
+    left, placed = room.tolist(), [0] * len(groups)
+    open_groups, ahead = gate.codes == FITS, gate.ahead()
+    chosen: list[int] = []
+    while len(chosen) < count and (top := tops.best(open_groups)) is not None:
+        node = tops.take(top)
+        chosen.append(node)
+        placed[node] += 1
+        tops.put_back(top, node, ladder.score(node, placed[node]) if placed[node] < left[node] else None)
+        open_groups = ahead.place(tops.group(top))
+    return chosen
+
+
+class _Tops:
+    """The best node of each group, and below it the others in a heap that is made when the group is first used."""
+
+    def __init__(self, scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.intp]) -> None:
+        starts = _starts(groups)
+        self._ends = np.append(starts[1:], len(groups)).tolist()
+        self._starts = starts.tolist()
+        self._groups = groups[starts]
+        self._all_scores, self._all_ties = scores, ties
+        self._scores, self._ties = scores[starts].copy(), ties[starts].copy()
+        self._heaps: dict[int, list[tuple[float, int, int]]] = {}
+
+    def group(self, top: int) -> int:
+        return int(self._groups[top])
+
+    def best(self, open_groups: _Mask) -> int | None:
+        """The group with the best node among those that are open and not full."""
+        scores = np.where(open_groups.take(self._groups), self._scores, -np.inf)
+        highest = scores.max()
+        if highest == -np.inf:
+            return None
+        equals = np.flatnonzero(scores == highest)
+        return int(equals[self._ties[equals].argmin()])
+
+    def take(self, top: int) -> int:
+        """The position of the best node of a group."""
+        heap = self._heaps.get(top)
+        if heap is None:
+            # in order already, as a heap has to be
+            span = slice(self._starts[top], self._ends[top])
+            entries = zip((-self._all_scores[span]).tolist(), self._all_ties[span].tolist(), strict=True)
+            heap = [(score, tie, self._starts[top] + i) for i, (score, tie) in enumerate(entries)]
+            self._heaps[top] = heap
+        return heap[0][2]
+
+    def put_back(self, top: int, node: int, score: float | None) -> None:
+        """The node's score after the task; None when it is full."""
+        heap = self._heaps[top]
+        if score is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (-score, int(self._all_ties[node]), node))
+        self._scores[top] = -heap[0][0] if heap else -np.inf
+        self._ties[top] = heap[0][1] if heap else 0
+
+
+def _starts(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where each run of equal numbers begins."""
+    starts: NDArray[np.intp] = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
+    return starts

@@ -1,0 +1,1 @@
+"""Eviction: who goes so that a starving job has room."""

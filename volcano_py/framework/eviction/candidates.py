@@ -1,0 +1,104 @@
+"""Whose pods may be looked at as victims: filters as columns, before any plugin is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Task
+from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.table.ledger import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
+    mask = np.zeros(STATUS_COUNT, dtype=np.bool_)
+    mask[list(statuses)] = True
+    return mask
+
+
+_HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
+_RUNNING: Final = _statuses(TaskStatus.RUNNING)
+_COMING: Final = _statuses(TaskStatus.BINDING, TaskStatus.BOUND)
+RIPE_AFTER: Final = 1.0
+"""Seconds until pods that are still to be bound, or to start, are looked at again. That they are and do wakes nobody,
+as nothing else can be decided otherwise."""
+
+
+class Candidates:
+    """Pods with a PodGroup that are charged to a queue and do not say `volcano.sh/preemptable: "false"`, nor does their
+    PodGroup; but for those whose eviction failed a moment ago.
+
+    All answers are sorted by node.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        ssn.bound_when_sought = ssn.bound()
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        has_queue = np.zeros(jobs.size, dtype=np.bool_)
+        has_queue[ssn.job_rows()] = True
+        rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0) & (tasks.retry_at <= ssn.now))
+        of_job = tasks.job[rows]
+        rows = rows[has_queue[of_job] & jobs.preemptable[of_job] & ssn.is_queue(tasks.queue[rows])]
+        rows = rows[np.argsort(tasks.node[rows], kind="stable")]
+        self._rows = rows[_HELD[tasks.status[rows]]]
+        self._coming = rows[_COMING[tasks.status[rows]]]
+        self._reclaimable = np.zeros(len(ssn.snapshot.queue_names), dtype=np.bool_)
+        self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
+        self._of_queue: dict[int, Rows] = {}
+        self._of_others: dict[int, Rows] = {}
+
+    def in_queue(self, task: Task) -> Rows:
+        """Bound or running pods of the other jobs of the preemptor's queue."""
+        slot = task.job.queue.slot
+        rows = self._of_queue.get(slot)
+        if rows is None:
+            rows = self._of_queue[slot] = self._rows[self._queues(self._rows) == slot]
+            coming = self._coming[self._queues(self._coming) == slot]
+            self._wait_for(coming[self._ssn.ledger.tasks.status[coming] == TaskStatus.BINDING])
+        return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], _HELD, task)
+
+    def in_job(self, task: Task) -> Rows:
+        """Bound or running pods of the preemptor's own job."""
+        return self._still(self._rows[self._ssn.ledger.tasks.job[self._rows] == task.job.row], _HELD, task)
+
+    def in_other_queues(self, task: Task) -> Rows:
+        """Running pods of other queues that let others reclaim from them."""
+        slot = task.job.queue.slot
+        rows = self._of_others.get(slot)
+        if rows is None:
+            rows = self._of_others[slot] = self._rows[self._may_give(self._rows, slot)]
+            self._wait_for(self._coming[self._may_give(self._coming, slot)])
+        return self._still(rows, _RUNNING, task)
+
+    def spares(self, rows: Rows) -> Rows:
+        """Those of the rows (placed in this cycle) that say they may be evicted."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        return rows[tasks.preemptable[rows] & jobs.preemptable[tasks.job[rows]]]
+
+    def _may_give(self, rows: Rows, slot: int) -> NDArray[np.bool_]:
+        """[K] who can be asked to give to the queue in that slot."""
+        queues = self._queues(rows)
+        gives: NDArray[np.bool_] = (queues != slot) & self._reclaimable[queues]
+        return gives
+
+    def _wait_for(self, rows: Rows) -> None:
+        """Their pods may be victims a moment later."""
+        if len(rows):
+            self._ssn.moments.strike(self._ssn.now + RIPE_AFTER)
+
+    def _queues(self, rows: Rows) -> NDArray[np.int32]:
+        return self._ssn.ledger.tasks.queue[rows]
+
+    def _still(self, rows: Rows, statuses: NDArray[np.bool_], task: Task) -> Rows:
+        """Those in such a status now. For a pod that asks for nothing only its like is evicted."""
+        tasks = self._ssn.ledger.tasks
+        keep = statuses[tasks.status[rows]]
+        if task.task_class.best_effort:
+            keep &= self._ssn.best_effort_classes[tasks.task_class[rows]]
+        return rows[keep]

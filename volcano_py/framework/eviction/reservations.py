@@ -1,0 +1,191 @@
+"""Places that pods were evicted for: kept from cycle to cycle, until they are taken or a deadline passes.
+
+A promise is the pod's status.nominatedNodeName, so it outlives a restart of the scheduler. From the beginning of the
+cycle promised places are taken, for every action; allocate gives them back, to place those first whom they were
+promised, each in its own place before any looks for another. A pod whose binding failed has its turn after a pause, and
+keeps its place throughout. Where preempt or reclaim stand before allocate, what a job finds free is held for it as
+well: lesser jobs must not build on that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job
+from volcano_py.framework.statement import Statement
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.placement.placer import Choice
+    from volcano_py.framework.session import Session
+
+# Seconds that a promise holds after it was made, or after the last of its victims should have been gone (the
+# deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees
+# anything.
+HELD_FOR: Final = 60.0
+# Seconds after a promise within which its victims are evicted: evictions are repeated when the API server is busy. Who
+# leaves the node later than that is none of them, and on a node of short jobs somebody always leaves.
+_EVICTED_WITHIN: Final = 60.0
+
+
+class Reservations:
+    """What is promised as of the beginning of the cycle.
+
+    Attributes:
+        jobs: rows of jobs with pending tasks whose promise holds.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        tasks = ssn.ledger.tasks
+        self._deadlines: dict[int, float] = {}
+        self._node: dict[int, int] = {}
+        self._for_allocate: list[Statement] = []
+        self._awaited: set[int] = set()
+        rows = np.flatnonzero(tasks.nominated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        leavers = self._leavers() if len(rows) else {}
+        for row in rows.tolist():
+            node = ssn.nodes.rows.get(ssn.task_info(row).nominated_node)
+            if node is None:
+                continue
+            since = float(tasks.nominated_since[row])
+            victims = [gone for gone, began in leavers.get(node, ()) if began <= since + _EVICTED_WITHIN]
+            deadline = max(since, *victims, 0.0) + HELD_FOR
+            if deadline > ssn.now:
+                self._deadlines[row], self._node[row] = deadline, node
+                if victims:
+                    self._awaited.add(int(tasks.job[row]))
+        self.jobs = frozenset(tasks.job[list(self._deadlines)].tolist())
+
+    def holds(self, row: int) -> bool:
+        """Whether a task has a promise that holds."""
+        return row in self._deadlines
+
+    def promised(self, rows: Rows) -> NDArray[np.bool_]:
+        """[K] which of the tasks have a promise that holds."""
+        if not self._deadlines:
+            return np.zeros(len(rows), dtype=np.bool_)
+        return np.isin(rows, list(self._deadlines))
+
+    def awaits_victims(self, job: Job) -> bool:
+        """Whether pods are still terminating on a node that is promised to the job: no more are evicted for it."""
+        return job.row in self._awaited
+
+    # -- held through the cycle ------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Take all promised places for whom they were promised, best job first: where there is room, or will be once
+        terminating pods are gone, and as far as its queue may go.
+
+        Those that allocate would give back before anybody was given a place are left out: a thousand take 0.3 s.
+        """
+        ssn, in_danger = self._ssn, _gives_places_before_allocate(self._ssn.configuration.actions)
+        claims: defaultdict[int, list[int]] = defaultdict(list)
+        for row in self._deadlines:
+            if in_danger or self.backs_off(row):
+                claims[int(ssn.ledger.tasks.job[row])].append(row)
+        jobs = (ssn.job(row) for row in claims)
+        claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.job_valid(job) is None]
+        for job in sorted(claimants, key=ssn.job_key):
+            for row in ssn.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
+                self._hold(job, row)
+
+    def _hold(self, job: Job, row: int) -> None:
+        choice = self._choice(job, row)
+        if choice is None:
+            return
+        statement = self._ssn.statement()
+        statement.pipeline(job, self._ssn.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
+        if not self.backs_off(row):
+            self.hold_for_allocate(statement)
+
+    def place(self, job: Job, rows: Rows, statement: Statement, *, elsewhere: bool = False) -> bool:
+        """Put these tasks where they were promised a place, as far as they can be there. Whether nothing is left to be
+        sought: all can, and none has to wait for it while another node has room.
+
+        `elsewhere`: who would have to wait goes to such a node.
+        """
+        placer, is_settled = self._ssn.placer, True
+        for row in rows.tolist():
+            choice, task_class = self._choice(job, row), self._ssn.task_class(row)
+            if choice is not None and self._ssn.bindable(job.queue, task_class).count <= 0:
+                choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
+            elif choice is not None and choice.pipelined and len(placer.feasible(task_class)):
+                choice = placer.choose(task_class, 1) if elsewhere else choice
+                is_settled &= elsewhere
+            if choice is None:
+                is_settled = False
+                continue
+            put = statement.pipeline if choice.pipelined else statement.allocate
+            put(job, task_class, np.array([row], dtype=np.intp), choice.nodes)
+        return is_settled
+
+    def _choice(self, job: Job, row: int) -> Choice | None:
+        """The node that was promised to the task, if that can be had, now or once terminating pods are gone."""
+        ssn, task_class = self._ssn, self._ssn.task_class(row)
+        if ssn.ledger.tasks.gated[row] or task_class.problem is not None or ssn.pre_predicate(task_class) is not None:
+            return None
+        if ssn.allocatable(job.queue, task_class).count <= 0:
+            return None
+        choice = ssn.placer.choose_on(task_class, self._node[row])
+        return choice if len(choice.nodes) else None
+
+    def backs_off(self, row: int) -> bool:
+        """Whether the task is not to be placed in this cycle, because its binding failed a moment ago."""
+        return float(self._ssn.ledger.tasks.retry_at[row]) > self._ssn.now
+
+    def hold_for_allocate(self, statement: Statement) -> None:
+        """The statement's places, which were free, are nobody else's until they are given back."""
+        self._for_allocate.append(statement)
+
+    @property
+    def held(self) -> int:
+        """How many statements `give_back` would discard now."""
+        return len(self._for_allocate)
+
+    def give_back(self, since: int = 0) -> None:
+        """What was held for allocate, beyond the first `since` statements, is free again. Pods that are not placed in
+        this cycle keep what they were promised."""
+        self.release(*self._for_allocate[since:])
+        del self._for_allocate[since:]
+
+    def release(self, *held: Statement) -> None:
+        """The places of these statements are free again; they were not lost to an incomplete gang."""
+        told = self._ssn.tentative.copy()
+        for statement in reversed(held):
+            statement.discard()
+        self._ssn.tentative = told
+
+    # -- when to look again ----------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float:
+        """When the first promise ends, of those made or not kept in this cycle; 0 when there is none."""
+        status = self._ssn.ledger.tasks.status
+        open_status = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+        deadlines = [until for row, until in self._deadlines.items() if status[row] in open_status]
+        if self._ssn.nominations:
+            deadlines.append(self._ssn.now + HELD_FOR)
+        return min(deadlines, default=0.0)
+
+    def _leavers(self) -> dict[int, list[tuple[float, float]]]:
+        """Node row → of each of its terminating pods, when it should be gone and when its deletion was asked for."""
+        tasks = self._ssn.ledger.tasks
+        rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))
+        leavers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+        columns = tasks.node[rows], tasks.leaves_at[rows], tasks.leaving_since[rows]
+        for node, gone, began in zip(*(column.tolist() for column in columns), strict=True):
+            leavers[node].append((gone, began))
+        return leavers
+
+
+def _gives_places_before_allocate(actions: Sequence[str]) -> bool:
+    """Whether any action but enqueue, which gives none, stands before allocate, or there is no allocate."""
+    others = [action for action in actions if action != "enqueue"]
+    return others[:1] != ["allocate"]

@@ -1,0 +1,129 @@
+"""Electing victims: tiers, intersections and guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Task
+from volcano_py.state.table.ledger import Rows, TaskTable
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call, Dispatch
+    from volcano_py.framework.session import Session
+
+
+def expendable_first(tasks: TaskTable, candidates: Rows) -> Rows:
+    """Lowest task priority first, then the youngest, then what comes last in its gang.
+
+    Plugins that keep running sums give up what they see first, so the order must not depend on chance: a pod of high
+    priority is never given up while one of low priority would do.
+    """
+    keys = (tasks.tiebreak[candidates], -tasks.suffix[candidates], -tasks.created[candidates])
+    return candidates[np.lexsort((*keys, tasks.priority[candidates]))]
+
+
+def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
+    """The first tier with a victim left decides; an intersection that is empty is empty for its tier.
+
+    Guards filter what the tier left, in order and whatever tier they stand in, so that a pod which a protector or the
+    owner of the queues refuses is no victim through another tier. When they leave nothing the next tier is asked.
+
+    `in_time`: who could be a victim sooner or later, as if all protection that passes with time had done so.
+    """
+    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and _counts(call, in_time)]
+    for calls in _naming(dispatch, point):
+        chosen = _tier([call for call in calls if _counts(call, in_time)], task, candidates)
+        if chosen is None:
+            continue
+        for guard in guards:
+            if not len(chosen):
+                break
+            if guard not in calls:
+                chosen = _filter(guard, task, chosen)
+        if len(chosen):
+            return chosen
+    return candidates[:0]
+
+
+def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
+    """The candidates that `elect` could name out of any selection of them, as far as plugins can tell beforehand."""
+    known: dict[str, NDArray[np.bool_]] = {}
+
+    def bound(calls: list[Call]) -> NDArray[np.bool_]:
+        mask = np.ones(len(candidates), dtype=np.bool_)
+        for call in calls:
+            name = call.plugin.name
+            if name not in known:  # (a guard may be asked in its tier, too)
+                known[name] = _bound(call, point, task, candidates)
+            mask &= known[name]
+        return mask
+
+    mask = np.zeros(len(candidates), dtype=np.bool_)
+    for calls in _naming(dispatch, point):
+        mask |= bound(calls)
+        if mask.all():
+            break
+    mask &= bound([call for call in dispatch.calls(point) if point in call.plugin.guards])
+    return candidates[mask]
+
+
+def _naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
+    """The tiers in which somebody does more than spare pods."""
+    for calls in dispatch.by_tier(point):
+        if not all(call.plugin.names_nobody for call in calls):
+            yield calls
+
+
+def _counts(call: Call, in_time: bool) -> bool:
+    return not (in_time and call.plugin.protects_for_a_while)
+
+
+def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
+    """[K] whom the plugin could name; everybody, when it cannot tell."""
+    answer: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
+    if isinstance(answer, np.ndarray) and answer.shape == candidates.shape and answer.dtype == np.bool_:
+        return answer
+    return np.ones(len(candidates), dtype=np.bool_)
+
+
+def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:
+    """Who goes first: of the queues the first in victim queue order, of their jobs the one that orders last, of its
+    tasks the last in task order."""
+    by_job: dict[int, list[int]] = {}
+    for row in victims.tolist():
+        by_job.setdefault(int(ssn.ledger.tasks.job[row]), []).append(row)
+    jobs = [job for row in by_job if (job := ssn.job(row)) is not None]
+    if len(jobs) > 1:
+        jobs.sort(key=ssn.job_key, reverse=True)
+        queues = {job.queue.name: job.queue for job in jobs}
+        if len(queues) > 1:
+            places = {queue.name: place for place, queue in enumerate(ssn.victim_queues(queues.values(), task))}
+            jobs.sort(key=lambda job: places[job.queue.name])
+    ordered: list[int] = []
+    for job in jobs:
+        rows = ssn.ordered_tasks(np.array(by_job[job.row], dtype=np.intp))
+        ordered.extend(reversed(rows.tolist()))
+    return ordered
+
+
+def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:
+    """What a tier agrees on; None when everybody abstains who does more than spare pods."""
+    agreed: np.ndarray | None = None
+    named = False
+    for call in calls:
+        answer = call(task, candidates)
+        if answer is not None:
+            agreed = answer if agreed is None else agreed & answer
+            named |= not call.plugin.names_nobody
+            if not agreed.any():
+                break
+    return candidates[agreed] if agreed is not None and named else None
+
+
+def _filter(guard: Call, task: Task, chosen: Rows) -> Rows:
+    answer = guard(task, chosen)
+    return chosen if answer is None else chosen[answer]

@@ -1,0 +1,1 @@
+"""Ordering: which queue, namespace, job and pod is next."""

@@ -1,0 +1,234 @@
+"""Which queue's turn it is: queues side by side, or in the one tree that a plugin lays over them.
+
+In a tree the next queue is found by descent: at each node the child with the smallest key among those that still have
+work below them; of children that tie, the one with the best below it. Serving a queue moves the keys of the nodes on
+its path and of no others, so a turn costs O(depth × log children), and the order is transitive. Before the tree, queues
+are ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from volcano_py.framework.ordering.heaps import Heap
+from volcano_py.state.infos import QueueInfo
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+Path = tuple[str, ...]
+"""Names of the nodes from below the root down to the queue's own node."""
+
+Rank = tuple[tuple[Any, ...], float, str]
+"""Of a node: its key and those on the way down to its best waiting queue, and that queue's creation time and name."""
+
+# So many levels below a node are looked at when it ties with a sibling. No sensible tree is deeper, and a turn in one
+# that is must not cost the square of its depth.
+_LEVELS: Final = 32
+
+
+class QueueOrder(Protocol):
+    """Queues that wait for their turn. A queue that was popped and has more to do is pushed back after its turn."""
+
+    def __len__(self) -> int: ...
+
+    def push(self, queue: QueueInfo) -> None: ...
+
+    def pop(self) -> QueueInfo: ...
+
+
+def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
+    """The order for this session's plugins, with these queues in it."""
+    order: QueueOrder = TreeOrder(ssn) if ssn.dispatch.calls("queue_paths") else Heap(ssn.queue_key)
+    for queue in queues:
+        order.push(queue)
+    return order
+
+
+class _Node:
+    """A node of the tree; `active` counts the waiting queues at and below it.
+
+    Its entry in its parent's heap is the one with its `stamp`; `queued` tells whether that is still there.
+    """
+
+    __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "rank", "stamp")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.active = 0
+        self.children: dict[str, _Node] = {}
+        self.queues: list[tuple[float, str, QueueInfo]] = []
+        self.heap: list[tuple[tuple[Any, ...], float, str, int, _Node]] = []
+        self.key: Any = None
+        self.rank: Rank | None = None
+        self.stamp = 0
+        self.queued = False
+
+
+class TreeOrder:
+    """Descent of the tree that `queue_paths` gives, one walk per rank."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._paths: dict[str, Path] = ssn.queue_paths()
+        self._walks: dict[Any, _Walk] = {}
+        self._last: _Walk | None = None
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def push(self, queue: QueueInfo) -> None:
+        self._size += 1
+        rank = self._ssn.queue_rank(queue)
+        walk = self._walks.get(rank)
+        if walk is None:
+            walk = self._walks[rank] = _Walk(self._ssn)
+        if walk.served is queue:
+            walk.put_back()
+        else:
+            walk.push(self._paths.get(queue.name, (queue.name,)), queue)
+
+    def pop(self) -> QueueInfo:
+        if self._last is not None:
+            self._last.take_out()
+        walk = self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
+        if self._last is not None and walk is not self._last:
+            # Nodes may be in several walks: queues of other ranks, served meanwhile, have moved their keys here, too.
+            walk.forget_keys()
+        self._last = walk
+        self._size -= 1
+        return walk.pop()
+
+
+class _Walk:
+    """A queue that is served stays where it is until the next one is wanted: most come back after their turn, and then
+    only the keys on its path are to be taken again."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._keys = ssn.dispatch.calls("branch_order")
+        self._epoch: int | None = ssn.branch_epoch()
+        self.served: QueueInfo | None = None
+        """The queue that was popped last, while it has neither come back nor been taken out."""
+        self._way: list[_Node] = []
+        """The nodes from below the root down to its own."""
+        self._moved: list[_Node] = []
+        """Those of the last one that did not come back, until their keys are taken again."""
+        self._placements = ssn.placements
+        """How much had been placed when keys were taken last; they move with placements only."""
+        self.root = _Node(())
+
+    def push(self, path: Path, queue: QueueInfo) -> None:
+        self.take_out()
+        node, way = self.root, []
+        node.active += 1
+        for depth in range(len(path)):
+            child = node.children.get(path[depth])
+            if child is None:
+                child = node.children[path[depth]] = _Node(path[: depth + 1])
+            child.active += 1
+            way.append(child)
+            node = child
+        heapq.heappush(node.queues, (queue.created, queue.name, queue))
+        self._place_way(way, keys_moved=self._placements != self._ssn.placements)
+
+    def pop(self) -> QueueInfo:
+        self.take_out()
+        self._refresh()
+        node = self.root
+        self._way = []
+        # A node may hold queues of its own beside children (several queues may share a path).
+        while not node.queues:
+            node = self._first(node)
+            self._way.append(node)
+        self._placements = self._ssn.placements
+        self.served = node.queues[0][2]
+        return self.served
+
+    def put_back(self) -> None:
+        """The queue that was served waits again."""
+        self.served = None
+        if self._placements != self._ssn.placements:
+            self._place_way(self._way)
+
+    def take_out(self) -> None:
+        """The queue that was served, if it has not come back, waits no more."""
+        if self.served is None:
+            return
+        self.served = None
+        self.root.active -= 1
+        for node in self._way:
+            node.active -= 1
+        heapq.heappop((self._way[-1] if self._way else self.root).queues)
+        self._moved = self._way
+
+    def forget_keys(self) -> None:
+        """All keys may have moved."""
+        self._epoch = None
+
+    def _refresh(self) -> None:
+        """Take the keys of the path that was served last, or of all nodes when everything may have moved."""
+        moved, self._moved = self._moved, []
+        epoch = self._ssn.branch_epoch()
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._place_all()
+        else:
+            self._place_way(moved)
+
+    def _place_all(self) -> None:
+        pairs = [(self.root, child) for child in self.root.children.values() if child.active]
+        for _, node in pairs:
+            pairs.extend((node, child) for child in node.children.values() if child.active)
+        for parent, child in reversed(pairs):
+            self._take_key(child)
+            self._place(parent, child)
+
+    def _place_way(self, way: list[_Node], *, keys_moved: bool = True) -> None:
+        """Put the nodes on the way that queues wait at or below where they belong, from the last one up."""
+        for depth in range(len(way) - 1, -1, -1):
+            child = way[depth]
+            if not child.active:
+                continue
+            if keys_moved or not child.queued:
+                self._take_key(child)
+            self._place(way[depth - 1] if depth else self.root, child)
+
+    def _take_key(self, node: _Node) -> None:
+        keys = [call(node.path) for call in self._keys]
+        node.key = keys[0] if len(keys) == 1 else tuple(keys)
+
+    def _place(self, parent: _Node, child: _Node) -> None:
+        """Put the child into its parent's heap as it ranks at this moment; an older entry becomes void."""
+        rank = self._rank(child)
+        if child.queued and rank == child.rank:
+            return
+        is_first = child.queued and parent.heap[0][4] is child and parent.heap[0][3] == child.stamp
+        child.rank, child.queued = rank, True
+        child.stamp += 1
+        entry = (*rank, child.stamp, child)  # flat, since tuples in tuples are slow to compare
+        if is_first:
+            heapq.heapreplace(parent.heap, entry)
+        else:
+            heapq.heappush(parent.heap, entry)
+
+    def _rank(self, node: _Node) -> Rank:
+        """From its key and the rank of what comes first at or below it."""
+        if node.queues:
+            created, name, _ = node.queues[0]
+            return (node.key,), created, name
+        keys, created, name = self._first(node).rank or ((), 0.0, "")
+        return (node.key, *keys[:_LEVELS]), created, name
+
+    @staticmethod
+    def _first(node: _Node) -> _Node:
+        while True:
+            _, _, _, stamp, child = node.heap[0]
+            if child.active and stamp == child.stamp:
+                return child
+            heapq.heappop(node.heap)
+            if stamp == child.stamp:
+                child.queued = False

@@ -1,0 +1,1 @@
+"""Placement: which nodes the pods of a job go to."""

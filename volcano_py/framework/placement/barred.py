@@ -1,0 +1,86 @@
+"""Classes of tasks that no node will take as nodes are, whatever is placed, leaves or passes.
+
+Every node refuses such a class by its labels, taints or cordon, or is too small for it even when empty. Its tasks are
+set aside before any job has its turn. The answer follows from the class, the nodes and the queues, so it is kept
+between cycles (see resting.py).
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from volcano_py.framework.job import FitError
+from volcano_py.framework.placement.fit import explain_barred
+from volcano_py.framework.views import FITS, Codes, NodeView
+from volcano_py.state.nodes.index import Kept, Key
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    error: FitError | None
+    """None: the class is not barred."""
+
+    @property
+    def nbytes(self) -> int:
+        if self.error is None:
+            return 0
+        return len(self.error.refusal.message) + sum(map(len, self.error.counts))
+
+
+class Barred:
+    """Answers for one session; `kept` holds those of earlier ones with the same nodes, queues and configuration."""
+
+    def __init__(self, ssn: Session, kept: Kept) -> None:
+        self._ssn = ssn
+        self._kept = kept
+        self._failures = ssn.dispatch.failures.counts
+        predicates = ssn.dispatch.calls("predicate")
+        others = chain.from_iterable(map(ssn.dispatch.calls, ("pre_predicate", "predicate_advice")))
+        self._predicates = predicates
+        self._speakers = {call.plugin.name for call in others}
+        """Plugins that have to answer `predicate_for_good`, since they say more than which nodes refuse."""
+
+    def error(self, task_class: TaskClass) -> FitError | None:
+        """Why no node will take the class; None when one may."""
+        if self._failures:
+            return None  # what a plugin that fails says is not for good
+        key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
+        error = self._kept.keep(key, lambda: _Answer(self._ask(task_class))).error
+        if self._failures:
+            self._kept.forget(key)
+            return None
+        return error
+
+    def _ask(self, task_class: TaskClass) -> FitError | None:
+        ssn, nodes = self._ssn, self._ssn.ledger.nodes
+        codes = self._codes(task_class)
+        if codes is None:
+            return None
+        if (refusal := ssn.pre_predicate(task_class)) is not None:
+            return FitError.of_all(int(nodes.present.sum()), refusal)
+        willing = np.flatnonzero(codes == FITS)
+        asked = task_class.requested
+        if (nodes.allocatable[willing][:, asked] >= task_class.request[asked]).all(axis=1).any():
+            return None
+        return explain_barred(ssn, task_class, codes)
+
+    def _codes(self, task_class: TaskClass) -> Codes | None:
+        """[N] the first lasting refusal of each node; None when a plugin that says more cannot tell its own."""
+        nodes = self._ssn.ledger.nodes
+        view = NodeView(nodes, np.arange(nodes.size))
+        codes: Codes = np.where(nodes.present, FITS, self._ssn.absent_node).astype(np.int32)
+        silent = set(self._speakers)
+        nothing: Codes | None = None
+        for call in self._predicates:
+            answer = call.ask("predicate_for_good", task_class, view, otherwise=nothing)
+            if answer is not None:
+                silent.discard(call.plugin.name)
+                codes = np.where(codes == FITS, answer, codes)
+        return None if silent else codes

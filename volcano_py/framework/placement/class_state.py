@@ -1,0 +1,74 @@
+"""What the placer keeps of a class of tasks: its evaluation over all nodes, as of a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from volcano_py.framework.domain_filters import Gates
+from volcano_py.framework.job import FitError
+from volcano_py.framework.placement.sweep import Plan
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.views import Codes, Counts, Scores
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call
+
+# Fewer rows than that are told apart sooner in a set than by marks over all nodes.
+_FEW_ROWS: Final = 128
+_WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
+
+
+class ClassState(msgspec.Struct):
+    """What is known of one class over all nodes, as of entry `position` of the log of touched rows."""
+
+    task_class: TaskClass
+    predicate_reach: Reach
+    batch_reach: Reach
+    codes: Codes
+    fit: Counts
+    """[N] how many tasks fit into what is free and not promised to others."""
+    room: Counts
+    """[N] how many of these the predicates let through."""
+    scores: Scores
+    position: int
+    bounds: list[Call] | None
+    """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
+    gates: Gates | None
+    """What shuts groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
+    plan: Plan = msgspec.field(default_factory=Plan)
+    full_at: int = -1
+    """The position as of which no node has room, nor will have once what is being released is free."""
+    misfit: tuple[int, FitError] | None = None
+    """Why no node takes the class, as of a position."""
+
+    def open(self, room: Counts) -> Counts:
+        """[N] the room of nodes that no gate shuts."""
+        return room if self.gates is None else self.gates.shut_out(room)
+
+    def refusals(self) -> Codes:
+        """[N] `codes`, then what gates say."""
+        return self.codes if self.gates is None else self.gates.refuse(self.codes)
+
+
+def reaches_of(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:
+    """The reach that each plugin declares for the class; who cannot tell may mean the widest."""
+    return [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
+
+
+def distinct(rows: list[int], size: int) -> Rows:
+    """The rows, all below `size`, without doubles, in any order; a third of what numpy's `unique` takes."""
+    if len(rows) < _FEW_ROWS:
+        return np.fromiter(set(rows), dtype=np.intp)
+    marked = np.zeros(size, dtype=np.bool_)
+    marked[rows] = True
+    return np.flatnonzero(marked)
+
+
+def widest(least: Reach, reaches: Iterable[Reach]) -> Reach:
+    return max((least, *reaches), key=lambda reach: _WIDTH.get(reach, len(_WIDTH)))

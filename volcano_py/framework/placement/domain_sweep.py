@@ -1,0 +1,171 @@
+"""Placing many alike tasks at once where the scores of whole groups of nodes move with each of them.
+
+At every step the leaning (`domain_scores.py`) gives each group its score, and the best node of a group is the one that
+is best by itself. So a step costs a look at the groups and not at the nodes. A gate (`domain_filters.py`) divides
+groups further: what may take the next task, over which leanings compare, are the nodes of the open ones.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.domain_filters import Gate, best_per_group
+from volcano_py.framework.domain_scores import Groups, Leaning, number_on_grid, on_grid
+from volcano_py.framework.placement.row_groups import Combinations, alike
+from volcano_py.framework.placement.sweep import Ladder
+from volcano_py.framework.views import FITS, Counts, Scores
+from volcano_py.state.table.ledger import Rows
+
+MakeLadder = Callable[[Rows, Scores | None], Ladder]
+"""From rows of nodes [K] and the fixed part of their scores [K]."""
+
+
+class LeanSweep(msgspec.Struct, frozen=True, eq=False):
+    """What a sweep starts from. K nodes, all that have room for a task and that nothing but the gate refuses.
+
+    Attributes:
+        rows, scores, ties, room: [K] of each node; `scores` is what it has by itself, with `fixed` in it.
+        fixed: [K] the part of the scores that does not move while none of the nodes becomes full; None for none.
+        gate: what shuts groups of nodes; not together with `fixed`.
+    """
+
+    rows: Rows
+    scores: Scores
+    ties: NDArray[np.int64]
+    room: Counts
+    fixed: Scores | None
+    leaning: Leaning
+    gate: Gate | None
+    ladder: MakeLadder
+
+    def nodes(self, count: int) -> Rows:
+        """The rows that up to `count` tasks take one after the other."""
+        buckets = _Buckets(self)
+        top = best_per_group(on_grid(self.scores), self.ties, buckets.of_node, count)
+        fixed = None if self.fixed is None else self.fixed[top]
+        steps = _Steps(buckets, self, top, self.ladder(self.rows[top], fixed))
+        chosen = steps.take(count, until_full=fixed is not None)
+        return self.rows[top[chosen]]
+
+
+class _Buckets:
+    """Nodes that are in one group of the leaning and in one of the gate, and how many they are.
+
+    Attributes:
+        of_node: [K] the bucket of each node.
+        population: [B] nodes that have room.
+    """
+
+    def __init__(self, sweep: LeanSweep) -> None:
+        lean = sweep.leaning.groups[sweep.rows]
+        gate = np.zeros(len(lean), dtype=np.intp) if sweep.gate is None else sweep.gate.groups[sweep.rows]
+        self.of_node, first = alike([lean, gate])
+        self.population = np.bincount(self.of_node, minlength=len(first)).astype(np.int64)
+        self._pairs = Combinations([lean[first], gate[first]])
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @property
+    def lean(self) -> NDArray[np.int64]:
+        """[B] the group of the leaning that each bucket is in."""
+        return self._pairs.columns[0]
+
+    @property
+    def gate(self) -> NDArray[np.int64]:
+        """[B] the group of the gate that each bucket is in."""
+        return self._pairs.columns[1]
+
+    def bucket(self, lean: int, gate: int) -> int:
+        """The bucket of that pair, a new one if need be."""
+        bucket = self._pairs.number(lean, gate)
+        if bucket == len(self.population):
+            self.population = np.append(self.population, 0)
+        return bucket
+
+
+class _Steps:
+    """The sequence itself: positions among the K best nodes of each bucket."""
+
+    def __init__(self, buckets: _Buckets, sweep: LeanSweep, top: Rows, ladder: Ladder) -> None:
+        self._buckets = buckets
+        self._ladder = ladder
+        self._room = sweep.room[top].tolist()
+        self._placed = [0] * len(top)
+        self._ties = sweep.ties[top].tolist()
+        self._ahead = sweep.leaning.ahead()
+        self._groups = sweep.leaning.size
+        self._gate = None if sweep.gate is None else sweep.gate.ahead()
+        self._open = np.ones(1, dtype=np.bool_) if sweep.gate is None else sweep.gate.codes == FITS
+        self._heaps = _heaps(on_grid(sweep.scores)[top], sweep.ties[top], buckets.of_node[top], len(buckets))
+        self._best = np.array([-heap[0][0] for heap in self._heaps])
+        self._tie = np.array([heap[0][1] for heap in self._heaps], dtype=np.int64)
+
+    def take(self, count: int, *, until_full: bool) -> list[int]:
+        """`until_full`: stop when a node is full, because the fixed scores depend on which nodes are not."""
+        chosen: list[int] = []
+        while len(chosen) < count and (bucket := self._best_bucket()) is not None:
+            node = self._heaps[bucket][0][2]
+            chosen.append(node)
+            self._placed[node] += 1
+            is_full = self._placed[node] >= self._room[node]
+            if is_full and until_full:
+                break
+            self._move(bucket, node, is_full=is_full)
+        return chosen
+
+    def _best_bucket(self) -> int | None:
+        """The bucket with the best node of all that may take a task; the node of the lowest tie rank among equals."""
+        buckets = self._buckets
+        willing, lean = buckets.population, buckets.lean
+        if self._gate is not None:
+            willing = np.where(self._open[buckets.gate], willing, 0)
+        if not willing.any():
+            return None
+        population = np.bincount(lean, weights=willing, minlength=self._groups).astype(np.int64)
+        leaning = self._ahead.scores(population)
+        totals = np.where(willing > 0, self._best + leaning[lean], -np.inf)
+        equals = np.flatnonzero(totals == totals.max())
+        return int(equals[0] if len(equals) == 1 else equals[self._tie[equals].argmin()])
+
+    def _move(self, bucket: int, node: int, *, is_full: bool) -> None:
+        """A task was placed on the best node of the bucket, which goes over to another one or drops out."""
+        buckets = self._buckets
+        heapq.heappop(self._heaps[bucket])
+        buckets.population[bucket] -= 1
+        self._show_best(bucket)
+        group = self._ahead.place(int(buckets.lean[bucket]))
+        self._groups = max(self._groups, group + 1)
+        gate = int(buckets.gate[bucket])
+        if self._gate is not None:
+            self._open = self._gate.place(gate)
+        if is_full:
+            return
+        other = buckets.bucket(group, gate)
+        if other == len(self._heaps):
+            self._heaps.append([])
+            self._best, self._tie = np.append(self._best, -np.inf), np.append(self._tie, 0)
+        score = number_on_grid(self._ladder.score(node, self._placed[node]))
+        heapq.heappush(self._heaps[other], (-score, self._ties[node], node))
+        buckets.population[other] += 1
+        self._show_best(other)
+
+    def _show_best(self, bucket: int) -> None:
+        heap = self._heaps[bucket]
+        self._best[bucket] = -heap[0][0] if heap else -np.inf
+        self._tie[bucket] = heap[0][1] if heap else 0
+
+
+def _heaps(scores: Scores, ties: NDArray[np.int64], buckets: Groups, size: int) -> list[list[tuple[float, int, int]]]:
+    """For each bucket (minus score, tie rank, position) of its nodes, best first, in order as a heap has to be. Nodes
+    come in the order of `best_per_group`."""
+    heaps: list[list[tuple[float, int, int]]] = [[] for _ in range(size)]
+    entries = zip(buckets.tolist(), (-scores).tolist(), ties.tolist(), strict=True)
+    for position, (bucket, score, tie) in enumerate(entries):
+        heaps[bucket].append((score, tie, position))
+    return heaps

@@ -1,0 +1,56 @@
+"""What all nodes said to a class of pods that none of them takes: for plugins that tell what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.views import FITS, Codes
+from volcano_py.state.table.ledger import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class Refused:
+    """Messages of refusals, how many nodes gave each as their first, and which ones. Nodes that do not exist are left
+    out; so are those that only lack room."""
+
+    def __init__(self, ssn: Session, codes: Codes) -> None:
+        """`codes` [N]"""
+        self._codes = codes
+        self._present = ssn.ledger.nodes.present
+        self._codes_of: dict[str, list[int]] = {}
+        self._counts: dict[str, int] = {}
+        for code, count in zip(*np.unique(codes[self._present], return_counts=True), strict=True):
+            if code != FITS:
+                message = ssn.refusal_of(int(code)).message
+                self._codes_of.setdefault(message, []).append(int(code))
+                self._counts[message] = self._counts.get(message, 0) + int(count)
+
+    def __contains__(self, message: object) -> bool:
+        return message in self._counts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def count(self, message: str) -> int:
+        """How many nodes."""
+        return self._counts.get(message, 0)
+
+    def mask(self, message: str) -> NDArray[np.bool_]:
+        """[N] the nodes that gave this message."""
+        mask = np.zeros(len(self._codes), dtype=np.bool_)
+        for code in self._codes_of.get(message, ()):
+            mask |= self._codes == code
+        return mask & self._present
+
+    def rows(self, message: str) -> Rows:
+        """[K] the same as rows, ascending."""
+        return np.flatnonzero(self.mask(message))

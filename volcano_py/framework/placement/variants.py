@@ -1,0 +1,86 @@
+"""Telling apart pods that are alike, where a plugin's answers about nodes depend on more than the pods themselves.
+
+A class of tasks is made from what stands in the pods. Which nodes they may use can depend on their job, too: on its
+queue, or on which of its pods should be together. A plugin names such a difference by `task_variants`; tasks of one
+class that some plugin tells apart are of different classes for this session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from volcano_py.state.snapshot import Snapshot
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import Ledger, Rows
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call
+    from volcano_py.framework.session import Session
+
+_Variant = tuple[tuple[str, str], ...]
+"""(plugin name, what it says) of the plugins that say something."""
+
+
+def tell_apart(ssn: Session) -> Snapshot:
+    """The snapshot with a class for each variant of a class among pending tasks; the session's ledger follows."""
+    calls = ssn.dispatch.calls("task_variants")
+    if not calls:
+        return ssn.snapshot
+    tasks = ssn.ledger.tasks
+    rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    rows = rows[np.argsort(tasks.job[rows], kind="stable")]
+    jobs, starts = np.unique(tasks.job[rows], return_index=True)
+    split = _Splitting(ssn.ledger, ssn.snapshot.classes)
+    for job, of_job in zip(jobs.tolist(), np.split(rows, starts[1:]) if len(jobs) else (), strict=True):
+        if ssn.snapshot.jobs[job] is not None:
+            split.take(of_job, _variants(ssn, calls, job, of_job))
+    return replace(ssn.snapshot, classes=split.classes)
+
+
+def _variants(ssn: Session, calls: list[Call], job: int, rows: Rows) -> list[_Variant]:
+    """What all plugins say of each task."""
+    said: list[list[tuple[str, str]]] = [[] for _ in rows]
+    for call in calls:
+        answer = call(ssn, job, rows)
+        if answer is None:
+            continue
+        for of_task, text in zip(said, answer, strict=True):
+            if text:
+                of_task.append((call.plugin.name, text))
+    return [tuple(of_task) for of_task in said]
+
+
+class _Splitting:
+    """Classes as they are split, in the session's ledger and beside it."""
+
+    def __init__(self, ledger: Ledger, classes: list[TaskClass | None]) -> None:
+        self._ledger = ledger
+        self.classes = classes.copy()
+        self._made: dict[tuple[int, _Variant], int] = {}
+
+    def take(self, rows: Rows, variants: list[_Variant]) -> None:
+        """Put each task into the class of its variant."""
+        column = self._ledger.tasks.task_class
+        for row, variant in zip(rows.tolist(), variants, strict=True):
+            if variant:
+                column[row] = self._row(int(column[row]), variant)
+
+    def _row(self, base: int, variant: _Variant) -> int:
+        made = self._made.get((base, variant))
+        if made is None:
+            made = self._made[base, variant] = self._add(base, dict(variant))
+        return made
+
+    def _add(self, base: int, variant: Mapping[str, str]) -> int:
+        table, origin = self._ledger.classes, self.classes[base]
+        assert origin is not None, "a task without a class"
+        row = table.new_row()
+        table.request[row], table.nonzero_request[row] = table.request[base], table.nonzero_request[base]
+        self.classes.extend([None] * (row + 1 - len(self.classes)))
+        self.classes[row] = replace(origin, row=row, variant=variant)
+        return row

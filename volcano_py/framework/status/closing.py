@@ -1,0 +1,375 @@
+"""The end of a cycle: phases, conditions and queue sums. Only what changed becomes an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api import names
+from volcano_py.api.effects import Effect, Event, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.objects import Condition
+from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.reasons import Reason
+from volcano_py.api.report import PendingJob
+from volcano_py.api.wording import explain
+from volcano_py.framework.job import Job
+from volcano_py.framework.status.missing_queue import queue_source
+from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
+from volcano_py.state.infos import QueueInfo, TaskInfo
+from volcano_py.state.queues.queue_tree import lay
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import FINISHED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from volcano_py.state.table.ledger import NOWHERE, JobTable
+from volcano_py.state.table.units import canonical
+from volcano_py.state.task_class import Refusal
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_SCHEDULED = np.flatnonzero(SCHEDULED_STATUSES)
+_FINISHED = np.flatnonzero(FINISHED_STATUSES)
+_COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
+_UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
+# Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
+# PodGroup or a queue is not worth a word; nor is that of pods and claims, which are just being created.
+_GRACE = 2.0
+_EMPTY = "empty since"
+_MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
+
+
+class Closing:
+    """Works out the statuses of one finished cycle."""
+
+    def __init__(self, ssn: Session, cycle: str, *, decided: bool = True) -> None:
+        """`decided`: whether the actions have run, so that it is known why things wait."""
+        self._ssn = ssn
+        self._cycle = cycle
+        self._decided = decided
+        self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
+        self.pending: list[PendingJob] = []
+        self.quiet: dict[int, PendingJob] = {}
+        """Job row → what is reported of it, for jobs that wait and of which nothing new is to be written."""
+        self._too_early: set[int] = set()
+        """Rows of jobs of which it is too early to say why they wait."""
+        self.look_again_at = 0.0
+        # PodGroups that were let in and have no pods, by key, since when: who creates pods begins only then.
+        self._memory = ssn.memory(__name__)
+        self._empty_before: dict[str, float] = self._memory.get(_EMPTY, {})
+        self._empty: dict[str, float] = {}
+
+    def effects(self) -> list[Effect]:
+        """All statuses that differ from what the API server has."""
+        told: list[Effect] = []
+        waiting = dict(self._ssn.resting)
+        for job in self._jobs_to_judge():
+            known, effects = len(self.pending), [*self._judge(job)]
+            told.extend(effects)
+            for reported in self.pending[known:]:
+                waiting[job.row] = reported
+                if not effects and job.row not in self._too_early:
+                    self.quiet[job.row] = reported
+        self.pending = [waiting[row] for row in sorted(waiting)]
+        if self._decided:
+            told.extend(self._jobs_without_queue())
+            told.extend(self._pods_without_group())
+            self._look_again_at_deadlines()
+            self._memory[_EMPTY] = self._empty
+        told.extend(self._queues())
+        told.extend(self._queues_to_mend())
+        return told
+
+    # -- PodGroups -------------------------------------------------------------------------------------------------
+
+    def _jobs_to_judge(self) -> Iterator[Job]:
+        """Jobs that wait for something, or whose phase or counts the API server does not have; but for resting ones."""
+        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+        rows = ssn.job_rows()
+        phases = self._phases()
+        waiting = jobs.counts[rows][:, _UNPLACED].any(axis=1)
+        now = phases[rows]
+        not_running = (now != Phase.RUNNING) & (now != Phase.COMPLETED)
+        stirs = np.ones(jobs.size, dtype=np.bool_)
+        stirs[list(ssn.resting)] = False
+        for row in rows[(waiting | not_running | self._differs(rows, phases)) & stirs[rows]].tolist():
+            job = ssn.job(row)
+            if job is not None:
+                jobs.phase[row] = phases[row]
+                yield job
+
+    def _differs(self, rows: NDArray[np.intp], phases: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """[K] whether phase or counts differ from the PodGroup as it is stored, or the phase from what is taken to be
+        on its way: one that passed before it was written."""
+        jobs = self._ssn.ledger.jobs
+        moved: NDArray[np.bool_] = (jobs.stored_phase[rows] != phases[rows]) | (jobs.phase[rows] != phases[rows])
+        moved |= (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
+        return moved
+
+    def _phases(self) -> NDArray[np.int8]:
+        """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
+        jobs: JobTable = self._ssn.ledger.jobs
+        scheduled = self._scheduled
+        finished = jobs.counts[:, _FINISHED].sum(axis=1)
+        unplaced = jobs.counts[:, _UNPLACED].any(axis=1)
+        enough = (scheduled >= jobs.min_member) & (scheduled > 0)
+        complete = enough & (finished == scheduled) & ~unplaced
+        sticky = (jobs.phase == Phase.INQUEUE) | (jobs.phase == Phase.UNKNOWN)
+        phases = np.where(sticky, jobs.phase, Phase.PENDING)
+        phases = np.where(enough, Phase.RUNNING, phases)
+        result: NDArray[np.int8] = np.where(complete, Phase.COMPLETED, phases).astype(np.int8)
+        return result
+
+    @cached_property
+    def _scheduled(self) -> NDArray[np.int64]:
+        """[J] tasks that count as scheduled: those that are leaving do while they have a node."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        leaving = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
+        on_nodes = np.bincount(tasks.job[leaving], minlength=jobs.size)
+        scheduled: NDArray[np.int64] = jobs.counts[:, _SCHEDULED].sum(axis=1) + on_nodes
+        return scheduled
+
+    @cached_property
+    def _will_run(self) -> NDArray[np.bool_]:
+        """[J] whether bindings that are under way make enough of the PodGroup's tasks scheduled."""
+        jobs = self._ssn.ledger.jobs
+        binding = jobs.counts[:, TaskStatus.BINDING]
+        will_run: NDArray[np.bool_] = (binding > 0) & (self._scheduled + binding >= jobs.min_member)
+        return will_run
+
+    @cached_property
+    def _about_to_run(self) -> NDArray[np.bool_]:
+        """[J] whether bindings of this cycle are among them, and do so within moments: where volumes have to be made
+        first, it takes minutes."""
+        ssn, jobs = self._ssn, self._ssn.ledger.jobs
+        begun = jobs.counts[:, TaskStatus.BINDING] > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
+        begun[ssn.ledger.tasks.job[list(ssn.claim_bindings)]] = False
+        return begun & self._will_run
+
+    def _judge(self, job: Job) -> Iterator[Effect]:
+        ssn = self._ssn
+        phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
+        conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
+        is_scheduled = job.ready > 0 and ssn.job_ready(job)
+        if is_scheduled:
+            conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
+        if not self._decided:
+            # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
+            incomplete = phase if is_scheduled else _while_incomplete(job, phase)
+            if incomplete is not phase and _is_told_to_wait(conditions):
+                phase = incomplete
+            yield from self._status(job.row, phase, conditions, counts)
+            return
+        passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
+        waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
+        verdict: Refusal | None = None
+        if waits or not job.tasks or not (is_scheduled or ssn.job_ready(job)):
+            verdict = self._verdict(job, phase)
+        if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
+            phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
+            reason = _condition_reason(verdict)
+            conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
+        yield from self._status(job.row, phase, conditions, counts, passing=passing)
+        if verdict is not None:
+            for row, told in pod_verdicts(ssn, job, verdict):
+                yield from self._pod(ssn.task_info(row), told, self._nominated(row))
+
+    def _nominated(self, row: int) -> str:
+        """The node that is kept for the task, since pods were evicted for it or its gang in this cycle."""
+        node = self._ssn.nominations.get(row)
+        return "" if node is None else self._ssn.snapshot.nodes[node].name
+
+    def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
+        """Why the job waits, counted; None when it is too early to say it on the objects."""
+        verdict, since = job_verdict(self._ssn, job), job.created
+        if not job.tasks and phase is Phase.INQUEUE:
+            if verdict.reason is Reason.NOT_YET_EVALUATED:
+                return None  # let in, and nothing asks for pods
+            since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
+        message = explain.tell(verdict.reason, verdict.message)
+        self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
+        if verdict.reason is Reason.NOT_YET_EVALUATED or (verdict.reason in _MAY_COME and self._is_young(since)):
+            self._too_early.add(job.row)
+            return None
+        return verdict
+
+    def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
+        """The conditions with one of `kind` True; untouched when it says the same already and is the latest word."""
+        known = next((condition for condition in conditions if condition.type == kind), None)
+        is_same = known is not None and (known.status, known.reason, known.message) == ("True", reason, message)
+        if is_same and not _is_outdated(known, conditions):
+            return tuple(conditions)
+        made = Condition(
+            type=kind,
+            status="True",
+            reason=reason,
+            message=message,
+            last_transition_time=self._moment,
+            transition_id=self._cycle,
+        )
+        if known is None or is_same:
+            return (*(condition for condition in conditions if condition is not known), made)
+        return tuple(made if condition is known else condition for condition in conditions)
+
+    def _status(
+        self,
+        row: int,
+        phase: Phase,
+        conditions: tuple[Condition, ...],
+        counts: tuple[int, int, int],
+        *,
+        passing: bool = False,
+    ) -> Iterator[Effect]:
+        info = self._ssn.snapshot.jobs[row]
+        if info is None or not info.ref.uid:
+            return  # only foreseen: the API server has no such PodGroup yet
+        is_overdue = info.is_passing and not self._will_run[row]
+        if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
+            return
+        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, passing=passing)
+        changed = [condition for condition in conditions if condition not in info.conditions]
+        for condition in changed:
+            if condition.type == names.UNSCHEDULABLE:
+                yield Event(info.ref, "Warning", names.UNSCHEDULABLE, condition.message)
+            elif condition.type == names.SCHEDULED:
+                yield Event(info.ref, "Normal", names.SCHEDULED, names.POD_GROUP_READY)
+
+    # -- what no session job stands for ------------------------------------------------------------------------------
+
+    def _jobs_without_queue(self) -> Iterator[Effect]:
+        ssn = self._ssn
+        known = np.flatnonzero(ssn.ledger.jobs.known)
+        for row in np.setdiff1d(known, ssn.job_rows()).tolist():
+            info = ssn.snapshot.jobs[row]
+            if info is None or self._is_young(float(ssn.ledger.jobs.created[row])):
+                continue
+            refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
+            message = explain.tell(refusal.reason, refusal.message)
+            phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
+            counts = ssn.ledger.jobs.counts[row]
+            pending = int(counts[TaskStatus.PENDING])
+            self.pending.append(PendingJob(info.key, info.queue, phase.text, refusal.reason, message, pending))
+            conditions = self._with(info.conditions, names.UNSCHEDULABLE, names.NOT_ENOUGH_RESOURCES, message)
+            yield from self._status(row, phase, conditions, _status_counts(counts))
+            yield from self._pods_of(row, refusal)
+
+    def _pods_without_group(self) -> Iterator[Effect]:
+        """Pods that name a PodGroup that does not exist."""
+        ssn = self._ssn
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        orphans = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        orphans = orphans[~jobs.known[tasks.job[orphans]]]
+        known = [not self._is_young(created) for created in tasks.created[orphans].tolist()]
+        orphans = orphans[np.array(known, dtype=np.bool_)]
+        for row in np.unique(tasks.job[orphans]).tolist():
+            namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
+            refusal = Refusal(Reason.POD_GROUP_NOT_FOUND, explain.pod_group_not_found(namespace, name))
+            message = explain.tell(refusal.reason, refusal.message)
+            pending = int(jobs.counts[row][TaskStatus.PENDING])
+            key = ssn.snapshot.job_keys[row]
+            self.pending.append(PendingJob(key, "", Phase.PENDING.text, refusal.reason, message, pending))
+            yield from self._pods_of(row, refusal)
+
+    def _look_again_at_deadlines(self) -> None:
+        """A place that is kept in vain is free for others from its deadline on; plugins have moments of their own."""
+        for moment in (self._ssn.reservations.next_deadline(), self._ssn.moments.goes_on_at):
+            if moment:
+                self.look_again_at = min(self.look_again_at, moment) if self.look_again_at else moment
+
+    def _is_young(self, created: float) -> bool:
+        """Whether to say nothing yet; another look is then asked for."""
+        if created <= self._ssn.now - _GRACE:
+            return False
+        self.look_again_at = max(self.look_again_at, created + _GRACE)
+        return True
+
+    def _pods_of(self, job_row: int, refusal: Refusal) -> Iterator[Effect]:
+        tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(job_row)
+        rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
+        told = PodVerdict.of(names.POD_REASON_UNDETERMINED, refusal)
+        for row in rows.tolist():
+            yield from self._pod(self._ssn.task_info(row), told)
+
+    def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
+        reason, message = verdict.told
+        # A promise is made anew with the evictions, though the pod may name the node already.
+        if info.told != verdict.told or nominated:
+            yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
+        if info.told != verdict.told:
+            yield Event(info.ref, "Warning", "FailedScheduling", message)
+
+    # -- queues ----------------------------------------------------------------------------------------------------
+
+    def _queues(self) -> Iterator[Effect]:
+        ssn = self._ssn
+        sums = ssn.used_by_queue()
+        tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
+        for name in reversed(tree.order[1:]):
+            # What the queues below hold counts, too, whichever plugin divides the cluster.
+            if (parent := tree.parents[name]) in sums:
+                sums[parent] += sums[name]
+        for name, queue in ssn.queues.items():
+            amounts = ssn.axis.amounts(sums[name])
+            allocated = {resource: canonical(resource, units) for resource, units in amounts.items()}
+            for resource in ("cpu", "memory"):
+                allocated.setdefault(resource, "0")
+            if not _same_amounts(allocated, queue):
+                yield QueueAllocated(name, allocated)
+
+    def _queues_to_mend(self) -> Iterator[Effect]:
+        """Amounts and weights that count as something else than what is written, whichever plugins look at them."""
+        for name, queue in self._ssn.queues.items():
+            for problem in queue.problems:
+                if problem.startswith("spec."):
+                    yield Event(queue.ref, "Warning", Reason.INVALID_QUEUE.value, explain.invalid_queue(name, problem))
+
+
+def _while_incomplete(job: Job, phase: Phase) -> Phase:
+    """The phase of a job that lacks tasks: Unknown when some run all the same."""
+    if job.count(TaskStatus.RUNNING):
+        return Phase.UNKNOWN
+    return Phase.PENDING if phase is Phase.UNKNOWN else phase
+
+
+def _is_filled_by_leavers(job: Job) -> bool:
+    """Whether it would be complete if the pods that are leaving stayed."""
+    return job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
+
+
+def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
+    """status.running, succeeded, failed."""
+    by_status: list[int] = counts.tolist()
+    return by_status[TaskStatus.RUNNING], by_status[TaskStatus.SUCCEEDED], by_status[TaskStatus.FAILED]
+
+
+def _is_told_to_wait(conditions: Sequence[Condition]) -> bool:
+    """Whether `Unschedulable` is the latest word."""
+    known = next((condition for condition in conditions if condition.type == names.UNSCHEDULABLE), None)
+    return known is not None and not _is_outdated(known, conditions)
+
+
+def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:
+    """Whether the opposite was said later: `Scheduled` after `Unschedulable`, or the other way round."""
+    if known is None or known.last_transition_time is None:
+        return False
+    times = [other.last_transition_time for other in conditions if other.type in _OPPOSITES and other is not known]
+    return any(time is not None and time > known.last_transition_time for time in times)
+
+
+def _condition_reason(verdict: Refusal) -> str:
+    """Volcano's strings: what fails validity has its own, everything else is «not enough resources»."""
+    if verdict.reason is Reason.NOT_ENOUGH_TASKS:
+        return names.NOT_ENOUGH_PODS_OF_TASK if "minTaskMember" in verdict.message else names.NOT_ENOUGH_TASKS
+    return names.NOT_ENOUGH_RESOURCES
+
+
+def _same_amounts(allocated: dict[str, str], queue: QueueInfo) -> bool:
+    try:
+        stored = {name: parse_quantity(text) for name, text in queue.allocated.items()}
+    except QuantityError:
+        return False
+    return stored == {name: parse_quantity(text) for name, text in allocated.items()}

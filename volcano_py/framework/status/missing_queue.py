@@ -1,0 +1,28 @@
+"""Who named a queue that does not exist. Most people never write a PodGroup: theirs are made for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from volcano_py.api.names import GENERATED_GROUP_PREFIX
+from volcano_py.api.wording.explain import NamedBy, QueueSource
+from volcano_py.state.infos import JobInfo
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def queue_source(ssn: Session, row: int, info: JobInfo) -> QueueSource | None:
+    """Where the PodGroup of this row has its queue from; None when from its own spec."""
+    owner = info.owner
+    if owner is None:
+        return None
+    maker = f"{owner.kind} {owner.name}"
+    if owner.is_volcano_job:
+        return QueueSource(NamedBy.JOB, maker, info.ref.namespace)
+    if not info.ref.name.startswith(GENERATED_GROUP_PREFIX):
+        return None
+    is_named = any(ssn.task_info(task).named_queue == info.queue for task in ssn.tasks_of_row(row).tolist())
+    if not is_named and not info.is_in_default_queue:
+        return QueueSource(NamedBy.NAMESPACE, maker, info.ref.namespace)
+    return QueueSource(NamedBy.POD if owner.kind == "Pod" else NamedBy.TEMPLATE, maker, info.ref.namespace)

@@ -1,0 +1,66 @@
+"""What a cycle tells of every queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from volcano_py.api.report import QueueReport
+from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
+from volcano_py.framework.plugin import Plugin
+from volcano_py.state.snapshot import Phase
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def queue_reports(ssn: Session) -> dict[str, QueueReport]:
+    """Sums and ceilings by queue; the plugin that owns queues completes them through `describe_queues`."""
+    jobs = ssn.ledger.jobs
+    rows = np.flatnonzero(jobs.known)
+    allocated = ssn.used_by_queue()
+    phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
+    reports = {
+        name: QueueReport(
+            name=name,
+            weight=queue.weight,
+            parent=queue.parent,
+            state=queue.state or "Open",
+            allocated=ssn.axis.amounts(allocated[name]),
+            deserved=ssn.axis.amounts(queue.deserved),
+            capability=ssn.axis.amounts(queue.capability),
+            guarantee=ssn.axis.amounts(queue.guarantee),
+            pod_groups=_by_phase(phases[name]),
+        )
+        for name, queue in ssn.queues.items()
+    }
+    for plugin in ssn.dispatch.plugins:
+        complete = partial(_completed, reports, plugin)
+        reports = ssn.dispatch.guard(plugin, "describe_queues", complete, otherwise=reports)
+    return reports
+
+
+def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:
+    told = mapping_of(plugin.describe_queues(), Mapping)
+    if not told:  # as most plugins, for which a thousand queues need not be looked through
+        return reports
+    return {name: _complete(report, told[name]) if told.get(name) else report for name, report in reports.items()}
+
+
+def _complete(report: QueueReport, told: Mapping[str, Any]) -> QueueReport:
+    for name, value in told.items():
+        kind = Mapping if isinstance(getattr(report, name, None), Mapping) else str | int | float | np.number | np.bool_
+        if not isinstance(value, kind):
+            raise NonsenseError(f"{name} of queue {report.name} is {value!r}, expected {kind}")
+    return replace(report, **told)
+
+
+def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:
+    """PodGroups by phase; one without a phase is pending."""
+    counts[Phase.PENDING] += counts[Phase.NONE]
+    return {phase.text: int(counts[phase]) for phase in Phase if phase is not Phase.NONE and counts[phase]}

@@ -1,0 +1,190 @@
+"""Jobs that rest: no node will take any of their pods as nodes are, and all of that has been reported.
+
+A resting job costs a cycle a comparison: it is not evaluated, has no turn, and its status is not worked out again. It
+rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes. What a cycle decides
+and reports is the same as if nothing were kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from volcano_py.api.report import PendingJob
+from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.state.infos import JobInfo, TaskInfo
+from volcano_py.state.nodes.index import Kept
+from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import ResourceAxis
+from volcano_py.state.table.ledger import JobTable, Rows, TaskTable
+from volcano_py.state.table.table import Table
+from volcano_py.state.task_class import Signature
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_MOST_TASKS: Final = 100_000
+"""At some 2 KB each; jobs beyond that are looked at in every cycle."""
+
+# The class is compared by its signature: its row is another one as other classes come and go. Labels alone move nothing
+# of what follows from nodes, nor does among whom a pod would be spread.
+_TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"task_class", "labels", "spread"}))
+_JOB_COLUMNS: Final = tuple(sorted(JobTable.columns))
+
+
+class _Basis(msgspec.Struct, frozen=True, eq=False):
+    """What all answers depend on."""
+
+    offers_version: int
+    queues_version: int
+    axis: ResourceAxis
+    configuration: SchedulerConfiguration
+
+    def holds_for(self, ssn: Session) -> bool:
+        snapshot = ssn.snapshot
+        versions = (self.offers_version, self.queues_version)
+        same = versions == (snapshot.offers_version, snapshot.queues_version)
+        return same and self.axis is ssn.axis and self.configuration is ssn.configuration
+
+
+class _Task(msgspec.Struct, frozen=True, eq=False):
+    row: int
+    info: TaskInfo
+    signature: Signature
+    variant: Mapping[str, str]
+
+    def is_same(self, ssn: Session) -> bool:
+        info = ssn.snapshot.tasks[self.row]
+        if info is not self.info and not _says_the_same(info, self.info):
+            return False
+        task_class = ssn.task_class(self.row)
+        known = task_class.signature
+        return (known is self.signature or known == self.signature) and task_class.variant == self.variant
+
+
+class _Job(msgspec.Struct, frozen=True, eq=False):
+    row: int
+    info: JobInfo
+    tasks: tuple[_Task, ...]
+    reported: PendingJob
+
+    def is_same(self, ssn: Session) -> bool:
+        info = ssn.snapshot.jobs[self.row]
+        return (info is self.info or info == self.info) and all(task.is_same(ssn) for task in self.tasks)
+
+
+class _Rows(msgspec.Struct, frozen=True, eq=False):
+    """Rows of a table, as they were in all columns that matter here."""
+
+    rows: Rows
+    columns: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, table: Table, rows: Iterable[int], names: Iterable[str]) -> _Rows:
+        places = np.fromiter(rows, dtype=np.intp)
+        return cls(places, {name: getattr(table, name)[places] for name in names})
+
+    def are_same(self, table: Table) -> NDArray[np.bool_]:
+        """[K]"""
+        same = np.ones(len(self.rows), dtype=np.bool_)
+        for name, known in self.columns.items():
+            equal = getattr(table, name)[self.rows] == known
+            same &= equal if equal.ndim == 1 else equal.all(axis=1)
+        return same
+
+
+class _Memory(msgspec.Struct, frozen=True, eq=False):
+    """Jobs that rest, in the order of their rows in both tables."""
+
+    jobs: tuple[_Job, ...]
+    job_rows: _Rows
+    task_rows: _Rows
+
+    @classmethod
+    def of(cls, jobs: tuple[_Job, ...], ssn: Session) -> _Memory:
+        ledger = ssn.snapshot.ledger
+        tasks = (task.row for job in jobs for task in job.tasks)
+        return cls(
+            jobs,
+            _Rows.of(ledger.jobs, (job.row for job in jobs), _JOB_COLUMNS),
+            _Rows.of(ledger.tasks, tasks, _TASK_COLUMNS),
+        )
+
+    def unchanged(self, ssn: Session) -> list[_Job]:
+        """Those for which nothing has changed."""
+        ledger, jobs = ssn.snapshot.ledger, self.jobs
+        same = self.job_rows.are_same(ledger.jobs)
+        owners = np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs])
+        same[owners[~self.task_rows.are_same(ledger.tasks)]] = False
+        return [jobs[place] for place in np.flatnonzero(same).tolist() if jobs[place].is_same(ssn)]
+
+
+class Resting:
+    """What a scheduler keeps of them between cycles. `classes` are the answers about classes, see barred.py."""
+
+    def __init__(self) -> None:
+        self.classes = Kept()
+        self._basis: _Basis | None = None
+        self._memory: _Memory | None = None
+        self._recalled: list[_Job] = []
+
+    def recall(self, ssn: Session) -> dict[int, PendingJob]:
+        """Job row → what is reported of it, for all jobs that rest."""
+        if self._basis is None or not self._basis.holds_for(ssn):
+            snapshot = ssn.snapshot
+            self._basis = _Basis(snapshot.offers_version, snapshot.queues_version, ssn.axis, ssn.configuration)
+            self.classes, self._memory = Kept(), None
+        self._recalled = [] if self._memory is None else self._memory.unchanged(ssn)
+        return {job.row: job.reported for job in self._recalled}
+
+    def remember(self, ssn: Session, quiet: Mapping[int, PendingJob]) -> None:
+        """After a deciding cycle: `quiet` are jobs of which everything has been reported, with what that is."""
+        if ssn.dispatch.failures.counts:
+            self._memory = None
+            return
+        new = [
+            _Job(row, info, tuple(_task(ssn, task) for task in tasks.tolist()), reported)
+            for row, reported in quiet.items()
+            if (info := ssn.snapshot.jobs[row]) is not None and len(tasks := _waiting_in_vain(ssn, row))
+        ]
+        if new or self._memory is None or len(self._recalled) < len(self._memory.jobs):
+            self._memory = _Memory.of(_bounded([*self._recalled, *new]), ssn)
+
+
+def _waiting_in_vain(ssn: Session, job: int) -> Rows:
+    """All tasks of a job that was let in, if each waits and nothing but a change of its own, or of nodes, can get it a
+    place: it is gated or malformed, or was set aside. Else none."""
+    tasks, rows = ssn.ledger.tasks, ssn.tasks_of_row(job)
+    in_vain = tasks.gated[rows] | ssn.hopeless_classes[tasks.task_class[rows]]
+    if (aside := ssn.set_aside.get(job)) is not None:
+        in_vain |= np.isin(rows, aside)
+    let_in = ssn.ledger.jobs.phase[job] == Phase.INQUEUE
+    rests = let_in and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
+    return rows if rests else rows[:0]
+
+
+def _task(ssn: Session, row: int) -> _Task:
+    task_class = ssn.task_class(row)
+    return _Task(row, ssn.task_info(row), task_class.signature, task_class.variant)
+
+
+def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:
+    room, kept = _MOST_TASKS, []
+    for job in jobs:
+        if (room := room - len(job.tasks)) < 0:
+            break
+        kept.append(job)
+    return tuple(kept)
+
+
+def _says_the_same(now: TaskInfo | None, known: TaskInfo) -> bool:
+    """Whether it is the same but for the echo of what was written into its status."""
+    if now is None or now.told != known.told:
+        return False
+    return replace(now, condition=known.condition, on_its_way=known.on_its_way) == known

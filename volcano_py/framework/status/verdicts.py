@@ -1,0 +1,159 @@
+"""The one reason told for each job that does not run, and for each of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from volcano_py.api import names
+from volcano_py.api.reasons import Reason
+from volcano_py.api.wording import explain
+from volcano_py.api.wording.explain_gangs import held_up, waiting_for_another_try, waiting_for_release
+from volcano_py.framework.eviction.reservations import HELD_FOR
+from volcano_py.framework.job import Job
+from volcano_py.framework.roles import short_roles
+from volcano_py.state.status import STATUS_COUNT, TaskStatus
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import Refusal
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+_WAITING = np.zeros(STATUS_COUNT, dtype=np.bool_)
+_WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = True
+# Looked up once, because thousands of pods are gone through in a cycle.
+_ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
+
+
+class PodVerdict(msgspec.Struct, frozen=True):
+    """What is written on a pod: `reason` of the condition, the closed code and the whole message."""
+
+    reason: str
+    refusal: Refusal
+    told: tuple[str, str]
+    """Reason and message as they stand in the condition."""
+
+    @classmethod
+    def of(cls, reason: str, refusal: Refusal) -> PodVerdict:
+        return cls(reason, refusal, (reason, explain.tell(refusal.reason, refusal.message)))
+
+
+def job_verdict(ssn: Session, job: Job) -> Refusal:
+    """Why the job does not run (all of it): what must be mended first, by the rank of reasons."""
+    return min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
+
+
+def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
+    note = ssn.notes.get(job.row)
+    if note is not None:
+        yield note
+    # Controllers create pods once the PodGroup is let in: that it has none is no mistake while it is kept out.
+    is_kept_out = note is not None and job.is_pending and not job.tasks
+    if not is_kept_out and (invalid := ssn.job_valid(job)) is not None:
+        yield invalid
+    rows = ssn.tasks_of(job)
+    tasks = ssn.ledger.tasks
+    waiting = rows[tasks.status[rows] == TaskStatus.PENDING]
+    for class_row in np.unique(tasks.task_class[waiting]).tolist():
+        problem = ssn.snapshot.classes[class_row]
+        if problem is not None and problem.problem is not None:
+            yield problem.problem
+    gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
+    if gates:
+        yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
+    has_places = any(row in ssn.tentative for row in waiting.tolist())
+    for error in ssn.fit_errors.get(job.row, {}).values():
+        # What is free was counted with the gang's own pods in their places; say so.
+        yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
+    if job.waiting:
+        yield _waits_for_release(ssn, rows[tasks.status[rows] == TaskStatus.PIPELINED].tolist())
+    if has_places:
+        yield Refusal(Reason.GANG_INCOMPLETE, _gang(ssn, job, waiting))
+    yield Refusal(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
+
+
+def gang_message(job: Job, verdict: Refusal) -> str:
+    """Volcano's «n/m tasks in gang unschedulable» with our code in front and the reason behind."""
+    missing = max(job.min_member - job.ready, 0) or job.pending_tasks
+    return explain.tell(
+        verdict.reason, explain.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
+    )
+
+
+def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int, PodVerdict]]:
+    """Task row → what to tell, for every task of the job that waits and is not gated."""
+    tasks = ssn.ledger.tasks
+    rows = ssn.tasks_of(job)
+    rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
+    by_class: dict[int, PodVerdict] = {}
+    found: PodVerdict | None = None
+    for_others: PodVerdict | None = None
+    columns = (rows.tolist(), tasks.status[rows].tolist(), tasks.task_class[rows].tolist())
+    for row, status, class_row in zip(*columns, strict=True):
+        if status == _PIPELINED:
+            yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _waits_for_release(ssn, [row]))
+        elif status == _ALLOCATED or row in ssn.tentative:
+            if found is None:
+                text = _gang(ssn, job, rows)
+                found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
+            yield row, found
+        else:
+            known = by_class.get(class_row) or _found_of(ssn, job, class_row)
+            if known is None:
+                known = for_others = for_others or _for_others(ssn, job, rows, verdict)
+            by_class[class_row] = known
+            yield row, known
+
+
+def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
+    """What was found of the class itself. What nodes refuse is `Unschedulable`, as autoscalers act on the word."""
+    task_class = ssn.snapshot.classes[class_row]
+    if task_class is not None and task_class.problem is not None:
+        return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
+    error = ssn.fit_errors.get(job.row, {}).get(class_row)
+    return None if error is None else PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
+
+
+def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerdict:
+    """The job's verdict for those of its pods of which nothing was found. If it was found of others, the first of them
+    is named, as these may have none of the fields that it speaks of.
+
+    A node more would help jobs that are kept out because the whole cluster is taken: that is `Unschedulable`, too. What
+    waits for its queue is `Undetermined`.
+    """
+    if verdict.reason is Reason.CLUSTER_OVERCOMMITTED:
+        return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, verdict)
+    classes = ssn.ledger.tasks.task_class[rows]
+    refused = [
+        class_row
+        for class_row in np.unique(classes).tolist()
+        if (found := _found_of(ssn, job, class_row)) is not None and found.refusal == verdict
+    ]
+    if refused:
+        first = ssn.ordered_tasks(rows[np.isin(classes, refused)])[0]
+        verdict = Refusal(verdict.reason, held_up(ssn.task_info(int(first)).key, verdict.message))
+    return PodVerdict.of(names.POD_REASON_UNDETERMINED, verdict)
+
+
+def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
+    found = [int(row) for row in waiting if int(row) in ssn.tentative]
+    placed = job.ready + len(found)
+    causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
+    cause = f"beside {'it' if placed == 1 else 'them'} {causes[0]}" if causes else ""
+    short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
+    return explain.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
+
+
+def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:
+    """Whom these tasks wait for, all of which have a place that is not free yet."""
+    nodes = sorted({int(ssn.ledger.tasks.node[row]) for row in rows})
+    named = sorted(ssn.snapshot.nodes[node].name for node in nodes)
+    if all(ssn.reservations.backs_off(row) for row in rows):
+        return Refusal(Reason.WAITING_FOR_RELEASE, waiting_for_another_try(named))
+    is_promised = any(row in ssn.nominations or ssn.reservations.holds(row) for row in rows)
+    text = waiting_for_release(named, ssn.leaving.on(nodes), held_for=HELD_FOR if is_promised else 0.0)
+    return Refusal(Reason.WAITING_FOR_RELEASE, text)

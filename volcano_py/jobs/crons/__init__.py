@@ -1,0 +1,1 @@
+"""CronJobs, the pure part."""

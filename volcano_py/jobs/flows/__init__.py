@@ -1,0 +1,1 @@
+"""JobFlows and JobTemplates, the pure part."""

@@ -1,0 +1,73 @@
+"""Pods that somebody else deleted, as policies on PodEvicted see them.
+
+A pod that the status counts and that is not there has been lost, until it has come back to run. Once it is made again
+nothing else tells of that. So losses for which a policy waits are noted in the Job's status, before the pods are made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+from volcano_py.jobs.members import Members
+from volcano_py.jobs.model import Job, JobEvent
+from volcano_py.jobs.policies.policies import Lost, Occurrence, timeout_of
+
+NOTE: Final = "evicted"
+"""Key in `controlledResources`: `worker/1@2026-01-31T12:00:00+00:00 worker/3@…`."""
+
+_MOST_NOTED: Final = 1000  # that is 50 KB; the policy that answers one of them is the same for the others of its task
+
+
+def losses(job: Job, members: Members, now: float) -> tuple[Lost, ...]:
+    """Those that were noted and have not come back, and those that are new at the time `now`."""
+    lost = {(loss.task, loss.index): loss for loss in _noted(job) if _is_missed(loss, job, members)}
+    # The status counts them, too: they are there, and nobody wants them any more.
+    surplus = Counter(member.task for member in members.surplus)
+    for task in job.spec.tasks:
+        state = job.status.task_status_count.get(task.name)
+        before = sum(state.phase.values()) - surplus[task.name] if state is not None else 0
+        gone = min(before, task.replicas) - len(members.current[task.name])
+        # Which ones they were is not recorded; pods are made from the first on.
+        for index in islice(members.missing(task), max(0, gone)):
+            lost.setdefault((task.name, index), Lost(task.name, index, now))
+    return tuple(lost.values())
+
+
+def note_of(job: Job, lost: Sequence[Lost]) -> str:
+    """What the status is to note of them; "" for nothing."""
+    return " ".join(
+        f"{loss.task}/{loss.index}@{datetime.fromtimestamp(int(loss.at), UTC).isoformat()}"
+        for loss in islice((loss for loss in lost if _is_waited_for(loss, job)), _MOST_NOTED)
+    )
+
+
+def has_more_to_note(job: Job, lost: Sequence[Lost]) -> bool:
+    """Whether there are any that the status does not note yet."""
+    return not set(note_of(job, lost).split()) <= set(job.status.controlled_resources.get(NOTE, "").split())
+
+
+def _is_missed(loss: Lost, job: Job, members: Members) -> bool:
+    task = job.task(loss.task)
+    if task is None or loss.index >= task.replicas:
+        return False  # nobody wants it back
+    back = members.current[task.name].get(loss.index)
+    return back is None or back.phase == "Pending"
+
+
+def _is_waited_for(loss: Lost, job: Job) -> bool:
+    return timeout_of(job, Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index)) > 0
+
+
+def _noted(job: Job) -> Iterator[Lost]:
+    """Entries that somebody has spoilt say nothing."""
+    for entry in job.status.controlled_resources.get(NOTE, "").split():
+        where, _, moment = entry.partition("@")
+        task, _, index = where.partition("/")
+        try:
+            yield Lost(task, int(index), datetime.fromisoformat(moment).timestamp())
+        except ValueError:
+            continue

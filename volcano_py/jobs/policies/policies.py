@@ -1,0 +1,154 @@
+"""What has happened to a Job, and what its policies say is to be done about it.
+
+Nothing here remembers: an event is read off the world as it is (a failed pod *is* the event PodFailed until it is
+gone), so that one which came while nobody looked is not lost, and a restart of the controller repeats none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from volcano_py.jobs.members import Member, Members
+from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
+from volcano_py.jobs.names import pod_name
+from volcano_py.jobs.policies.crashes import crash_note, failing_since
+
+# What `*` stands for. Waiting is an event only for a policy that names it, with a timeout; an edit of the job is what
+# its owner wants, no mishap.
+_NOT_ANY: Final = frozenset({JobEvent.POD_PENDING, JobEvent.JOB_UPDATED})
+
+TARGETED: Final = frozenset({JobAction.RESTART_TASK, JobAction.RESTART_POD, JobAction.RESTART_PARTITION})
+"""Actions that restart a part of the job."""
+
+
+class Occurrence(msgspec.Struct, frozen=True):
+    """An event: of a pod (`index` within `task`), a task, or ("") the whole job. `since`: seconds since the epoch."""
+
+    event: JobEvent
+    task: str = ""
+    index: int | None = None
+    pod: str = ""
+    exit_code: int | None = None
+    since: float = 0.0
+
+    def __str__(self) -> str:
+        where = f" of pod {self.pod}" if self.pod else f" of task {self.task}" if self.task else ""
+        code = f", exit code {self.exit_code}" if self.exit_code is not None else ""
+        return f"{self.event}{where}{code}"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`action` is to be carried out because of `cause`."""
+
+    action: JobAction
+    cause: Occurrence
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What policies ask for now, what is worse first; and when they will ask for more if nothing changes (0: never)."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    look_again_at: float = 0.0
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A pod that was there and was deleted by somebody else; `at` in seconds since the epoch."""
+
+    task: str
+    index: int
+    at: float
+
+
+def judge(
+    job: Job,
+    members: Members,
+    *,
+    now: float,
+    group_phase: str = "",
+    group_since: float = 0.0,
+    lost: Sequence[Lost] = (),
+    edited: float | None = None,
+) -> Judgement:
+    """What the policies say to everything that has happened.
+
+    `group_since`: when the PodGroup got into its phase, in seconds since the epoch. `lost`: pods known to have been
+    deleted whose loss is not settled yet; `edited`: when the spec was, if that is not answered yet.
+    """
+    later = 0.0
+    verdicts = []
+    for occurrence in _occurrences(job, members, (group_phase, group_since), lost, edited, now):
+        policy = policy_for(job, occurrence)
+        if policy is None:
+            continue
+        due = occurrence.since + policy.delay
+        if due <= now:
+            verdicts.append(Verdict(JobAction(policy.action), occurrence))
+        else:
+            later = min(later or due, due)
+    return Judgement(tuple(verdicts), later)
+
+
+def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
+    """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
+    task, event = job.task(occurrence.task), occurrence.event
+    events = (event,) if event in _NOT_ANY else (event, JobEvent.ANY)
+    timed = event is JobEvent.POD_PENDING
+    of_task = task.policy_table.first(events, occurrence.exit_code, timed=timed) if task is not None else None
+    return of_task or job.spec.policy_table.first(events, occurrence.exit_code, timed=timed)
+
+
+def timeout_of(job: Job, occurrence: Occurrence) -> float:
+    """Seconds for which the policy that speaks of this event waits; 0 when there is none."""
+    policy = policy_for(job, occurrence)
+    return policy.delay if policy is not None else 0.0
+
+
+def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
+    """What the status is to note of tasks that have failed: those for which a policy waits."""
+    noted: dict[str, str] = {}
+    for task in job.spec.tasks:
+        since = failing_since(job, task, members.current[task.name])
+        if since is not None and timeout_of(job, Occurrence(JobEvent.TASK_FAILED, task.name)):
+            noted.update(crash_note(task, since))
+    return noted
+
+
+def _occurrences(
+    job: Job, members: Members, group: tuple[str, float], lost: Sequence[Lost], edited: float | None, now: float
+) -> Iterator[Occurrence]:
+    """Everything that has happened and is not settled, what is worse first."""
+    for task in job.spec.tasks:
+        yield from failures(task, members.current[task.name])
+    for task in job.spec.tasks:
+        yield from _task_events(job, task, members.current[task.name])
+    group_phase, group_since = group
+    if group_phase == "Unknown":
+        yield Occurrence(JobEvent.UNKNOWN, since=group_since)
+    for loss in lost:
+        name = pod_name(job.metadata.name, loss.task, loss.index)
+        yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at)
+    if edited is not None:
+        yield Occurrence(JobEvent.JOB_UPDATED, since=edited)
+    for task in job.spec.tasks:
+        for member in members.current[task.name].values():
+            if member.phase == "Pending":
+                created = member.pod.metadata.created or now
+                yield Occurrence(JobEvent.POD_PENDING, task.name, member.index, member.name, None, created)
+
+
+def failures(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+    """The pods of the task that have failed. `members`: its current pods."""
+    for index, member in sorted(members.items()):
+        if member.phase == "Failed":
+            code = member.exit_code
+            yield Occurrence(JobEvent.POD_FAILED, task.name, index, member.name, code, member.changed)
+
+
+def _task_events(job: Job, task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+    if task.replicas and sum(member.phase == "Succeeded" for member in members.values()) == task.replicas:
+        yield Occurrence(JobEvent.TASK_COMPLETED, task.name, since=max(m.changed for m in members.values()))
+    if (since := failing_since(job, task, members)) is not None:
+        yield Occurrence(JobEvent.TASK_FAILED, task.name, since=since)

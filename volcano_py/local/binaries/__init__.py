@@ -1,0 +1,1 @@
+"""Where the binaries of the control plane come from."""

@@ -1,0 +1,1 @@
+"""Child processes, their ports and their logs."""

@@ -1,0 +1,1 @@
+"""The controllers of Jobs, CronJobs and JobFlows."""

@@ -1,0 +1,238 @@
+"""The CronJob controller: makes a Volcano Job whenever one is due, and clears away those that have ended.
+
+What is due is decided in `jobs.cron`. A Job's name follows from its time, so that a controller that is stopped between
+making the Job and writing so finds it again, and another one that makes it too is refused by the API server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.nulls import Reader
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, RequestError
+from volcano_py.cluster.kubernetes.watching.kinds import CRON_JOB, VOLCANO_JOB
+from volcano_py.cluster.kubernetes.watching.versions import is_older
+from volcano_py.cluster.kubernetes.writing.turns import namespace_of
+from volcano_py.jobs.crons.plan import (
+    CREATED,
+    CRON_KIND,
+    DELETED,
+    CronJob,
+    CronPlan,
+    job_for,
+    job_name,
+    owned_by,
+    plan_cron,
+)
+from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.names import FAILED_CREATE
+from volcano_py.jobs.patches import merge_patch
+from volcano_py.jobs.told import FOREIGN_JOB, Told
+from volcano_py.operator.event_dedup import Teller
+from volcano_py.operator.jobs.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Learn,
+    Record,
+    created_or_found,
+    delete_object,
+    job_path,
+    object_path,
+    patch_status,
+)
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
+"""The kinds that are to be fed in."""
+
+_WORKERS: Final = 8
+# Seconds. Timers run by another clock than schedules do, which somebody may set; this is how long that may go unseen.
+_LOOK_AGAIN_WITHIN: Final = 60.0
+_TELL_EVERY: Final = 10  # failures in a row
+
+_CRON_JOB: Final = Reader(CronJob)
+_JOB: Final = Reader(Job)
+
+
+class CronJobController:
+    """A `Sink` for `KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch. `learn` is given the
+    Jobs that answers show; by default this sink takes them as they come.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        *,
+        active: IsActive,
+        record: Record,
+        learn: Learn | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._api, self._active, self._now = api, active, now
+        self._learn = learn or self.upsert
+        self._work: WorkQueue[str] = WorkQueue("cronjob", namespace_of, workers=_WORKERS)
+        self._crons: dict[str, CronJob] = {}
+        # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
+        self._dealt_with: dict[str, datetime] = {}
+        self._jobs = JobsBy(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
+        self._teller = Teller(CRON_KIND, record, self._is_there)
+
+    # What is fed in.
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        if kind == VOLCANO_JOB.name:
+            self._jobs.replace(obj for obj in objects if isinstance(obj, Job))
+            return
+        if kind == CRON_JOB.name:
+            keep = {obj.metadata.key for obj in objects if isinstance(obj, CronJob)}
+            for gone in [cron for key, cron in self._crons.items() if key not in keep]:
+                self._forget(gone)
+            for obj in objects:
+                self.upsert(kind, obj)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: new or changed."""
+        match obj:
+            case Job():
+                self._jobs.note(obj)
+            case CronJob():
+                self._note(obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
+        """`Sink`: gone."""
+        match obj:
+            case Job():
+                self._jobs.forget(obj.metadata)
+            case CronJob():
+                self._forget(obj)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: every CronJob is looked at once more."""
+        for key in self._crons:
+            self._work.add(key)
+
+    def _note(self, cron: CronJob) -> None:
+        key = cron.metadata.key
+        known = self._crons.get(key)
+        if known is not None and (known == cron or is_older(cron.metadata, known.metadata)):
+            return
+        self._crons[key] = cron
+        self._work.add(key)
+
+    def _forget(self, cron: CronJob) -> None:
+        if self._is_there(cron.metadata):
+            del self._crons[cron.metadata.key]
+            self._dealt_with.pop(cron.metadata.uid, None)
+            self._teller.forget(cron.metadata.uid)
+
+    # The work.
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when CronJobs and Jobs have been listed."""
+        self.leadership_gained()
+        await self._work.run(self._reconcile, on_failure=self._failed)
+
+    async def _reconcile(self, key: str) -> None:
+        cron = self._crons.get(key)
+        if cron is None or not self._active():
+            return
+        made = self._plan(cron)
+        self._teller.tell(cron.metadata, *made.told)
+        for job in made.replaced:
+            await self._delete(cron, job)
+        if made.start is not None:
+            try:
+                await self._start(cron, made.start)
+            except RequestError:
+                await self._write_status(cron, made)
+                raise
+            # With the Job there, the status has more to tell.
+            made = self._plan(cron)
+        await self._write_status(cron, made)
+        for job in made.outdated:
+            await self._delete(cron, job)
+        self._look_again(key, made)
+
+    def _plan(self, cron: CronJob) -> CronPlan:
+        now, uid = datetime.fromtimestamp(self._now(), UTC), cron.metadata.uid
+        times = (cron.status.last_schedule_time, self._dealt_with.get(uid))
+        status = msgspec.structs.replace(cron.status, last_schedule_time=max(filter(None, times), default=None))
+        known = msgspec.structs.replace(cron, status=status)
+        made = plan_cron(known, owned_by(cron, self._jobs.of(cron.metadata.key)), now)
+        if made.status.last_schedule_time is not None:
+            self._note_dealt_with(cron, made.status.last_schedule_time)
+        return made
+
+    def _note_dealt_with(self, cron: CronJob, moment: datetime) -> None:
+        if self._is_there(cron.metadata):
+            self._dealt_with[cron.metadata.uid] = moment
+
+    def _is_there(self, metadata: ObjectMeta) -> bool:
+        """Whether the CronJob has not gone while an answer was waited for."""
+        known = self._crons.get(metadata.key)
+        return known is not None and known.metadata.uid == metadata.uid
+
+    def _look_again(self, key: str, made: CronPlan) -> None:
+        if made.look_again is not None:
+            self._work.add(key, min(_LOOK_AGAIN_WITHIN, max(0.01, made.look_again.timestamp() - self._now())))
+
+    async def _start(self, cron: CronJob, moment: datetime) -> None:
+        """Make the Job for this time, unless somebody else has taken its name."""
+        name = job_name(cron, moment)
+        path = job_path(cron.metadata.namespace, "")
+        answer, created = await created_or_found(self._api, path, job_for(cron, moment))
+        job = _JOB.decode(answer)
+        if created:
+            log.info("job made", cron_job=cron.metadata.key, job=name)
+            self._teller.tell(cron.metadata, Told("Normal", CREATED, f"Job {name} was made", about=name))
+        elif not owned_by(cron, [job]):
+            message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
+            self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+            return
+        # It may have been deleted before the answer came, and then nobody learns of it any more.
+        self._note_dealt_with(cron, moment)
+        self._learn(VOLCANO_JOB.name, job)
+
+    async def _delete(self, cron: CronJob, job: Job) -> None:
+        name, uid = job.metadata.name, job.metadata.uid
+        if await delete_object(self._api, job_path(job.metadata.namespace, name), uid):
+            self._teller.tell(cron.metadata, Told("Normal", DELETED, f"Job {name} was deleted", about=uid))
+        self._jobs.note_deleting(job)
+
+    async def _write_status(self, cron: CronJob, made: CronPlan) -> None:
+        changes = merge_patch(cron.status, made.status)
+        if not changes:
+            return
+        metadata = cron.metadata
+        path = object_path(BATCH_API, CRON_KIND, metadata.namespace, metadata.name)
+        # On this version: an older view must never take the time back that was dealt with last.
+        if not await patch_status(
+            self._api, path, metadata, changes, lambda found: self._note(_CRON_JOB.decode(found))
+        ):
+            self._forget(cron)
+
+    def _failed(self, key: str, error: Exception, failures: int) -> bool:
+        """Always try again. The first failure is told, then every tenth."""
+        cron = self._crons.get(key)
+        if cron is None:
+            return False
+        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning("CronJob is late", cron_job=key, failures=failures, error=str(error), exc_info=trace)
+            if isinstance(error, RequestError) and error.is_refusal:
+                self._teller.tell(cron.metadata, Told("Warning", FAILED_CREATE, str(error)))
+        return True

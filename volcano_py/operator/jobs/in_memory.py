@@ -1,0 +1,196 @@
+"""The job controller of a cluster in memory: the same plan, carried out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import Event, JsonObject, ObjectRef
+from volcano_py.api.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass
+from volcano_py.api.volumes import PersistentVolumeClaim
+from volcano_py.cluster.manifests import VOLCANO_JOB, ManifestError, made
+from volcano_py.cluster.memory import MemoryCluster
+from volcano_py.jobs import names
+from volcano_py.jobs.actions import (
+    Action,
+    CreateGroup,
+    CreatePods,
+    DeleteGroup,
+    DeleteJob,
+    DeletePods,
+    Prepare,
+    UpdateGroup,
+    WriteStatus,
+)
+from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.plan import World, plan
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
+from volcano_py.operator.podgroups.generated_group import GroupRules
+
+log = structlog.get_logger(__name__)
+
+_MOST_STEPS: Final = 100  # of one job at a time; its life is shorter
+_GROUP: Final = "PodGroup"
+_CLAIM: Final = "PersistentVolumeClaim"
+
+
+class JobsInMemory:
+    """Brings the Jobs of a cluster in memory to where they want to be; what plugins keep beside pods is left out."""
+
+    def __init__(self, cluster: MemoryCluster, rules: GroupRules, plugins: JobPlugins | None = None) -> None:
+        self._cluster = cluster
+        name = min(rules.scheduler_names)
+        self._rules = JobRules(scheduler_name=name, default_queue=rules.default_queue)
+        self._known_plugins = plugins
+        self._prepared: set[str] = set()
+        self._made = 0
+        self.look_again_at = 0.0
+        """When something is due though nothing changes; 0: never."""
+
+    @property
+    def _plugins(self) -> JobPlugins:
+        """Looked for when there is a job: that takes as long as a cycle of a small cluster."""
+        if self._known_plugins is None:
+            self._known_plugins = JobPlugins.of(BUILTIN).with_installed()
+        return self._known_plugins
+
+    def run(self, now: float) -> None:
+        """Look at every job."""
+        self.look_again_at = 0.0
+        jobs = self._cluster.objects(VOLCANO_JOB, Job)
+        if not jobs:
+            return
+        pods: dict[str, list[Pod]] = {}
+        for pod in self._cluster.objects("Pod", Pod):
+            if (owner := pod.metadata.controller) is not None:
+                pods.setdefault(owner.uid, []).append(pod)
+        for job in jobs:
+            self._one(job.metadata.key, pods.get(job.metadata.uid, []), now)
+
+    def _one(self, key: str, pods: list[Pod], now: float) -> None:
+        for _ in range(_MOST_STEPS):
+            job = self._cluster.get(VOLCANO_JOB, key, Job)
+            if job is None:
+                return
+            next_ = plan(self._world(job, pods, now))
+            if next_.look_again_at:
+                self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
+            if next_.waiting is not None and next_.waiting.type == "Warning":
+                self._tell(job, next_.waiting.reason, next_.waiting.message)
+            done = [self._carry_out(job, action, now) for action in next_.actions]
+            if not done or not all(done):
+                return
+            pods = [pod for pod in self._cluster.objects("Pod", Pod) if job.owns(pod.metadata)]
+
+    def _world(self, job: Job, pods: list[Pod], now: float) -> World:
+        namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
+        annotations = namespace.metadata.annotations if namespace is not None else {}
+        job = with_defaults(job, self._rules, annotations)
+        try:
+            plugins, problem = self._plugins.for_job(job), ""
+        except PluginArgumentError as error:
+            plugins, problem = (), str(error)
+        group = names.group_name(job.metadata.name, job.metadata.uid)
+        return World(
+            job=job,
+            pods=pods,
+            group=self._cluster.get(_GROUP, f"{job.metadata.namespace}/{group}", PodGroup),
+            now=now,
+            plugins=plugins,
+            priorities={each.metadata.name: each.value for each in self._classes()},
+            prepared=job.metadata.uid in self._prepared,
+            problem=problem,
+        )
+
+    def _classes(self) -> Iterable[PriorityClass]:
+        return self._cluster.objects("PriorityClass", PriorityClass)
+
+    def _carry_out(self, job: Job, action: Action, now: float) -> bool:
+        """Whether the job can go on."""
+        cluster, namespace = self._cluster, job.metadata.namespace
+        match action:
+            case WriteStatus(status):
+                known = cluster.get(VOLCANO_JOB, job.metadata.key, Job)
+                if known is not None:
+                    cluster.put(VOLCANO_JOB, msgspec.structs.replace(known, status=status))
+            case Prepare():
+                return self._prepare(job, action, now)
+            case CreateGroup(body):
+                self._put(_GROUP, job, body, now)
+            case UpdateGroup(name, _, changes):
+                self._update_group(f"{namespace}/{name}", changes)
+            case DeleteGroup(name, _):
+                cluster.remove(_GROUP, f"{namespace}/{name}")
+            case CreatePods(bodies):
+                stored = [self._put("Pod", job, body, now) for body in bodies]
+                return all(stored)
+            case DeletePods(pods):
+                for name, _ in pods:
+                    cluster.remove("Pod", f"{namespace}/{name}")
+            case DeleteJob():
+                for pod in [pod for pod in cluster.objects("Pod", Pod) if job.owns(pod.metadata)]:
+                    cluster.remove("Pod", pod.metadata.key)
+                cluster.remove(VOLCANO_JOB, job.metadata.key)
+        return True
+
+    def _prepare(self, job: Job, action: Prepare, now: float) -> bool:
+        namespace = job.metadata.namespace
+        for claim in action.claims:
+            self._put(_CLAIM, job, claim, now)
+        for name in action.awaited_claims:
+            if self._cluster.get(_CLAIM, f"{namespace}/{name}", PersistentVolumeClaim) is None:
+                self._tell(job, names.PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist")
+                return False
+        self._prepared.add(job.metadata.uid)
+        return True
+
+    def _put(self, kind: str, job: Job, body: JsonObject, now: float) -> bool:
+        """Store what the job makes, unless there is one of that name; whether it can be read."""
+        metadata: dict[str, Any] = {**body["metadata"]}
+        if self._cluster.get(kind, f"{job.metadata.namespace}/{metadata['name']}", _type_of(kind)) is not None:
+            return False
+        self._made += 1
+        metadata["uid"] = f"{kind.lower()}-{job.metadata.namespace}-{metadata['name']}-{self._made}"
+        # What is made earlier is older, as what stands earlier in a manifest is.
+        moment = datetime.fromtimestamp(now, UTC) + timedelta(microseconds=self._made)
+        metadata["creationTimestamp"] = moment.isoformat()
+        try:
+            self._cluster.put(kind, made({**body, "metadata": metadata}, self._classes()))
+        except ManifestError as error:
+            self._tell(job, names.FAILED_CREATE, str(error))
+            return False
+        return True
+
+    def _update_group(self, key: str, changes: JsonObject) -> None:
+        group = self._cluster.get(_GROUP, key, PodGroup)
+        if group is not None:
+            spec = {**msgspec.to_builtins(group.spec), **changes["spec"]}
+            for name in ("minTaskMember", "minResources"):
+                if name in changes["spec"]:
+                    spec[name] = {each: amount for each, amount in spec[name].items() if amount is not None}
+            spec = {name: value for name, value in spec.items() if value is not None}
+            self._cluster.put(_GROUP, msgspec.structs.replace(group, spec=msgspec.convert(spec, type(group.spec))))
+
+    def _tell(self, job: Job, reason: str, message: str) -> None:
+        metadata: ObjectMeta = job.metadata
+        about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
+        event = Event(about, "Warning", reason, message)
+        if event not in self._cluster.events:
+            self._cluster.events.append(event)
+            # Nobody can look at the events of a cluster in memory, and what has no pods has nothing else to say it.
+            log.warning("a Job waits", job=metadata.key, reason=reason, message=message)
+
+
+def _type_of(kind: str) -> type[Pod] | type[PodGroup] | type[PersistentVolumeClaim]:
+    """What objects of the kind are in memory."""
+    types: dict[str, type[Pod] | type[PodGroup] | type[PersistentVolumeClaim]] = {
+        "Pod": Pod,
+        _GROUP: PodGroup,
+        _CLAIM: PersistentVolumeClaim,
+    }
+    return types[kind]

@@ -1,0 +1,147 @@
+"""Objects beside the pods of a Job: those that its plugins keep, and the claims of its volumes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api.effects import JsonObject
+from volcano_py.api.objects import ApiObject, ObjectMeta
+from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError
+from volcano_py.jobs.actions import Prepare
+from volcano_py.jobs.model import Job
+from volcano_py.jobs.names import PLUGIN_ERROR, PVC_ERROR
+from volcano_py.jobs.plugins.plugin import KeptObject
+from volcano_py.operator.kube_api import KubeApi, object_path
+
+_RACES: Final = 3  # how often an object may come or go between two requests before the job waits for its next turn
+_OUTSIDE: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+_CLAIM: Final = ("v1", "PersistentVolumeClaim")
+_SECRET: Final = ("v1", "Secret")
+
+
+class NotReadyError(Exception):
+    """Something that a job needs is missing, or belongs to somebody else; `reason` is that of the event."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class _Existing(ApiObject, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[KeptObject, ...]:
+    """Make what is missing, and bring up to date what follows the job. The Secrets whose names were taken: by this
+    job's own, made before a restart, or by those of a deleted namesake that are still to be collected.
+
+    Raises:
+        NotReadyError: a claim is missing, or a name is taken by an object of somebody else.
+        RequestError: the API server refused.
+    """
+    taken = []
+    for kept in wanted.objects:
+        if (kept.api_version, kept.kind) != _SECRET:
+            await _keep(api, job, kept)
+        elif not await _make_secret(api, job, kept):
+            taken.append(kept)
+    for claim in wanted.claims:
+        made = KeptObject(*_CLAIM, name=claim["metadata"]["name"], make=lambda claim=claim: claim)  # type: ignore[misc]
+        await _keep(api, job, made, PVC_ERROR)
+    for name in wanted.awaited_claims:
+        try:
+            await api.get(object_path(*_CLAIM, job.metadata.namespace, name))
+        except NotFoundError as error:
+            message = (
+                f"PersistentVolumeClaim {job.metadata.namespace}/{name} does not exist; create it, and pods are made"
+            )
+            raise NotReadyError(PVC_ERROR, message) from error
+    return tuple(taken)
+
+
+async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_ERROR) -> None:
+    namespace = job.metadata.namespace
+    path = object_path(kept.api_version, kept.kind, namespace, kept.name)
+    for _ in range(_RACES):
+        try:
+            existing = msgspec.json.decode(await api.get(path))
+        except NotFoundError:
+            try:
+                await api.post(object_path(kept.api_version, kept.kind, namespace), _owned(job, _made(job, kept)))
+            except ConflictError:
+                continue  # it came meanwhile
+            return
+        owner = msgspec.convert(existing, _Existing, strict=False).metadata
+        if not job.owns(owner):
+            what = f"{kept.kind} {namespace}/{kept.name}"
+            raise NotReadyError(reason, f"{what} is not of this job; delete it or give the job another name")
+        changes = _changes(existing, _made(job, kept)) if kept.follows_job else {}
+        if not changes:
+            return
+        try:
+            await api.patch(path, {"metadata": {"uid": owner.uid}, **changes})
+        except (NotFoundError, ConflictError):
+            continue
+        return
+    raise NotReadyError(reason, f"{kept.kind} {namespace}/{kept.name} comes and goes; who else makes it?")
+
+
+async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> bool:
+    """Whether it was made; not so when the name is taken. Secrets are never read: a right to read them would be one on
+    all Secrets of the cluster.
+
+    Drawing keys takes long enough to be done beside the event loop.
+    """
+    manifest = await asyncio.to_thread(lambda: _made(job, kept))
+    try:
+        await api.post(object_path(*_SECRET, job.metadata.namespace), _owned(job, manifest))
+    except ConflictError:
+        return False
+    return True
+
+
+def _made(job: Job, kept: KeptObject) -> JsonObject:
+    """Its manifest. Whoever makes it may be somebody else's code, and raise anything."""
+    try:
+        return kept.make()
+    except Exception as error:
+        what = f"{kept.kind} {job.metadata.namespace}/{kept.name}"
+        raise NotReadyError(PLUGIN_ERROR, f"{what} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _owned(job: Job, manifest: JsonObject) -> JsonObject:
+    metadata = {
+        **manifest.get("metadata", {}),
+        "namespace": job.metadata.namespace,
+        "ownerReferences": [job.owner_reference],
+    }
+    return {**manifest, "metadata": metadata}
+
+
+def _changes(existing: Mapping[str, Any], wanted: JsonObject) -> JsonObject:
+    """Merge patch for the content; what the server has filled in stays, keys of `data` that went away go."""
+    changes: JsonObject = {}
+    for key, value in wanted.items():
+        if key in _OUTSIDE:
+            continue
+        before = existing.get(key)
+        gone: JsonObject = {}
+        if key in ("data", "binaryData") and isinstance(before, dict):
+            gone = dict.fromkeys(before)
+        if (difference := _difference(before, gone | value if gone else value)) is not None:
+            changes[key] = difference
+    return changes
+
+
+def _difference(before: Any, wanted: Any) -> Any:
+    """What of `wanted` is not so; None when all is."""
+    if isinstance(wanted, dict) and isinstance(before, dict):
+        inner = {key: _difference(before.get(key), value) for key, value in wanted.items() if value is not None}
+        gone = {key: None for key, value in wanted.items() if value is None and key in before}
+        changed = {key: value for key, value in inner.items() if value is not None} | gone
+        return changed or None
+    return None if before == wanted else wanted

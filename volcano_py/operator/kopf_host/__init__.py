@@ -1,0 +1,1 @@
+"""kopf in our process."""

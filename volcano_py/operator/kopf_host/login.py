@@ -1,0 +1,57 @@
+"""How kopf logs in: through a session of its own that uses our loaded credentials.
+
+kopf's own ways (its login handlers, `kopf.ConnectionInfo`) would read the kubeconfig a second time, put a token that
+is going to be rotated into the session's headers for good, and know nothing of a TLS server name.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import aiohttp
+import kopf
+from yarl import URL
+
+from volcano_py.cluster.kubernetes.http.credentials import Credentials
+
+
+class KopfLogin:
+    """Makes kopf's sessions, and closes what kopf leaves open."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._sessions: list[aiohttp.ClientSession] = []
+        self._refused: tuple[object, object] | None = None
+
+    async def log_in(self, **_: object) -> kopf.AiohttpSession:
+        """kopf's login handler. kopf comes back when the server has answered 401 to what it got before."""
+        credentials = self._credentials
+        if self._refused is not None:
+            await credentials.renew(self._refused)
+        self._refused = credentials.authorization, credentials.ssl
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": f"volcano-py/{version('volcano-py')} (kopf)"},
+            proxy=credentials.proxy,
+            middlewares=(self._authorize,),
+        )
+        self._sessions.append(session)
+        return kopf.AiohttpSession(server=credentials.server, aiohttp_session=session)
+
+    async def aclose(self) -> None:
+        """Close all sessions: kopf closes them when it stops in peace only."""
+        while self._sessions:
+            await self._sessions.pop().close()
+
+    async def _authorize(
+        self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        credentials = self._credentials
+        credentials.refresh_when_due()
+        # A redirect must not take the token to another server.
+        if request.url.origin() == URL(credentials.server).origin():
+            request.server_hostname = credentials.server_hostname
+            if credentials.authorization:
+                request.headers["Authorization"] = credentials.authorization
+        return await send(request)

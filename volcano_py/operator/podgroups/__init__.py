@@ -1,0 +1,1 @@
+"""The controller that gives pods without a PodGroup one."""

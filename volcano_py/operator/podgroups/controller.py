@@ -1,0 +1,329 @@
+"""The podgroup controller: gives pods that name no PodGroup one, and keeps it in step with their owner.
+
+It works on one group at a time: makes the group when it is missing, brings it up to date, then writes its name on the
+pods. Every step can be repeated, so that a restart half-way, a second replica or a lost answer only cost a request.
+What the steps are is decided in `generated_group`; that the scheduler need not wait for them, in `foreseen_groups`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import structlog
+
+from volcano_py.api.effects import Event, ObjectRef
+from volcano_py.api.nulls import Reader
+from volcano_py.api.objects import ApiObject, Pod, PodGroup
+from volcano_py.api.workloads import Workload
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.http.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    RequestError,
+)
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
+from volcano_py.cluster.kubernetes.writing.turns import Slots, namespace_of
+from volcano_py.cluster.protocol import Sink
+from volcano_py.operator.kube_api import (
+    IsActive,
+    KubeApi,
+    Record,
+    created_or_found,
+    delete_object,
+    is_another_object,
+    is_gone,
+    owner_path,
+    pod_group_path,
+    pod_path,
+)
+from volcano_py.operator.podgroups.foreseen_groups import ForeseenGroups
+from volcano_py.operator.podgroups.generated_group import (
+    GroupPlan,
+    GroupRules,
+    group_as_json,
+    group_changes,
+    inheriting_owner,
+    names_group,
+    plan_group,
+    pod_annotation,
+    representative,
+)
+from volcano_py.operator.podgroups.index import PodGroupIndex
+from volcano_py.operator.run_all import together
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+EVENT_REASON: Final = "PodGroupError"
+WORKERS: Final = 32
+"""Requests in flight of one namespace; with more, the API server only answers each of them later."""
+
+_CONFLICTS_BEFORE_GIVING_WAY: Final = 3
+_TELL_EVERY: Final = 10  # failures in a row
+
+_POD: Final = Reader(Pod)
+_POD_GROUP: Final = Reader(PodGroup)
+_WORKLOAD: Final = Reader(Workload)
+
+
+class Delays(msgspec.Struct, frozen=True):
+    """Seconds before something is written that the scheduler has been shown already.
+
+    By `group` and `name`, the least for a PodGroup and for its name on a pod, most pods are bound, and their bindings
+    have named the group. Bindings that are queued put both off, up to `patience`: some thousand pods are bound
+    meanwhile. `look_again`: between two looks at whether they have passed.
+    """
+
+    group: float = 0.2
+    name: float = 3.0
+    patience: float = 10.0
+    look_again: float = 2.0
+
+
+class PodGroupController:
+    """A `Sink` for `pod_group_index.KINDS`; `run` does the work.
+
+    Without the Lease (`active`) it only keeps what it has seen.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        rules: GroupRules,
+        *,
+        active: IsActive,
+        record: Record,
+        workers: int = WORKERS,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._api, self._rules, self._clock = api, rules, clock
+        self._active, self._record = active, record
+        self._queue: WorkQueue[str] = WorkQueue("podgroup", namespace_of, workers=workers)
+        self._index = PodGroupIndex(rules, self._queue.add)
+        self._slots = Slots(workers)
+        self._foreseen: ForeseenGroups | None = None
+        self._bindings_passed: Callable[[], bool] = lambda: True
+        self._delays = Delays()
+        self._put_off: dict[str, tuple[float, float]] = {}
+        """Group → when it was first seen that something has to be written, and when it is looked at again."""
+        self._forbidden: set[str] = set()
+        """Groups of which a write was forbidden: the scheduler is not shown them before they are stored."""
+
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> ForeseenGroups:
+        """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
+        wait for what is written. Bindings then go first: `bindings_passed` tells that none are queued."""
+        self._foreseen, self._bindings_passed = ForeseenGroups(sink, self._index, self._rules), bindings_passed
+        self._delays = delays or Delays()
+        return self._foreseen
+
+    def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
+        """`Sink`: these are all there are of the kind."""
+        self._index.replace(kind, objects)
+
+    def upsert(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: new or changed."""
+        self._index.upsert(kind, obj)
+
+    def delete(self, kind: str, obj: ApiObject) -> None:
+        """`Sink`: gone."""
+        self._index.delete(kind, obj)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: what has changed before is looked at once more."""
+        for key in self._index.unfinished():
+            self._queue.add(key)
+
+    async def run(self) -> None:
+        """Work until cancelled. To be started when the informers have listed everything."""
+        self.leadership_gained()
+        await self._queue.run(self._reconcile, on_failure=self._failed)
+
+    async def idle(self) -> None:
+        """Returns when everything seen so far has been dealt with."""
+        await self._queue.idle()
+
+    @property
+    def backlog(self) -> int:
+        """Groups that wait for work."""
+        return len(self._queue)
+
+    async def _reconcile(self, key: str) -> None:
+        """Bring one group (namespace/name) and its pods to what they should be."""
+        if not self._active() or self._rests(key):
+            return
+        owner = self._index.scaled_owner(key)
+        if owner is not None and owner[1].spec.replicas == 0:
+            self._forget(key)
+            await self._delete_group(key)
+            return
+        pods = self._index.pods_of(key)
+        if not pods:
+            self._forget(key)
+            return
+        standing = representative(pods, *owner) if owner is not None else None
+        template = standing or min(pods, key=lambda pod: (pod.metadata.created, pod.metadata.name))
+        existing = self._index.group(key)
+        if existing is None:
+            await self._show_ahead(key, template)
+            if self._is_put_off(key, self._delays.group):
+                return
+            existing = await self._create_group(key, template)
+        if standing is not None:
+            await self._update_group(key, existing, standing)
+        unnamed = [pod for pod in pods if not names_group(pod)]
+        if unnamed and self._is_put_off(key, self._delays.name):
+            return
+        await self._annotate(unnamed, existing.metadata.name)
+        self._put_off.pop(key, None)
+
+    async def _show_ahead(self, key: str, pod: Pod) -> None:
+        if self._foreseen is None or key in self._put_off or key in self._forbidden:
+            return
+        group = (await self._plan(pod)).group
+        metadata = msgspec.structs.replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
+        self._foreseen.show(msgspec.structs.replace(group, metadata=metadata))
+
+    def _is_put_off(self, key: str, at_least: float) -> bool:
+        """Whether it is too early to write what is missing; it is then looked at again."""
+        if self._foreseen is None:
+            return False
+        now = self._clock.monotonic()
+        since, _ = self._put_off.get(key, (now, now))
+        if now < since + at_least:
+            until = since + at_least
+        elif now < since + self._delays.patience and not self._bindings_passed():
+            until = now + self._delays.look_again
+        else:
+            return False
+        self._put_off[key] = since, until
+        return self._rests(key)
+
+    def _rests(self, key: str) -> bool:
+        """Whether it is looked at later. Until then its pods may change as often as they like, and be thousands."""
+        _, until = self._put_off.get(key, (0.0, 0.0))
+        left = until - self._clock.monotonic()
+        if left > 0:
+            self._queue.add(key, left)
+        return left > 0
+
+    def _forget(self, key: str) -> None:
+        """Its pods are gone, or have come to an end."""
+        self._put_off.pop(key, None)
+        self._forbidden.discard(key)
+        if self._foreseen is not None:
+            self._foreseen.withdraw(key)
+
+    async def _create_group(self, key: str, pod: Pod) -> PodGroup:
+        plan = await self._plan(pod)
+        metadata = plan.group.metadata
+        path = pod_group_path(metadata.namespace)
+        answer, _ = await created_or_found(self._api, path, group_as_json(plan.group))
+        group = _POD_GROUP.decode(answer)
+        self._index.note_group(key, group)
+        self._forbidden.discard(key)
+        for warning in plan.warnings:
+            self._warn(pod, warning)
+        return group
+
+    async def _update_group(self, key: str, existing: PodGroup, pod: Pod) -> None:
+        changes = group_changes(existing, (await self._plan(pod)).group)
+        if not changes:
+            return
+        log.info("PodGroup follows its owner", pod_group=key, changes=changes)
+        metadata = existing.metadata
+        path = pod_group_path(metadata.namespace, metadata.name)
+        changes["metadata"] = changes.get("metadata", {}) | {"uid": metadata.uid}
+        try:
+            answer = await self._api.patch(path, changes)
+        except RequestError as error:
+            if await is_gone(self._api, path, metadata.uid, error):
+                self._index.forget_group(key)
+            raise
+        self._index.note_group(key, _POD_GROUP.decode(answer))
+
+    async def _delete_group(self, key: str) -> None:
+        group = self._index.group(key)
+        if group is None:
+            return
+        metadata = group.metadata
+        if await delete_object(self._api, pod_group_path(metadata.namespace, metadata.name), metadata.uid):
+            log.info("PodGroup deleted: its owner has no replicas", pod_group=key)
+        self._index.forget_group(key)
+
+    async def _annotate(self, pods: Sequence[Pod], name: str) -> None:
+        """Write the group's name on the pods. One pod's failure does not keep the others from being written."""
+        await together(self._annotate_one(pod, name) for pod in pods)
+
+    async def _annotate_one(self, pod: Pod, name: str) -> None:
+        path = pod_path(pod.metadata.namespace, pod.metadata.name)
+        async with self._slots.hold(pod.metadata.namespace):
+            for attempt in range(1, _CONFLICTS_BEFORE_GIVING_WAY + 1):
+                try:
+                    await self._api.patch(path, pod_annotation(pod, name))
+                except ConflictError:
+                    # It has changed: perhaps it has a group now.
+                    current = await self._current(path)
+                    if current is None or current.metadata.uid != pod.metadata.uid or names_group(current):
+                        return
+                    if attempt == _CONFLICTS_BEFORE_GIVING_WAY:
+                        raise
+                    pod = current
+                except RequestError as error:
+                    if not is_another_object(error):
+                        raise
+                    return
+                else:
+                    self._index.note_annotated(pod, name)
+                    return
+
+    async def _current(self, path: ApiPath) -> Pod | None:
+        try:
+            return _POD.decode(await self._api.get(path))
+        except NotFoundError:
+            return None
+
+    async def _plan(self, pod: Pod) -> GroupPlan:
+        namespace = self._index.namespace_annotations(pod.metadata.namespace)
+        return plan_group(pod, await self._owner(pod), namespace, self._rules)
+
+    async def _owner(self, pod: Pod) -> Workload | None:
+        """The owner to inherit from; asked for when the informers have not brought it (yet)."""
+        reference = inheriting_owner(pod)
+        if reference is None or not self._rules.inherit_owner_annotations:
+            return None
+        if (known := self._index.workload(reference.uid)) is not None:
+            return known
+        try:
+            answer = await self._api.get(owner_path(pod.metadata.namespace, reference))
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            log.warning("owner's annotations are not inherited: no right to read it", error=str(error))
+            return None
+        owner = _WORKLOAD.decode(answer)
+        return owner if owner.metadata.uid == reference.uid else None
+
+    def _failed(self, key: str, error: Exception, failures: int) -> bool:
+        """Always try again: without its group a pod is never scheduled. The first failure is told, then every tenth."""
+        if isinstance(error, ForbiddenError):
+            # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler tells
+            # the pod.
+            self._forbidden.add(key)
+            if self._foreseen is not None:
+                self._foreseen.withdraw(key)
+        if failures == 1 or failures % _TELL_EVERY == 0:
+            # An error that is none of the API's is one of ours: show where.
+            trace = None if isinstance(error, RequestError) else error
+            log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
+            waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
+            if waiting is not None and isinstance(error, RequestError) and error.is_refusal:
+                self._warn(waiting, f"PodGroup {key} cannot be written: {error}")
+        return True
+
+    def _warn(self, pod: Pod, message: str) -> None:
+        metadata = pod.metadata
+        about = ObjectRef("Pod", metadata.namespace, metadata.name, metadata.uid)
+        self._record(Event(about, "Warning", EVENT_REASON, message))

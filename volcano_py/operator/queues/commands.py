@@ -1,0 +1,153 @@
+"""The command controller: carries out Commands that open or close a queue, or abort, resume, restart or end a Job.
+
+A Command is deleted first and carried out then, so at most once, whatever happens in between: the API's own order,
+which `vcctl` counts on. Commands for anything else, and for what is not ours to control, are left to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from volcano_py.api.dns_names import is_subdomain
+from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
+from volcano_py.cluster.kubernetes.http.errors import ApiError, RequestError
+from volcano_py.cluster.kubernetes.watching.versions import version_of
+from volcano_py.jobs.model import JobAction, is_volcano_job
+from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
+from volcano_py.operator.queues.states import QueueAction
+from volcano_py.operator.work_queue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+_GROUP: Final = "scheduling.volcano.sh"
+_WORKERS: Final = 2
+_LONGEST_SHOWN: Final = 100  # characters of a name that is none
+# HTTP statuses from this one on leave open whether the server has done what it was asked for.
+_MAY_HAVE_BEEN_DONE: Final = 500
+
+_Key = tuple[str, str]
+"""Namespace and UID of a Command."""
+
+
+class Command(ApiObject, frozen=True):
+    """`bus.volcano.sh/v1alpha1`, kind `Command`; it has no spec."""
+
+    metadata: ObjectMeta
+    action: str = ""
+    target: OwnerReference = OwnerReference()
+    reason: str = ""
+    message: str = ""
+
+
+class Queues(Protocol):
+    """Who carries requests out."""
+
+    def request(self, queue: str, action: QueueAction, asked_by: str, uid: str = "") -> None:
+        """Open or close the queue with this name, and this UID unless it is empty."""
+
+
+class Jobs(Protocol):
+    """Who carries requests to Jobs out."""
+
+    def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
+        """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
+
+
+def is_for_queues(command: Command) -> bool:
+    """Whether the command's target is a queue."""
+    return command.target.kind == "Queue" and command.target.api_version.partition("/")[0] == _GROUP
+
+
+class CommandController:
+    """Takes commands as they come; `run` does the work. Without the Lease (`active`) they wait where they are.
+
+    `queues` and `jobs`: None when they are not ours to control.
+    """
+
+    def __init__(self, api: KubeApi, queues: Queues | None, jobs: Jobs | None = None, *, active: IsActive) -> None:
+        self._api, self._queues, self._jobs, self._active = api, queues, jobs, active
+        self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
+        # UIDs of those whose deletion got no answer. The leader is alone: if they are gone now, that was it.
+        self._unanswered: set[str] = set()
+        self._work: WorkQueue[_Key] = WorkQueue("command", lambda key: key[0], workers=_WORKERS)
+
+    def listed(self, commands: Sequence[Command], version: str) -> None:
+        """All commands there were at this version."""
+        uids = {command.metadata.uid for command in commands}
+        for uid, command in list(self._commands.items()):
+            # One that is newer than the list was created after it.
+            if uid not in uids and version_of(command.metadata.resource_version) <= version_of(version):
+                self.delete(uid)
+        for command in commands:
+            self.upsert(command)
+
+    def upsert(self, command: Command) -> None:
+        """A command is new."""
+        metadata = command.metadata
+        if not self._is_ours(command) or metadata.uid in self._commands or metadata.deletion_timestamp is not None:
+            return
+        self._commands[metadata.uid] = command
+        self._work.add((metadata.namespace, metadata.uid))
+
+    def _is_ours(self, command: Command) -> bool:
+        if self._queues is not None and is_for_queues(command):
+            return True
+        return self._jobs is not None and is_volcano_job(command.target)
+
+    def delete(self, uid: str) -> None:
+        """A command is gone, carried out by us or by somebody else."""
+        if uid not in self._unanswered:
+            self._commands.pop(uid, None)
+
+    def leadership_gained(self) -> None:
+        """To be called when this replica gets the Lease: the commands that wait are carried out."""
+        for uid, command in self._commands.items():
+            self._work.add((command.metadata.namespace, uid))
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self.leadership_gained()
+        await self._work.run(self._carry_out)
+
+    async def idle(self) -> None:
+        """Returns when everything seen so far has been dealt with."""
+        await self._work.idle()
+
+    async def _carry_out(self, key: _Key) -> None:
+        _, uid = key
+        command = self._commands.get(uid)
+        if command is None or not self._active():
+            return
+        try:
+            await self._api.delete(command_path(command.metadata), delete_only(uid))
+        except RequestError as error:
+            if not is_another_object(error):
+                if not (isinstance(error, ApiError) and error.status < _MAY_HAVE_BEEN_DONE):
+                    self._unanswered.add(uid)
+                    self._commands[uid] = command
+                raise
+            if uid not in self._unanswered:
+                log.info("command was carried out by somebody else", command=command.metadata.key)
+                self._commands.pop(uid, None)
+                return
+        self._unanswered.discard(uid)
+        self._commands.pop(uid, None)
+        self._hand_on(command)
+
+    def _hand_on(self, command: Command) -> None:
+        metadata, target, action = command.metadata, command.target, command.action
+        asked_by = f"Command {metadata.key}"
+        if not is_subdomain(target.name):
+            log.warning("command has an impossible target", command=metadata.key, target=target.name[:_LONGEST_SHOWN])
+        elif self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
+            log.info("command taken", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
+            self._jobs.request(f"{metadata.namespace}/{target.name}", JobAction(action), asked_by, target.uid)
+        elif self._queues is not None and is_for_queues(command) and action in set(QueueAction):
+            log.info("command taken", command=metadata.key, action=action, queue=target.name)
+            self._queues.request(target.name, QueueAction(action), asked_by, target.uid)
+        else:
+            known = ", ".join(QueueAction if is_for_queues(command) else JobAction)
+            log.warning("command has no known action", command=metadata.key, action=action, known=known)

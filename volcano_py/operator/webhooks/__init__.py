@@ -1,0 +1,1 @@
+"""The admission webhooks: their server, its certificates, and the answers."""

@@ -1,0 +1,261 @@
+"""The handlers of the admission webhooks: what comes is decoded, judged by the rules, and answered in one message.
+
+Each handler is one webhook; its id is the last part of the webhook's URL. All replicas answer, leader or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, Literal, TypeVar, cast
+
+import kopf
+import msgspec
+import structlog
+
+from volcano_py.admission import jobs, pod_groups, queues, templates
+from volcano_py.admission.jobs import JobCustoms
+from volcano_py.admission.queue_world import QueueWorld
+from volcano_py.admission.queues import QueueRules
+from volcano_py.admission.sizes import breaks_of_size
+from volcano_py.admission.violation import Violations, told
+from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
+from volcano_py.api.nulls import converted
+from volcano_py.api.objects import ApiObject, PodGroup, Queue
+from volcano_py.cluster.kubernetes.http.errors import RequestError
+from volcano_py.jobs.defaults import JobRules
+from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins
+from volcano_py.operator.webhooks.review_json import Resource
+from volcano_py.operator.webhooks.reviews import CURRENT, Raw, Review, operations
+from volcano_py.operator.webhooks.view import AdmissionView
+
+log = structlog.get_logger(__name__)
+
+FLOW_API: Final = "flow.volcano.sh/v1alpha1"
+
+
+def _parts(api: str) -> tuple[str, str]:
+    group, version = api.split("/")
+    return group, version
+
+
+_KINDS: Final[Mapping[str, Resource]] = {
+    "queues": (*_parts(SCHEDULING_API), "queues"),
+    "podgroups": (*_parts(SCHEDULING_API), "podgroups"),
+    "jobs": (*_parts(BATCH_API), "jobs"),
+    "cronjobs": (*_parts(BATCH_API), "cronjobs"),
+    "jobflows": (*_parts(FLOW_API), "jobflows"),
+    "jobtemplates": (*_parts(FLOW_API), "jobtemplates"),
+}
+WEBHOOKS: Final[Mapping[str, Resource]] = {
+    **{f"validate-{plural}": kind for plural, kind in _KINDS.items()},
+    **{f"mutate-{plural}": _KINDS[plural] for plural in ("queues", "podgroups", "jobs")},
+}
+"""Id of each webhook, which is the last part of its URL, and the kind it is for."""
+
+_REFUSED: Final = 422  # as the API server's own validation answers
+_TRY_AGAIN: Final = 503
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+_ApiObject = TypeVar("_ApiObject", bound=ApiObject)
+
+
+class Outcome(StrEnum):
+    """What became of a review."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    FAILED = "failed"
+    """It could not be judged: the API server did not answer, or an error of ours."""
+
+
+Reviewed = Callable[[str, str, Outcome, float], None]
+"""Called with the webhook's id, the operation, the outcome, and how long it took in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRules:
+    """What this installation has decided."""
+
+    queues: QueueRules = field(default_factory=QueueRules)
+    jobs: JobCustoms = field(default_factory=lambda: JobCustoms(JobRules(), JobPlugins.of(BUILTIN)))
+    default_queue: str = DEFAULT_QUEUE
+
+
+class AdmissionHandlers:
+    """All webhooks; `register` puts them into kopf's registry."""
+
+    def __init__(self, view: AdmissionView, rules: AdmissionRules, reviewed: Reviewed) -> None:
+        self._view, self._rules, self._reviewed = view, rules, reviewed
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Add them all."""
+        handlers: dict[str, Callable[[Review], Awaitable[Any]]] = {
+            "validate-queues": self._queue,
+            "validate-podgroups": self._pod_group,
+            "validate-jobs": self._job,
+            **{f"validate-{kind}s": partial(self._template, kind) for kind in templates.KINDS},
+            "mutate-queues": self._queue_defaults,
+            "mutate-podgroups": self._pod_group_defaults,
+            "mutate-jobs": self._job_defaults,
+        }
+        for name, resource in WEBHOOKS.items():
+            mutates = name.startswith("mutate-")
+            decorate = kopf.on.mutate if mutates else kopf.on.validate
+            operations: list[Operation] = ["CREATE"] if mutates else ["CREATE", "UPDATE"]
+            if name == "mutate-jobs":
+                # `kubectl apply` of the same manifest again brings the list of tasks without what was filled in.
+                operations.append("UPDATE")
+            if name == "validate-queues":
+                operations.append("DELETE")
+            # A partial has no name that kopf could take for the id, so it is given.
+            decorate(*resource, registry=registry, id=name, operations=operations)(
+                cast(Any, partial(self._run, name, handlers[name]))
+            )
+
+    async def _run(self, webhook: str, handler: Callable[[Review], Awaitable[Any]], **_: object) -> None:
+        current = CURRENT.get()
+        review = current.review
+        begun = asyncio.get_running_loop().time()
+        outcome = Outcome.FAILED
+        try:
+            patch = None if review.is_farewell else await handler(review)
+            if patch:
+                current.patch = operations(review.new or {}, patch)
+            outcome = Outcome.ALLOWED
+        except kopf.AdmissionError as error:
+            if error.code == _REFUSED:
+                outcome = Outcome.REFUSED
+            log.info("refused", webhook=webhook, operation=review.operation, object=_key(review), answer=str(error))
+            raise
+        except RequestError as error:
+            log.warning("a review has failed", webhook=webhook, object=_key(review), error=str(error))
+            raise kopf.AdmissionError(
+                f"it cannot be judged, because the API server does not tell what there is ({error}); try again",
+                code=_TRY_AGAIN,
+            ) from error
+        except Exception as error:
+            log.exception("a review has failed", webhook=webhook, object=_key(review))
+            raise kopf.AdmissionError(
+                f"it cannot be judged: {type(error).__name__}: {error}; please report this", code=500
+            ) from error
+        finally:
+            self._reviewed(webhook, review.operation, outcome, asyncio.get_running_loop().time() - begun)
+
+    # Queues. The tree is judged by what the API server has now: a mistake in it would stay.
+
+    async def _queue(self, review: Review) -> None:
+        rules = self._rules.queues
+        if review.new is None:
+            _refuse("queue", review.name, queues.judge_delete(review.name, await self._view.fresh(review.name), rules))
+            if not review.is_rehearsal:
+                self._view.forget_promise(review.name)
+            return
+        after = _decoded(review.new, Queue, "queue")
+        before = None if review.old is None else _decoded_old(review.old, Queue) or Queue(metadata=after.metadata)
+        if before is not None and not queues.needs_others(before, after):
+            return
+        world = await self._view.fresh(after.spec.parent)
+        if before is None:
+            _refuse("queue", review.name, queues.judge_create(after, world, rules))
+        else:
+            _refuse("queue", review.name, queues.judge_update(before, after, world, rules))
+        if not review.is_rehearsal:
+            self._view.promise(after)
+
+    async def _queue_defaults(self, review: Review) -> dict[str, Any]:
+        return queues.defaults(_decoded(review.new or {}, Queue, "queue"))
+
+    # Work. It is judged again when it is scheduled, so that a view a moment old is good enough to let it in.
+
+    async def _pod_group(self, review: Review) -> None:
+        default = self._rules.default_queue
+        after = _decoded(review.new or {}, PodGroup, "podgroup")
+        before = None if review.old is None else _decoded_old(review.old, PodGroup)
+
+        def judge(world: QueueWorld) -> Violations:
+            if before is None:
+                return pod_groups.judge_create(after, world, default)
+            return pod_groups.judge_update(before, after, world, default)
+
+        _refuse("podgroup", review.name, await self._judged(judge))
+
+    async def _pod_group_defaults(self, review: Review) -> dict[str, Any]:
+        group = _decoded(review.new or {}, PodGroup, "podgroup")
+        annotations = self._view.namespace_annotations(review.namespace)
+        return pod_groups.defaults(group, annotations, self._rules.default_queue)
+
+    async def _job(self, review: Review) -> None:
+        after = _decoded(review.new or {}, Job, "job")
+        before = None if review.old is None else _decoded_old(review.old, Job)
+        customs = self._customs(review)
+        if before is not None and review.old is not None and review.new is not None:
+            found = jobs.judge_update(
+                before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, customs
+            )
+        else:
+            found = await self._judged(lambda world: jobs.judge_create(after, world, customs))
+        _refuse("job", review.name, found)
+
+    async def _job_defaults(self, review: Review) -> dict[str, Any]:
+        new = review.new or {}
+        job = _decoded(new, Job, "job")
+        if next(breaks_of_size("spec", job.spec), None) is not None:
+            return {}  # it is refused when it is validated
+        return jobs.defaults(job, new.get("spec") or {}, self._customs(review))
+
+    async def _template(self, kind: str, review: Review) -> None:
+        new, old = _spec(review.new) or {}, _spec(review.old)
+        # A name that the server draws is not part of the request.
+        name = ((review.new or {}).get("metadata") or {}).get("name") or review.name
+        customs = self._customs(review)
+        with _readable(kind):
+            found = await self._judged(lambda world: templates.judge(kind, name, new, old, world, customs))
+        _refuse(kind, review.name, found)
+
+    def _customs(self, review: Review) -> JobCustoms:
+        return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
+
+    async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
+        """A refusal is looked at once more by what there is now: the queue may have been made a moment ago."""
+        found = judge(self._view.world())
+        return judge(await self._view.fresh()) if found else found
+
+
+def _refuse(kind: str, name: str, violations: Violations) -> None:
+    if violations:
+        raise kopf.AdmissionError(told(kind, name, violations), code=_REFUSED)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except msgspec.ValidationError as error:
+        raise kopf.AdmissionError(f"the {name} cannot be read: {error}; correct this field", code=_REFUSED) from error
+
+
+def _decoded(raw: Raw, kind: type[_ApiObject], name: str) -> _ApiObject:
+    with _readable(name):
+        return converted(raw, kind)
+
+
+def _decoded_old(raw: Raw, kind: type[_ApiObject]) -> _ApiObject | None:
+    """An object that is stored already, maybe from before there were rules; None when it cannot be read."""
+    try:
+        return converted(raw, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def _spec(raw: Raw | None) -> Raw | None:
+    return None if raw is None else raw.get("spec") or {}
+
+
+def _key(review: Review) -> str:
+    return f"{review.namespace}/{review.name}" if review.namespace else review.name

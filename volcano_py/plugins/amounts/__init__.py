@@ -1,0 +1,1 @@
+"""Amounts of resources as plugins calculate with them."""

@@ -1,0 +1,138 @@
+"""What a pod wishes of its node's labels, in words, and what labels nodes have instead.
+
+For pods that no node takes. What is told follows from the nodes alone, so callers keep it with the node index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import combinations
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
+from volcano_py.api.wording.summarize import MOST_TOLD, counted, few
+from volcano_py.state.nodes.index import ABSENT, NodeIndex
+from volcano_py.state.nodes.terms import Mask, field_mask, label_mask, term_mask
+
+# Terms, and wishes of each, that are looked at: there may be a thousand, and nobody reads so many.
+_MOST_TERMS: Final = 2
+_MOST_WISHES: Final = 20
+_UNLABELLED: Final = {"Exists": "has a label {}", "DoesNotExist": "is without a label {}"}
+_COMPARED: Final = {"Gt": "above", "Lt": "below"}
+
+
+class Wish(msgspec.Struct, frozen=True, eq=False):
+    """One condition on a node: `words` go after «a node that», `key` is the label it is about ("" for none), `mask` [N]
+    says which nodes meet it."""
+
+    words: str
+    key: str
+    mask: Mask
+
+
+def of_labels(index: NodeIndex, labels: Sequence[tuple[str, str]]) -> list[Wish]:
+    """The wishes of a `spec.nodeSelector`."""
+    return [Wish(f"has label {key}={value}", key, index.label(key).among((value,))) for key, value in labels]
+
+
+def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Wish]:
+    """The wishes of one term of a required node affinity."""
+    labels = [_of_label(index, one) for one in term.match_expressions[:_MOST_WISHES]]
+    fields = [
+        Wish(f"is{' not' * (one.operator == 'NotIn')} called {few(one.values)}", "", field_mask(index, one))
+        for one in term.match_fields[:_MOST_WISHES]
+    ]
+    return labels + fields
+
+
+def unmet(index: NodeIndex, present: Mask, selector: Sequence[tuple[str, str]], affinity: NodeSelector | None) -> str:
+    """How far the nodes that are `present` [N] meet a pod's node selector and required affinity, as a sentence."""
+    who = [name for name, given in (("nodeSelector", selector), ("nodeAffinity", affinity)) if given]
+    subject = f"{' and '.join(who)} want{'s' * (len(who) == 1)} a node that"
+    plain = of_labels(index, selector[:_MOST_WISHES])
+    terms = affinity.node_selector_terms if affinity is not None else None
+    return how_far(index, present, subject, plain, terms, "label a node or correct the pod")
+
+
+def how_far(
+    index: NodeIndex,
+    present: Mask,
+    subject: str,
+    plain: list[Wish],
+    terms: Sequence[NodeSelectorTerm] | None,
+    fix: str,
+) -> str:
+    """`subject` ends with «a node that»; what is wished is `plain` and, unless there are none, one of `terms`. `fix` is
+    told when no node meets it."""
+    meeting = _and(plain, present)
+    ways, more = [plain], ""
+    if terms is not None:
+        masks = [meeting & term_mask(index, term) for term in terms]
+        meeting = np.logical_or.reduce([np.zeros_like(present), *masks])
+        shown = [term for term, mask in zip(terms, masks, strict=True) if mask.any()] or list(terms)
+        ways = [_way(index, plain, term) for term in shown[:_MOST_TERMS]]
+        if left := len(terms) - len(ways):
+            more = f" (and {counted(left, 'more term')})"
+    if nodes := int(meeting.sum()):
+        wished = " or that ".join(map(_joined, ways))
+        return f"{subject} {wished}{more}: of {int(present.sum())} nodes {nodes} {'does' if nodes == 1 else 'do'}"
+    told = "; or that ".join(_lacking(index, present, way) for way in ways)
+    return f"{subject} {told}{more}: {fix}"
+
+
+def _way(index: NodeIndex, plain: list[Wish], term: NodeSelectorTerm) -> list[Wish]:
+    """All that is wished by one of the terms; nothing for a term without wishes, which matches no node."""
+    asked = of_term(index, term)
+    return plain + asked if asked else []
+
+
+def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:
+    key, values = one.key, sorted(one.values)
+    if one.operator in _UNLABELLED:
+        words = _UNLABELLED[one.operator].format(key)
+    elif one.operator in _COMPARED:
+        words = f"has label {key} {_COMPARED[one.operator]} {few(values)}"
+    else:
+        has = "has" if one.operator == "In" else "is without"
+        words = f"{has} label {key}={values[0]}" if len(values) == 1 else f"{has} label {key} in ({few(values)})"
+    return Wish(words, key, label_mask(index, one))
+
+
+def _met(wishes: Sequence[Wish], present: Mask) -> int:
+    """By how many nodes all of them are met; a term without wishes matches nothing."""
+    return int(_and(wishes, present).sum()) if wishes else 0
+
+
+def _and(wishes: Sequence[Wish], present: Mask) -> Mask:
+    return reduce(np.logical_and, (wish.mask for wish in wishes), present)
+
+
+def _joined(wishes: Sequence[Wish]) -> str:
+    return " and ".join(wish.words for wish in wishes)
+
+
+def _lacking(index: NodeIndex, present: Mask, wishes: Sequence[Wish]) -> str:
+    """Which of these wishes no node meets, or which of them not together."""
+    hopeless = next((wish for wish in wishes if not _met([wish], present)), None)
+    if hopeless is not None:
+        there = _labels_there(index, present, hopeless.key) if hopeless.key else ""
+        return f"{hopeless.words}, and none does{there}"
+    pairs: Iterator[tuple[Wish, ...]] = combinations(wishes, 2)
+    together = next((pair for pair in pairs if not _met(pair, present)), tuple(wishes))
+    told = " and ".join(f"{wish.words} ({_met([wish], present)})" for wish in together[:MOST_TOLD])
+    return f"{told}, and none does all" if told else "matches a term without conditions, which none does"
+
+
+def _labels_there(index: NodeIndex, present: Mask, key: str) -> str:
+    """The values that nodes have of a label, the most frequent first."""
+    column = index.label(key)
+    codes = column.codes[present]
+    counts = np.bincount(codes[codes != ABSENT], minlength=len(column.values)).tolist()
+    found = sorted((-count, value) for value, count in zip(column.values, counts, strict=True) if count)
+    if not found:
+        return "; no node has such a label"
+    return f"; nodes have {few([f'{key}={value} ({-count})' for count, value in found])}"

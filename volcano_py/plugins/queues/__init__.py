@@ -1,0 +1,1 @@
+"""What plugins that share out the cluster between queues have in common."""

@@ -1,0 +1,1 @@
+"""Classes of pods that are identical to the scheduler."""

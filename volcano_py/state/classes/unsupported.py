@@ -1,0 +1,77 @@
+"""What a pod requires that nobody here evaluates yet: it waits, by name, rather than be placed as if it had not asked.
+
+Preferences may go unheeded, requirements may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fractions import Fraction
+from typing import Final
+
+from volcano_py.api.names import NUMA_POLICY
+from volcano_py.api.objects import Pod, PodSpec, ResourceRequirements
+from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.wording import explain
+
+_STRICT_POLICIES: Final = frozenset({"restricted", "single-numa-node"})
+"""Those under which a node can turn a pod away; `best-effort` admits every pod."""
+
+_PARTS_OF_CARDS: Final = frozenset(
+    {
+        "volcano.sh/gpu-memory",
+        "volcano.sh/gpu-number",
+        "volcano.sh/vgpu-cores",
+        "volcano.sh/vgpu-memory",
+        "volcano.sh/vgpu-memory-percentage",
+        "volcano.sh/vgpu-number",
+    }
+)
+"""Resources of Volcano's device plugins. A node's sum says little: the scheduler has to choose cards and say which."""
+
+
+def unsupported(pod: Pod, asked: Collection[str]) -> str | None:
+    """What the pod requires that is not evaluated, for people; `asked` are the resources it asks something of."""
+    feature = _feature(pod, asked)
+    return None if feature is None else explain.unsupported(feature)
+
+
+def strict_numa_policy(pod: Pod) -> str:
+    """The pod's NUMA policy if nodes can fail it, else ""."""
+    policy = pod.metadata.annotations.get(NUMA_POLICY, "")
+    return policy if policy in _STRICT_POLICIES else ""
+
+
+def _feature(pod: Pod, asked: Collection[str]) -> str | None:
+    if pod.spec.resource_claims:
+        return "spec.resourceClaims (dynamic resource allocation)"
+    if cards := sorted(_PARTS_OF_CARDS.intersection(asked)):
+        return f"{' and '.join(cards)} (Volcano's plugin deviceshare)"
+    policy = strict_numa_policy(pod)
+    if policy and _is_guaranteed(pod.spec):
+        return f"annotation {NUMA_POLICY}: {policy} (Volcano's plugin numa-aware)"
+    return None
+
+
+def _is_guaranteed(spec: PodSpec) -> bool:
+    """Whether the pod's quality of service is Guaranteed: no other pod gets CPUs of its own, which could be aligned."""
+    if spec.resources is not None and (spec.resources.requests or spec.resources.limits):
+        return _is_fixed(spec.resources)
+    return all(_is_fixed(container.resources) for container in (*spec.containers, *spec.init_containers))
+
+
+def _is_fixed(resources: ResourceRequirements) -> bool:
+    """Whether cpu and memory are limited to just what is asked for."""
+    for name in ("cpu", "memory"):
+        limit = resources.limits.get(name)
+        if limit is None or not _amount(limit) or _amount(resources.requests.get(name, limit)) != _amount(limit):
+            return False
+    return True
+
+
+def _amount(text: str | int | float) -> Fraction | None:
+    """None for what is told as unreadable elsewhere."""
+    try:
+        return parse_quantity(text)
+    except QuantityError:
+        return None

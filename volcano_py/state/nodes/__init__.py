@@ -1,0 +1,1 @@
+"""Nodes: their rows, their labels and taints as columns, and their measured load."""

@@ -1,0 +1,110 @@
+"""Nodes: a row each for those that exist, and for those that pods name although they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from volcano_py.api.objects import Node, ObjectMeta
+from volcano_py.state.infos import NodeInfo
+from volcano_py.state.readers import NodeReading, read_node
+from volcano_py.state.table.axis import TooManyResourcesError
+from volcano_py.state.table.change import Change
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject
+    from volcano_py.state.table.ledger import Ledger
+
+log = structlog.get_logger(__name__)
+
+_NOBODY = NodeInfo("")
+
+
+class Nodes:
+    """Keeper of nodes.
+
+    Attributes:
+        infos: by row; rows that are free have an empty name.
+        version: another number whenever an info or the existence of a row has changed.
+        offers_version: another number whenever an existing node has changed in more than its images, came or went.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.infos: list[NodeInfo] = []
+        self.version = 0
+        self.offers_version = 0
+        self._readings: dict[str, tuple[str, NodeReading]] = {}
+        self._rows: dict[str, int] = {}
+
+    def upsert(self, node: Node) -> Change:
+        name, uid = node.metadata.name, node.metadata.uid
+        reading = read_node(node)
+        _, known = self._readings.get(name, ("", None))
+        self._readings[name] = (uid, reading)
+        if known == reading:
+            return Change.NONE
+        self._count(name, reading)
+        row = self.row(name)
+        nodes = self._ledger.nodes
+        nodes.present[row] = True
+        nodes.allocatable[row] = self._ledger.axis.vector(reading.allocatable)
+        self.infos[row] = reading.info
+        self.version += 1
+        if known is not None and known.differs_in_images_only(reading):
+            return Change.NONE
+        self.offers_version += 1
+        return Change.DECISION
+
+    def delete(self, node: Node) -> Change:
+        name = node.metadata.name
+        uid, known = self._readings.get(name, ("", None))
+        if known is None or uid != node.metadata.uid:
+            return Change.NONE
+        del self._readings[name]
+        row = self._rows[name]
+        self._ledger.nodes.present[row] = False
+        self._ledger.nodes.allocatable[row] = 0
+        self.infos[row] = NodeInfo(name)
+        self.version += 1
+        self.offers_version += 1
+        self.forget_if_empty(row)
+        return Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [Node(metadata=ObjectMeta(name=name, uid=uid)) for name, (uid, _) in self._readings.items()]
+
+    def row(self, name: str) -> int:
+        """The row of a node, made for it when need be: a pod that names an unknown node is kept on it."""
+        row = self._rows.get(name)
+        if row is None:
+            row = self._rows[name] = self._ledger.nodes.new_row()
+            if row == len(self.infos):
+                self.infos.append(_NOBODY)
+            self.infos[row] = NodeInfo(name)
+            self.version += 1
+        return row
+
+    def existing_row(self, name: str) -> int | None:
+        """The row of a node that exists."""
+        return self._rows[name] if name in self._readings else None
+
+    def forget_if_empty(self, row: int) -> None:
+        """Give back the row of a node that neither exists nor has pods."""
+        nodes = self._ledger.nodes
+        if not nodes.present[row] and nodes.tasks[row] == 0:
+            del self._rows[self.infos[row].name]
+            nodes.free_row(row)
+            self.infos[row] = _NOBODY
+            self.version += 1
+
+    def _count(self, name: str, reading: NodeReading) -> None:
+        """Make columns for what the node offers; whatever cannot be counted is told to the administrator."""
+        problems = list(reading.problems)
+        try:
+            self._ledger.cover(reading.allocatable)
+        except TooManyResourcesError as error:
+            problems.append(str(error))
+        if problems:
+            log.warning("a node offers what cannot be counted; it is used without that", node=name, problems=problems)

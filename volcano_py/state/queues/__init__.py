@@ -1,0 +1,1 @@
+"""Queues, their tree, and the quotas and weights of namespaces."""

@@ -1,0 +1,109 @@
+"""Queues, and the quotas from which namespaces have their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import structlog
+
+from volcano_py.api.objects import Queue, ResourceQuota
+from volcano_py.state.infos import QueueInfo
+from volcano_py.state.queues.quotas import Quota, eased, quotas_by_namespace
+from volcano_py.state.queues.weights import namespace_weights
+from volcano_py.state.readers import read_queue
+from volcano_py.state.table.change import Change, Shelf
+
+if TYPE_CHECKING:
+    from volcano_py.api.objects import ApiObject
+    from volcano_py.state.table.interner import Interner
+    from volcano_py.state.table.ledger import Ledger
+
+log = structlog.get_logger(__name__)
+
+
+class Queues:
+    """Keeper of queues. `slots` are shared with the jobs, which name queues whether or not they exist.
+
+    Attributes:
+        version: another number whenever a queue came, went or changed in what can alter a decision.
+    """
+
+    def __init__(self, ledger: Ledger, slots: Interner) -> None:
+        self._ledger = ledger
+        self._slots = slots
+        self._shelf: Shelf[Queue] = Shelf()
+        self._infos: dict[str, QueueInfo] = {}
+        self._width = len(ledger.axis)
+        self.version = 0
+
+    def upsert(self, queue: Queue) -> Change:
+        name = queue.metadata.name
+        old = self._shelf.put(queue)
+        known = self._infos.get(name)
+        slot = known.slot if known is not None else self._slots.take(name)
+        reading = read_queue(queue, slot, self._ledger.axis)
+        if reading.axis is not self._ledger.axis:
+            self._ledger.widen(reading.axis)
+        self._infos[name] = info = reading.info
+        if info.problems and (known is None or known.problems != info.problems):
+            log.warning("a queue has fields that cannot be used as they are", queue=name, problems=info.problems)
+        if old is not None and _wishes(old) == _wishes(queue):
+            return Change.NONE
+        self.version += 1
+        return Change.DECISION
+
+    def delete(self, queue: Queue) -> Change:
+        if self._shelf.take(queue) is None:
+            return Change.NONE
+        self._slots.give_back(self._infos.pop(queue.metadata.name).slot)
+        self.version += 1
+        return Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [*self._shelf.all()]
+
+    def infos(self) -> dict[str, QueueInfo]:
+        """By name, each as wide as the axis is now."""
+        axis = self._ledger.axis
+        if self._width != len(axis):
+            for queue in self._shelf.all():
+                name = queue.metadata.name
+                self._infos[name] = read_queue(queue, self._infos[name].slot, axis).info
+            self._width = len(axis)
+        return self._infos.copy()
+
+
+class Quotas:
+    """Keeper of ResourceQuotas."""
+
+    def __init__(self) -> None:
+        self._shelf: Shelf[ResourceQuota] = Shelf()
+        self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
+        """None when it has to be worked out anew."""
+
+    def upsert(self, quota: ResourceQuota) -> Change:
+        old = self._shelf.put(quota)
+        self._by_namespace = None
+        return Change.DECISION if old is None or eased(old, quota) else Change.NONE
+
+    def delete(self, quota: ResourceQuota) -> Change:
+        self._by_namespace = None
+        return Change.NONE if self._shelf.take(quota) is None else Change.DECISION
+
+    def known(self) -> list[ApiObject]:
+        return [*self._shelf.all()]
+
+    def namespace_weights(self) -> Mapping[str, int]:
+        return namespace_weights(self._shelf.all())
+
+    def by_namespace(self) -> Mapping[str, tuple[Quota, ...]]:
+        """Quotas are read once, not for every snapshot."""
+        if self._by_namespace is None:
+            self._by_namespace = quotas_by_namespace(self._shelf.all())
+        return self._by_namespace
+
+
+def _wishes(queue: Queue) -> tuple[object, ...]:
+    """What of a queue can alter a decision."""
+    return queue.spec, queue.metadata.annotations, queue.status.state

@@ -1,0 +1,1 @@
+"""Columnar tables, their resource axis, and the sums that are kept over them."""

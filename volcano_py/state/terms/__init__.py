@@ -1,0 +1,1 @@
+"""Terms: selectors and constraints by which pods speak of other pods."""
