@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano_py.api import names
 from volcano_py.api.objects import Namespace, Pod, PodGroup, Queue
 from volcano_py.api.report import CycleReport
 from volcano_py.api.wording.pod_message import why_pod_waits
@@ -54,6 +55,8 @@ class SimulationResult:
     pod_groups: Mapping[str, Mapping[str, Any]]
     queues: Mapping[str, Mapping[str, Any]]
     unschedulable: Mapping[str, str]
+    groups: Mapping[str, str]
+    """Pods that wait, and their PodGroups; not part of the JSON output."""
     cycles: int
     settled: bool
     reports: tuple[CycleReport, ...] = field(repr=False, default=())
@@ -187,10 +190,15 @@ class Simulation:
             },
             queues={name: _queue(report) for name, report in (last.queues if last else {}).items()},
             unschedulable={pod.metadata.key: why_pod_waits(pod) for pod in waiting},
+            groups={pod.metadata.key: _group_of(pod) for pod in waiting},
             cycles=len(self.reports),
             settled=settled,
             reports=tuple(self.reports),
         )
+
+
+def _group_of(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.annotations.get(names.GROUP_NAME, '')}"
 
 
 def _queue(report: Any) -> dict[str, Any]:

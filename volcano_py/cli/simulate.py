@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -97,15 +99,16 @@ def _print_tables(result: SimulationResult) -> None:
     queues = _table("Queues", "Queue", "Allocated", "Deserved", "Share")
     for name, queue in result.queues.items():
         _add(queues, name, _amounts(queue["allocated"]), _amounts(queue["deserved"]), f"{queue['share']:.2f}")
+    reasons = {name: _why(group) for name, group in result.pod_groups.items()}
     groups = _table("PodGroups", "PodGroup", "Phase", "Why")
     for name, group in result.pod_groups.items():
-        why = "" if group["phase"] in ("Running", "Completed") else _why(group["conditions"])
-        _add(groups, name, group["phase"], why)
+        _add(groups, name, group["phase"], reasons[name])
     pods = _table("Pods", "Pod", "Node", "Why it waits")
     for name, node in result.binds.items():
         _add(pods, name, node, "")
     for name, message in result.unschedulable.items():
-        _add(pods, name, result.pipelined.get(name, ""), message)
+        why = _unless_said_before(message, reasons.get(result.groups[name], ""))
+        _add(pods, name, result.pipelined.get(name, ""), why)
     out = console()
     for table in (queues, groups, pods):
         if table.row_count:
@@ -131,5 +134,14 @@ def _amounts(amounts: dict[str, str]) -> str:
     return ", ".join(f"{value} {name}" for name, value in amounts.items()) or "-"
 
 
-def _why(conditions: list[dict[str, str]]) -> str:
-    return next((condition.get("message", "") for condition in conditions if condition["type"] == "Unschedulable"), "")
+def _why(group: Mapping[str, Any]) -> str:
+    if group["phase"] in ("Running", "Completed"):
+        return ""
+    conditions = group["conditions"]
+    return next((each.get("message", "") for each in conditions if each["type"] == "Unschedulable"), "")
+
+
+def _unless_said_before(message: str, of_group: str) -> str:
+    """A pod's message, or its code alone where the table of PodGroups has the sentence."""
+    code, _, sentence = message.partition(": ")
+    return f"{code}: see its PodGroup" if sentence and sentence in of_group else message
