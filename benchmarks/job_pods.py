@@ -2,7 +2,7 @@
 
 100 Jobs of 50 pods each on a real API server. Their pods are for a scheduler that is not there, so that only creation
 is measured; before it, as many of the same pods are created by a client that does nothing else, 64 at a time. CPU time
-is told beside, since on a machine with other work the rates are a matter of who gets the cores.
+is reported as well, since on a machine with other work the rates are a matter of who gets the cores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PATIENCE: Final = 300.0  # seconds
 
 
 def manifest(number: int, replicas: int) -> dict[str, Any]:
-    """One Job; nobody schedules its pods."""
+    """One Job; no scheduler takes its pods."""
     container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     template = {"spec": {"schedulerName": "nobody", "containers": [container]}}
     return {

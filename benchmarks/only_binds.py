@@ -1,6 +1,6 @@
 """The least that a scheduler in Python does: lists the waiting pods once and binds them to nodes in turn.
 
-It decides nothing, watches nothing and tells nobody anything: what a scheduler on the same client can hope for. In a
+It decides nothing, watches nothing and reports nothing: what a scheduler on the same client can hope for. In a
 checkout, with the project's Python:
 
     volcano-py bench --peer 'python -m benchmarks.only_binds {kubeconfig}'

@@ -20,7 +20,7 @@ _TITLES: Final = {
     "backlog": "A backlog of 5,000 pods in gangs of 100, 1,000 nodes",
     "arrival": "200 pods a second in gangs of 100, 1,000 nodes",
     "bare": "5,000 pods without PodGroups, 1,000 nodes",
-    "restart": "Start beside 10,000 bound pods, 1,000 pending, 1,000 nodes",
+    "restart": "Start with 10,000 bound pods, 1,000 pending, 1,000 nodes",
     "rest": "At rest: 10,000 bound pods, 2,000 nodes",
 }
 _DECISIONS: Final = {
@@ -28,7 +28,7 @@ _DECISIONS: Final = {
     "decide-largest": "10,000 nodes, 100,000 pods in gangs of 100",
     "decide-classes": "5,000 nodes, 10,000 pods of 500 classes",
     "decide-strategy": "5,000 nodes, 10,000 pods, resource-strategy-fit with retention",
-    "decide-apart": "5,000 nodes, 10,000 pods, none beside one of its job",
+    "decide-apart": "5,000 nodes, 10,000 pods, no two of a job on one node",
     "decide-zones": "5,000 nodes, 10,000 pods, each job spread over 10 zones",
     "decide-wishes": "5,000 nodes, 10,000 pods, each job spread over zones and nodes as far as that goes",
     "decide-trees": "1,000 queues in a tree, 20,000 jobs of one pod",

@@ -80,7 +80,7 @@ async def take_away(cluster: Cluster) -> None:
     """Everything that `open_door` has installed; other tests do without.
 
     The API server learns by a watch of its own that there are no webhooks any more, and refuses queues until then:
-    nobody answers. So one is tried that the rules would refuse, too.
+    no server answers. So one is tried that the rules would refuse, too.
     """
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     own = f"namespaces/{SYSTEM_NAMESPACE}"
@@ -99,4 +99,4 @@ async def take_away(cluster: Cluster) -> None:
     async def noticed() -> None:
         await cluster.client.create(f"{QUEUES}?dryRun=All", queue(PROBE, parent="nowhere"))
 
-    await cluster.eventually("the API server asks nobody any more", noticed)
+    await cluster.eventually("the API server asks no webhook any more", noticed)

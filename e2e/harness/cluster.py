@@ -127,7 +127,7 @@ async def local_cluster() -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def external_cluster(kubeconfig: Path, directory: Path) -> AsyncIterator[Cluster]:
-    """The cluster of this kubeconfig's current context, with our simulated kubelets beside it.
+    """The cluster of this kubeconfig's current context, with our simulated kubelets.
 
     Nothing of it is ours: the tests must clean up after themselves.
     """

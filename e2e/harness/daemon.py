@@ -118,7 +118,7 @@ class Daemon(SchedulerProcess):
         await self.eventually(f"{'deleted ' if gone else ''}queues {', '.join(names)} are known", known)
 
     def log_records(self) -> list[dict[str, Any]]:
-        """The lines of the log that are JSON objects, which is how the daemon logs when nobody looks."""
+        """The lines of the log that are JSON objects, which is how the daemon logs without a terminal."""
         records = []
         for line in self.process.log.read_text(encoding="utf-8", errors="replace").splitlines():
             try:

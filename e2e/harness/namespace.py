@@ -108,14 +108,14 @@ class Namespace:
         """Wait until the pod's PodScheduled condition has this reason, and this in its message."""
         __tracebackhide__ = True
 
-        async def told() -> PodView:
+        async def waits() -> PodView:
             (found,) = [each for each in await self.pods() if each.name == pod]
             condition = found.condition("PodScheduled")
             assert reason in ("", condition.get("reason")), str(found)
             assert saying in condition.get("message", ""), str(found)
             return found
 
-        return await self.cluster.eventually(f"pod {self.name}/{pod} is told {reason} {saying!r}", told)
+        return await self.cluster.eventually(f"pod {self.name}/{pod} has the reason {reason} and {saying!r}", waits)
 
     async def wait_event(
         self, reason: str, about: str, *, saying: str = "", seconds: float = WAIT_SECONDS

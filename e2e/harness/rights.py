@@ -19,7 +19,7 @@ ADMISSION_ACCOUNT: Final = "volcano-admission"
 _ACCOUNTS: Final = (SERVICE_ACCOUNT, CONTROLLERS_ACCOUNT, ADMISSION_ACCOUNT)
 
 DAEMON_USERS: Final = tuple(f"system:serviceaccount:{SYSTEM_NAMESPACE}:{account}" for account in _ACCOUNTS)
-"""The users as whom our daemons run, as the API server calls them."""
+"""The users that our daemons run as, as the API server calls them."""
 
 
 class Right(NamedTuple):

@@ -1,4 +1,4 @@
-"""As whom others than this scheduler sign in to the cluster that is measured: as in a real one, with the same rights.
+"""How other schedulers sign in to the cluster that is measured: as in a real one, with the same rights.
 
 How it signs in is part of what a request costs the API server, and what a certificate costs it every time, it works
 out for a token once in ten seconds. What runs in a pod has the token of a ServiceAccount; kube-scheduler has a
@@ -18,7 +18,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def as_kube_scheduler(plane: ControlPlane) -> Path:
-    """A kubeconfig of the user to whom every API server gives a scheduler's rights."""
+    """A kubeconfig of the user that every API server gives a scheduler's rights."""
     return plane.kubeconfig_for_user(KUBE_SCHEDULER_USER)
 
 

@@ -17,7 +17,7 @@ from volcano_py.local.install import daemon_kubeconfig
 
 LOADS: Final = ("backlog", "arrival", "bare", "restart", "rest")
 
-# What the loads beside backlog and arrival are made of.
+# What the loads other than backlog and arrival are made of.
 _RESIDENT = 10_000  # pods that are bound already
 _PENDING = 1_000  # pods that wait when the process starts
 _STUCK = 3_000  # pods that fit nowhere
@@ -46,7 +46,7 @@ class Comparison:
 
     def times_as_fast(self) -> dict[str, list[float]]:
         """Scheduler → for each round, its pods per second by those of kube-scheduler. Empty where that did not take
-        part, and where throughput tells nothing."""
+        part, and where throughput says nothing."""
         rates: dict[str, list[float]] = {}
         for run in self.runs:
             rates.setdefault(run.scheduler, []).append(run.pods_per_second)

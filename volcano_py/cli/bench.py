@@ -47,7 +47,7 @@ Loads (mode decide): backlog, alike pods. classes, pods of 500 classes, all mixe
 retention over nodes with and without GPUs. apart, no two pods of a job on one node. zones, each job spread over 10
 zones. wishes, each job spread over zones and nodes as far as that goes. sizes, backlog on 1,250 to 10,000 nodes, and of
 2,500 to 20,000 pods. trees, 20,000 jobs in 1,000 queues of a tree, ordered by drf, by capacity and, side by side, by
-proportion. preemption, 500 pods wait beside 10,000 that run. reclaim, the same between queues, and where nobody is owed
+proportion. preemption, 500 pods wait, 10,000 run. reclaim, the same between queues, and where no queue is owed
 anything.
 
 Timings of a shared machine are noisy: compare within one run and quote ratios.
@@ -91,7 +91,7 @@ Timings of a shared machine are noisy: compare within one run and quote ratios.
     type=click.FloatRange(min=0, min_open=True),
     default=20.0,
     show_default=True,
-    help="How long each phase of --load tenants takes, beside what it takes to create and to clear.",
+    help="How long each phase of --load tenants takes, without creating and clearing.",
 )
 @click.option("--peer", "peers", multiple=True, help="Command of another scheduler; {kubeconfig} is filled in.")
 @click.option("--kube-scheduler/--no-kube-scheduler", default=True, help="Measure kube-scheduler too. [default: yes]")
@@ -115,7 +115,7 @@ def bench(
     scheduler_conf: Path | None,
     output: str,
 ) -> None:
-    """Measure the scheduler: on a real API server beside others, or its decisions alone."""
+    """Measure the scheduler: on a real API server, next to others, or its decisions alone."""
     workload = Workload(nodes=nodes, pods=pods, gang=gang)
     if load not in (DECIDE_LOADS if mode == "decide" else (*LOADS, TENANTS)):
         raise click.UsageError(f"--mode {mode} has no load {load}; see --help for its loads")
@@ -215,8 +215,8 @@ def _print(comparison: Comparison, title: str) -> None:
         out.print(f"{name}: {median(times):.2f} times as fast as {KUBE_SCHEDULER}{each}")
     for run in comparison.runs:
         for name, value in run.notes.items():
-            told = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
-            out.print(f"{run.scheduler}: {name.replace('_', ' ')} {told}")
+            text = f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+            out.print(f"{run.scheduler}: {name.replace('_', ' ')} {text}")
 
 
 def _table(comparison: Comparison, title: str) -> Table:

@@ -24,7 +24,7 @@ def config() -> None:
 @click.option("--strict", is_flag=True, help="Take unknown keys, and values that had to be converted, as errors.")
 @output_option()
 def check(file: Path, strict: bool, output: str) -> None:
-    """Say what is wrong in FILE (a bare configuration or a ConfigMap), where, and how to mend it. Exits 1 on errors."""
+    """Say what is wrong in FILE (a bare configuration or a ConfigMap), where, and how to fix it. Exits 1 on errors."""
     text, source = configuration_text(file)
     result = parse_configuration(text, builtin_registry().with_installed().catalogue(), source=source, strict=strict)
     if output == "table":

@@ -36,7 +36,7 @@ def dump(url: str, output_file: Path | None) -> None:
         found = getattr(error, "reason", error)
         raise click.ClickException(
             f"{address}: {getattr(found, 'strerror', None) or found}; is the daemon running there? --url names its "
-            "--listen-address, which volcano-py up shows beside Metrics"
+            "--listen-address, which volcano-py up shows after Metrics"
         ) from error
     if output_file is None:
         sys.stdout.buffer.write(body)

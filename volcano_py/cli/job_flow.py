@@ -10,7 +10,7 @@ from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.flows import rows
-from volcano_py.cli.flows.verbs import Told, add_verbs
+from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
 from volcano_py.cli.live.objects import Kind
 from volcano_py.jobs.flows.model import FLOW_API, FLOW_KIND, JobFlow
@@ -44,7 +44,7 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
 
 add_verbs(
     jobflow,
-    Told(
+    KindView(
         kind=Kind("jobflow", FLOW_API, FLOW_KIND),
         header=rows.FLOW_HEADER,
         row=rows.flow_row,

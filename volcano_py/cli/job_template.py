@@ -10,7 +10,7 @@ from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.flows import rows
-from volcano_py.cli.flows.verbs import Told, add_verbs
+from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
 from volcano_py.cli.live.objects import Kind
 from volcano_py.jobs.flows.model import FLOW_API, TEMPLATE_KIND, JobTemplate
@@ -43,7 +43,7 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
 
 add_verbs(
     jobtemplate,
-    Told(
+    KindView(
         kind=Kind("jobtemplate", FLOW_API, TEMPLATE_KIND),
         header=rows.TEMPLATE_HEADER,
         row=rows.template_row,

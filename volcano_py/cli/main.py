@@ -52,7 +52,7 @@ class Verbs(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What a shell asks at each Tab: verbs are told from the table, none of their modules is needed."""
+        """What a shell asks at each Tab: the table has the verbs, and none of their modules is imported."""
         from click.shell_completion import CompletionItem
 
         verbs = [CompletionItem(name, help=text) for name, (_, _, text) in VERBS.items() if name.startswith(incomplete)]

@@ -106,8 +106,8 @@ def why_it_waits(group: PodGroup) -> str:
     """What its condition Unschedulable says as long as it is true; "" for a PodGroup that runs or is done."""
     if group.status.phase in _SETTLED:
         return ""
-    told = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
-    return next((each.message or each.reason for each in told), "")
+    conditions = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
+    return next((each.message or each.reason for each in conditions), "")
 
 
 def age_of(created: datetime | None, now: float) -> str:

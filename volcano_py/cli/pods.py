@@ -137,5 +137,5 @@ def pod_row(obj: JsonObject, queue: str, now: float) -> Cells:
 
 
 def why_it_waits(each: Pod) -> str:
-    """What it is told while it waits for a node; "" for one that is being deleted."""
+    """Its message while it waits for a node; "" for one that is being deleted."""
     return why_pod_waits(each) if each.metadata.deletion_timestamp is None else ""

@@ -1,6 +1,6 @@
 """The control plane's own certificate authority: serving and client certificates, and the service-account key.
 
-Everything is made anew for each control plane, lives in its work directory and is worthless elsewhere.
+Everything is created for each control plane, lives in its work directory and is worthless elsewhere.
 """
 
 from __future__ import annotations

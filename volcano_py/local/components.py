@@ -31,7 +31,7 @@ _CONTROLLER_QPS = 500
 """The default of 20 requests/s is made for shared servers; here tests wait for the controllers."""
 
 KUBE_SCHEDULER_USER = "system:kube-scheduler"
-"""To whom every API server gives a scheduler's rights."""
+"""The user that every API server gives a scheduler's rights."""
 
 _OPEN_PATHS = "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics"
 """What a component answers to anybody: whether it is well, and numbers about itself."""
@@ -83,10 +83,10 @@ def etcd(layout: Layout, binary: Path) -> Component:
 def kube_apiserver(layout: Layout, binary: Path) -> Component:
     """The API server, with RBAC and real service-account tokens."""
     settings = layout.settings
-    # Nodes are born ready here, and where no controller manager runs, nobody would take the taint off again.
+    # Nodes are born ready here, and where no controller manager runs, nothing would take the taint off again.
     disabled = ["TaintNodesByCondition"]
     if not settings.controllers:
-        # Nobody makes the `default` service account without which no pod would be admitted.
+        # Nothing creates the `default` service account without which no pod would be admitted.
         disabled.append("ServiceAccount")
     flags = [
         f"--bind-address={LOOPBACK}",

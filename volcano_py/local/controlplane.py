@@ -168,7 +168,7 @@ class ControlPlane:
         await self._add(components.kube_scheduler(self.layout, self._binaries["kube-scheduler"], flags))
 
     async def watch(self) -> None:
-        """Return never; raises ProcessFailedError as soon as a process ends that nobody stopped."""
+        """Return never; raises ProcessFailedError as soon as a process ends unasked."""
         waits = {
             asyncio.create_task(process.wait_unexpected_end(), name=name): process
             for name, process in self._processes.items()

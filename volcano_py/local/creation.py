@@ -24,7 +24,7 @@ _SET_BY_SERVERS = (
     "deletionGracePeriodSeconds",
     "managedFields",
     "selfLink",
-    # UIDs of another cluster: the garbage collector would delete what belongs to nobody here.
+    # UIDs of another cluster: the garbage collector would delete what has no owner here.
     "ownerReferences",
 )
 

@@ -55,7 +55,7 @@ class SchedulerProcess:
         await wait_ready(self.process, f"{self.url}/readyz", _READY_SECONDS)
 
     async def watch(self) -> None:
-        """Return never; raises ProcessFailedError when it ends although nobody stopped it."""
+        """Return never; raises ProcessFailedError when it ends unasked."""
         await self.process.wait_unexpected_end()
         raise self.process.failure("stopped unexpectedly")
 

@@ -1,4 +1,4 @@
-"""Where the CRDs, manifests and examples are: in an installed package, or in the repository beside it."""
+"""Where the CRDs, manifests and examples are: in an installed package, or in the repository next to it."""
 
 from __future__ import annotations
 

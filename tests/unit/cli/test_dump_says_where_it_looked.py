@@ -33,7 +33,7 @@ def test_a_daemon_that_is_not_there_is_told_with_the_flag_that_names_another() -
     assert result.exit_code == 1
     assert result.output == (
         f"Error: {url}/dump: Connection refused; is the daemon running there? "
-        "--url names its --listen-address, which volcano-py up shows beside Metrics\n"
+        "--url names its --listen-address, which volcano-py up shows after Metrics\n"
     )
 
 

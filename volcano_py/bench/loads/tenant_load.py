@@ -38,10 +38,10 @@ class Measured:
     restarts: int
 
     def __str__(self) -> str:
-        told = ", ".join(
+        figures = ", ".join(
             f"{probe} p90 {self.during.latency[probe].p90:.2f} s ({self.times(probe):.1f} x)" for probe in PROBES
         )
-        return f"{self.attack}: {told}, Lease lost {self.lease_transitions} times"
+        return f"{self.attack}: {figures}, Lease lost {self.lease_transitions} times"
 
     def times(self, probe: str) -> float:
         """The 90th percentile during the attack by that before it."""

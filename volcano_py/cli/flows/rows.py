@@ -111,7 +111,7 @@ def template_row(found: JsonObject, now: float) -> Cells:
 def template_facts(template: JobTemplate, now: float) -> Facts:
     """What the template says line by line; what it does not say is left out."""
     spec, metadata = msgspec.convert(template.spec, JobSpec), template.metadata
-    told = {
+    facts = {
         "Name": metadata.name,
         "Namespace": metadata.namespace,
         "Age": age_of(metadata.creation_timestamp, now),
@@ -122,7 +122,7 @@ def template_facts(template: JobTemplate, now: float) -> Facts:
         "Pods": f"{sum(task.replicas for task in spec.tasks)} wanted, {_minimum(spec)} needed",
         "Jobs": ", ".join(template.status.job_depends_on_list) or "none yet",
     }
-    return [(name, cell(text)) for name, text in told.items() if text]
+    return [(name, cell(text)) for name, text in facts.items() if text]
 
 
 def template_task_rows(template: JobTemplate) -> list[Cells]:

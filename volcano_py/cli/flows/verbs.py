@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class KindView:
     """A kind, and how its objects are told. `describe` prints one, as of a moment in seconds since the epoch.
 
     Attributes:
@@ -64,10 +64,10 @@ class Told:
         )
 
 
-def add_verbs(group: click.Group, told: Told) -> None:
+def add_verbs(group: click.Group, view: KindView) -> None:
     """Give the group its verbs."""
     for verb in (_create, _list, _get, _describe, _delete):
-        group.add_command(verb(told))
+        group.add_command(verb(view))
 
 
 def _files(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -90,8 +90,8 @@ def _name(
     return click.option("--name", "-N", type=SUBDOMAIN, required=required, help=text)
 
 
-def _create(told: Told) -> click.Command:
-    @click.command("create", help=f"Make the {told.kind.kind}s of a manifest.")
+def _create(view: KindView) -> click.Command:
+    @click.command("create", help=f"Make the {view.kind.kind}s of a manifest.")
     @_files(required=True)
     @namespace_option
     @cluster_options
@@ -104,10 +104,10 @@ def _create(told: Told) -> click.Command:
         async def work(client: KubernetesClient) -> list[JsonObject]:
             where = namespace_of(client, namespace)
             made = []
-            for each in objects_of(documents, told.kind.kind, told.kind.api_version, namespace, where):
-                made.append(await told.kind.create(client, each))
+            for each in objects_of(documents, view.kind.kind, view.kind.api_version, namespace, where):
+                made.append(await view.kind.create(client, each))
                 if output == "table":
-                    click.echo(f"{_named(told.kind, made[-1])} created")
+                    click.echo(f"{_named(view.kind, made[-1])} created")
             return made
 
         made = _on_cluster(kubeconfig, context, work)
@@ -117,8 +117,8 @@ def _create(told: Told) -> click.Command:
     return create
 
 
-def _list(told: Told) -> click.Command:
-    @click.command("list", help=f"List {told.kind.kind}s.")
+def _list(view: KindView) -> click.Command:
+    @click.command("list", help=f"List {view.kind.kind}s.")
     @namespace_option
     @all_namespaces_option
     @watch_option
@@ -135,35 +135,35 @@ def _list(told: Told) -> click.Command:
         where = listed_namespace(namespace, all_namespaces)
 
         async def work(client: KubernetesClient) -> None:
-            await show(client, told.shown(where(client)), output, watch=watch)
+            await show(client, view.shown(where(client)), output, watch=watch)
 
         _on_cluster(kubeconfig, context, work)
 
     return list_
 
 
-def _get(told: Told) -> click.Command:
-    @click.command("get", help=f"Show one {told.kind.kind} as the list does.")
-    @_name(told.kind, required=True)
+def _get(view: KindView) -> click.Command:
+    @click.command("get", help=f"Show one {view.kind.kind} as the list does.")
+    @_name(view.kind, required=True)
     @namespace_option
     @cluster_options
     @output_option()
     def get(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None, output: str) -> None:
         async def work(client: KubernetesClient) -> JsonObject:
-            return await told.kind.read(client, namespace_of(client, namespace), name)
+            return await view.kind.read(client, namespace_of(client, namespace), name)
 
         found = _on_cluster(kubeconfig, context, work)
         if output == "table":
-            Listing(console(), told.header, told.numbers).print([told.row(found, time.time())])
+            Listing(console(), view.header, view.numbers).print([view.row(found, time.time())])
         else:
             print_data(found, output)
 
     return get
 
 
-def _describe(told: Told) -> click.Command:
-    @click.command("describe", help=f"Tell all there is to know of a {told.kind.kind}, or of each.")
-    @_name(told.kind, otherwise=" [default: all of the namespace]")
+def _describe(view: KindView) -> click.Command:
+    @click.command("describe", help=f"Show all that is known of a {view.kind.kind}, or of each.")
+    @_name(view.kind, otherwise=" [default: all of the namespace]")
     @namespace_option
     @cluster_options
     @output_option()
@@ -173,13 +173,13 @@ def _describe(told: Told) -> click.Command:
         async def work(client: KubernetesClient) -> list[JsonObject]:
             where = namespace_of(client, namespace)
             if name is not None:
-                found = [await told.kind.read(client, where, name)]
+                found = [await view.kind.read(client, where, name)]
             else:
                 found = sorted(
-                    await listed(client, told.kind.path(where)), key=lambda each: str(each["metadata"]["name"])
+                    await listed(client, view.kind.path(where)), key=lambda each: str(each["metadata"]["name"])
                 )
             if output == "table":
-                await _print(client, told, found)
+                await _print(client, view, found)
             return found
 
         found = _on_cluster(kubeconfig, context, work)
@@ -189,26 +189,26 @@ def _describe(told: Told) -> click.Command:
     return describe
 
 
-async def _print(client: KubernetesClient, told: Told, found: Sequence[JsonObject]) -> None:
+async def _print(client: KubernetesClient, view: KindView, found: Sequence[JsonObject]) -> None:
     if not found:
-        click.echo(f"There is no {told.kind.kind} to show.", err=True)
+        click.echo(f"There is no {view.kind.kind} to show.", err=True)
     for number, each in enumerate(found):
-        events = await told.kind.events_of(client, each)
+        events = await view.kind.events_of(client, each)
         if number:
             click.echo("\n")
         out, now = console(), time.time()
         try:
-            told.describe(out, each, now)
+            view.describe(out, each, now)
         except msgspec.ValidationError as error:
             raise UnfitObjectError(
-                f"{_named(told.kind, each)} cannot be read: {error}; --output yaml shows it as it is"
+                f"{_named(view.kind, each)} cannot be read: {error}; --output yaml shows it as it is"
             ) from error
         print_events(out, events, now)
 
 
-def _delete(told: Told) -> click.Command:
-    @click.command("delete", help=f"Delete a {told.kind.kind}, or those of a manifest.")
-    @_name(told.kind)
+def _delete(view: KindView) -> click.Command:
+    @click.command("delete", help=f"Delete a {view.kind.kind}, or those of a manifest.")
+    @_name(view.kind)
     @_files(required=False)
     @namespace_option
     @cluster_options
@@ -220,19 +220,19 @@ def _delete(told: Told) -> click.Command:
         context: str | None,
     ) -> None:
         if (name is None) == (not filenames):
-            raise click.UsageError(f"say which {told.kind.kind} with --name, or with --filename: one of both")
+            raise click.UsageError(f"say which {view.kind.kind} with --name, or with --filename: one of both")
         documents = read_documents(filenames)
 
         async def work(client: KubernetesClient) -> None:
             where = namespace_of(client, namespace)
             targets = [(where, name)] if name is not None else []
             if documents:
-                targets = _targets(objects_of(documents, told.kind.kind, told.kind.api_version, namespace, where))
+                targets = _targets(objects_of(documents, view.kind.kind, view.kind.api_version, namespace, where))
             missing = []
             for target in targets:
                 try:
-                    await told.kind.delete(client, *target)
-                    click.echo(f"{told.kind.verb} {'/'.join(target)} deleted")
+                    await view.kind.delete(client, *target)
+                    click.echo(f"{view.kind.verb} {'/'.join(target)} deleted")
                 except UnfitObjectError as error:
                     missing.append(str(error))  # the others go all the same
             if missing:

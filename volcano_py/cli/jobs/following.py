@@ -1,4 +1,4 @@
-"""Jobs as they are and as they change: lists of them, and one that is described anew each time."""
+"""Jobs as they are and as they change: lists of them, and one that is described again after each change."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "u
 
 
 def describe(out: Console, job: Job, events: Sequence[JsonObject] | None, now: float, *, waits: str = "") -> None:
-    """Print it. `events` None: they may not be read; `now` is in seconds since the epoch; `waits` tells what its
+    """Print it. `events` None: they may not be read; `now` is in seconds since the epoch; `waits` says what its
     PodGroup waits for."""
     print_facts(out, _facts(job, now, waits))
     print_section(out, TASK_HEADER, task_rows(job))
@@ -62,7 +62,7 @@ def print_events(out: Console, events: Sequence[JsonObject] | None, now: float) 
 def _facts(job: Job, now: float, waits: str) -> list[tuple[str, str | Text]]:
     """What the job says line by line; what it does not say is left out."""
     spec, status, metadata = job.spec, job.status, job.metadata
-    told = {
+    facts = {
         "Name": metadata.name,
         "Namespace": metadata.namespace,
         "Labels": ", ".join(f"{key}={value}" for key, value in sorted(metadata.labels.items())),
@@ -85,7 +85,7 @@ def _facts(job: Job, now: float, waits: str) -> list[tuple[str, str | Text]]:
         "Ran for": status.running_duration,
     }
     return [
-        *((name, cell(text)) for name, text in told.items() if text),
+        *((name, cell(text)) for name, text in facts.items() if text),
         ("Phase", phase),
         *((name, cell(text)) for name, text in more.items() if text),
     ]

@@ -1,1 +1,1 @@
-"""A cluster on a screen: mirrored by watches, boiled down to rows, shown as tables or as lines that tell changes."""
+"""A cluster on a screen: mirrored by watches, reduced to rows, shown as tables or as a line for each change."""

@@ -24,9 +24,9 @@ def changes(before: Overview, after: Overview) -> Iterator[str]:
     for gone in before.groups:
         if gone.key in groups:
             yield f"PodGroup {_name(gone)} is gone"
-    told = set(before.alone)
-    # What is not told yet will be in a moment: a line about it would only be in the way.
-    yield from (_alone(row) for row in after.alone if row.why and row not in told)
+    known = set(before.alone)
+    # A pod without a reason gets one in a moment: a line about it would only be in the way.
+    yield from (_alone(row) for row in after.alone if row.why and row not in known)
 
 
 def _nodes(before: tuple[NodeRow, ...], after: tuple[NodeRow, ...]) -> Iterator[str]:

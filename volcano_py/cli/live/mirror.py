@@ -41,7 +41,7 @@ class ClusterEvent(ApiObject, frozen=True):
 EVENT: Final = Kind("Event", ApiPath("v1", "events"), ClusterEvent)
 
 WATCHED: Final = (NODE, QUEUE, POD_GROUP, POD, EVENT)
-"""The kinds that a mirror wants to be told about."""
+"""The kinds that a mirror follows."""
 
 
 class Mirror:

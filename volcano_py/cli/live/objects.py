@@ -80,7 +80,7 @@ class Kind:
             raise self._missing(error, namespace, name) from error
 
     async def events_of(self, client: KubernetesClient, found: JsonObject) -> Sequence[JsonObject] | None:
-        """What was told of the object; None when we may not know."""
+        """The events about the object; None when we may not read them."""
         metadata = found["metadata"]
         about = field_selector({"involvedObject.kind": self.kind, "involvedObject.uid": metadata["uid"]})
         try:

@@ -33,7 +33,7 @@ Units = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class PodRow:
-    """A pod. `phase` is `Terminating` from its deletion on, as in kubectl; `why` is what it is told while it waits."""
+    """A pod. `phase` is `Terminating` from its deletion on, as in kubectl; `why` is its message while it waits."""
 
     key: str
     group: str
@@ -89,7 +89,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class LoneRow:
-    """Pods that wait without a PodGroup: `name` is the first of them, beside `others` that wait for the same one."""
+    """Pods that wait without a PodGroup: `name` is the first, `others` how many more wait for the same."""
 
     name: str
     others: int
@@ -108,7 +108,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """What was told about an object (Kind/name), `count` times until now."""
+    """An event about an object (Kind/name), seen `count` times until now."""
 
     at: datetime
     warning: bool
@@ -162,7 +162,7 @@ def pod_row(pod: Pod) -> PodRow:
     try:
         units, _ = whole_units(pod_requests(pod.spec, pod.status), Rounding.UP)
     except RequestError:
-        units = {}  # the scheduler tells it
+        units = {}  # the scheduler reports it
     return PodRow(
         key=pod.metadata.key,
         group=f"{pod.metadata.namespace}/{named}" if named else generated_key(pod) if wants_group(pod, _RULES) else "",

@@ -46,7 +46,7 @@ def _fitting(wanted: list[Section], room: int, console: Console) -> list[Rendera
         rows = section.rows
         if share < needs[id(section)]:
             rows = max(1, share - _FRAME - _REST)
-            # Rows of several lines: measured, because a table does not tell.
+            # Rows of several lines: measured, because a table does not say how high it is.
             while rows > 1 and _lines(section, rows, console) > share:
                 rows -= 1
         tables += [section.make(rows), Text()]

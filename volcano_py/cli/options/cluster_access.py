@@ -45,7 +45,7 @@ def all_namespaces_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def listed_namespace(namespace: str | None, all_namespaces: bool) -> Callable[[KubernetesClient], str]:
-    """Which namespace a verb lists that has both options, told by the client for the cluster; "" is all of them.
+    """Which namespace a verb lists that has both options, by the client's context; "" is all of them.
 
     Raises:
         click.UsageError: both are given. It is raised before there is a client, because a mistake needs no cluster.
@@ -73,7 +73,7 @@ def on_cluster(kubeconfig: Path | None, context: str | None, work: Callable[[Kub
     try:
         return asyncio.run(connected())
     except KeyboardInterrupt as interrupt:
-        # The only way to end a watch is no failure to be told of.
+        # Ctrl-C is the only way to end a watch, so it is no failure to report.
         raise click.exceptions.Exit(INTERRUPTED) from interrupt
     except CredentialsError as error:
         raise click.ClickException(str(error)) from error
@@ -102,7 +102,9 @@ def explained(error: RequestError) -> str:
     if isinstance(error, ForbiddenError):
         return f"{error.message or error}; ask the cluster's administrator for the right, or use another --context"
     if isinstance(error, UnauthorizedError):
-        return f"the cluster does not accept the login: {error.message or error}; log in anew, or use another --context"
+        return (
+            f"the cluster does not accept the login: {error.message or error}; log in again, or use another --context"
+        )
     if isinstance(error, UnreachableError):
         return f"{error}; is the cluster up, and the one of your --context?"
     if isinstance(error, ApiError) and error.message:

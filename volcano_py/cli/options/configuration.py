@@ -49,13 +49,13 @@ def _of_config_map(manifest: MappingNode, path: Path) -> ScalarNode:
     found = []
     for part in parts:
         kind, data = (part.get("kind"), part.get("data")) if isinstance(part, MappingNode) else (None, None)
-        told = kind.text if isinstance(kind, ScalarNode) else "something without a kind"
-        if told == "ConfigMap":
+        found_kind = kind.text if isinstance(kind, ScalarNode) else "something without a kind"
+        if found_kind == "ConfigMap":
             keys = data.entries if isinstance(data, MappingNode) else {}
             if CONFIG_KEY in keys and isinstance(inner := keys[CONFIG_KEY].value, ScalarNode):
                 return inner
-            told += f" with {', '.join(keys) or 'nothing'} in its data"
-        found.append(told)
+            found_kind += f" with {', '.join(keys) or 'nothing'} in its data"
+        found.append(found_kind)
     raise click.ClickException(
         f"{path}: the first document is {', '.join(found) or 'an empty List'}; expected a configuration, or a ConfigMap"
         f" with data.{CONFIG_KEY}: put that into a file of its own"

@@ -119,7 +119,7 @@ async def _until_broken(stream: Any) -> AsyncGenerator[bytes, None]:
 
 
 def tidy(found: JsonObject) -> JsonObject:
-    """The object without `managedFields`, which nobody reads and which are longer than the rest."""
+    """The object without `managedFields`, which are longer than the rest and rarely read."""
     found.get("metadata", {}).pop("managedFields", None)
     return found
 

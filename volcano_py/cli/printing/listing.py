@@ -94,12 +94,12 @@ class Listing:
             self._console.print(each, soft_wrap=True)
 
     def _flowing(self, line: Text, last: Text) -> Sequence[Text]:
-        """The line with its last column beside it, or below it where it has no room there."""
+        """The line with its last column behind it, or below it where it does not fit."""
         room = self._console.width - line.cell_len - len(_GAP)
         if room >= min(_LEAST_FLOW, last.cell_len):
             first, *more = last.wrap(self._console, room) or [last]
-            beside = " " * (line.cell_len + len(_GAP))
-            return [line.append(_GAP).append(first), *(Text(beside).append(each) for each in more)]
+            indent = " " * (line.cell_len + len(_GAP))
+            return [line.append(_GAP).append(first), *(Text(indent).append(each) for each in more)]
         room = max(self._console.width - _HANGING, 1)
         return [line, *(Text(" " * _HANGING).append(each) for each in last.wrap(self._console, room))]
 

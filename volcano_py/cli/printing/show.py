@@ -29,7 +29,7 @@ watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Go on wi
 
 
 async def _nothing(_: Sequence[JsonObject]) -> None:
-    """For rows that need nothing beside the objects."""
+    """For rows that need nothing but the objects."""
 
 
 def _every(_: JsonObject) -> bool:
@@ -38,7 +38,7 @@ def _every(_: JsonObject) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One kind of objects, and how they are told.
+    """One kind of objects, and how they are printed.
 
     Attributes:
         path: of the list.

@@ -35,7 +35,7 @@ _CONNECTIONS: Final = 32
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
 )
 @click.option(
-    "--resync-period", type=DURATION, default="1h", show_default=True, help="List everything anew that often."
+    "--resync-period", type=DURATION, default="1h", show_default=True, help="List everything again that often."
 )
 @click.option(
     "--listen-address", "listen_addresses", multiple=True, help="Metrics and health (repeatable). [default: :8080]"

@@ -50,7 +50,7 @@ _FLAGS = (
         flag_value=True,
         default=True,
         show_default=True,
-        help="Make certificates, renew them, and tell the API server; else they come from --admission-cert-dir.",
+        help="Create and renew certificates, and write the CA bundle; otherwise they come from --admission-cert-dir.",
     ),
     click.option(
         "--admission-cert-dir",
@@ -74,7 +74,7 @@ _FLAGS = (
         type=click.IntRange(1, 1000),
         default=MAX_DEPTH,
         show_default=True,
-        help="Levels of queues below root that are let in.",
+        help="Levels of queues below root that are accepted.",
     ),
 )
 

@@ -58,7 +58,7 @@ class Plan:
 
 
 class LocalCluster:
-    """One run. `shown` tells whether it came as far as showing the cluster, `signal` what has ended it."""
+    """One run. `shown`: whether it came as far as showing the cluster. `signal`: what ended it."""
 
     def __init__(self, plan: Plan, binaries: Mapping[str, Path], out: Console) -> None:
         self.shown = False
@@ -177,7 +177,7 @@ async def reach(goal: Goal, follower: Follower, deadline: float, clock: Clock = 
 
 
 async def during(work: Coroutine[Any, Any, _T], *others: Coroutine[Any, Any, object]) -> _T:
-    """The result of `work`, while the others run beside it. An error of any of them ends all and is raised as it is."""
+    """The result of `work`, while the others run. An error of any of them ends all and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(other) for other in others]

@@ -30,7 +30,7 @@ Examples:
   volcano-py run                                              # in a cluster
   volcano-py run --kubeconfig ~/.kube/config --leader-elect=false
   volcano-py run --scheduler-conf conf.yaml --strict --listen-address 127.0.0.1:8080
-  volcano-py run --scheduler-name volcano-trial               # beside a Volcano that keeps its pods
+  volcano-py run --scheduler-name volcano-trial               # next to a Volcano that keeps its pods
   volcano-py run --controllers=none                           # the scheduler alone
   volcano-py run --scheduling=false                           # the controllers alone
 """
@@ -131,7 +131,7 @@ def _without_effect(command: F) -> F:
     type=DURATION,
     default="1h",
     show_default=True,
-    help="List everything anew that often, against what a watch has missed; 0 is never.",
+    help="List everything again that often, for what a watch may have missed; 0 is never.",
 )
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
@@ -359,7 +359,7 @@ def _run(options: DaemonOptions) -> None:
 
 
 async def _serve(options: DaemonOptions) -> bool:
-    """Whether it ended because it was told to. What decides is loaded while the server lists what there is."""
+    """Whether it ended on request. The modules that decide are loaded while the server answers the first lists."""
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
     from volcano_py.cluster.kubernetes.http.credentials import CredentialsError
     from volcano_py.cluster.kubernetes.watching.early_lists import EarlyLists

@@ -25,7 +25,7 @@ def sample_lacks(seen: Overview) -> list[str]:
 
 
 def lacks(seen: Overview) -> list[str]:
-    """What any workload still lacks to be at rest: every pod runs or has run, or waits and is told why."""
+    """What any workload still lacks to be at rest: every pod runs or has run, or waits with a reason."""
     unrest = [missing for group in seen.groups for missing in _unrest(group)]
     cleared = (pod.key for pod in seen.pods if _code(pod.why) == Reason.WAITING_FOR_RELEASE)
     return [
@@ -76,7 +76,7 @@ def _unrest(group: GroupRow) -> Iterator[str]:
 
 
 def _alone(seen: Overview) -> Iterator[str]:
-    """Pods without a PodGroup are told why as well."""
+    """Pods without a PodGroup have reasons, too."""
     for row in seen.alone:
         if _code(row.why) in ("", Reason.NOT_YET_EVALUATED):
             pods = f"{row.others + 1} pods" if row.others else "1 pod"

@@ -57,8 +57,10 @@ class _Line:
         pending = self.pending or None
         guarantee = self.guarantee if self.guarantee or not self.is_kept else None
         amounts = (self.held, pending, guarantee, self.deserved, self.capability)
-        told = numbers(self.resource, *(units or 0 for units in amounts))
-        held, waiting, kept, *rest = ("-" if units is None else text for text, units in zip(told, amounts, strict=True))
+        texts = numbers(self.resource, *(units or 0 for units in amounts))
+        held, waiting, kept, *rest = (
+            "-" if units is None else text for text, units in zip(texts, amounts, strict=True)
+        )
         return held, waiting, kept if self.is_kept else kept + _LESS, *rest
 
 
@@ -153,7 +155,7 @@ def _lines(standing: Standing, resources: Sequence[str]) -> list[_Line]:
 
 
 def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
-    """All but the bars. Weights and guarantees are left out where there is nothing to tell."""
+    """All but the bars. Weights and guarantees are left out where they say nothing."""
     every = [line for queue in lines for line in queue]
     columns = []
     if any(line.weight != 1 for line in every):
@@ -170,7 +172,7 @@ def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
 
 
 def _fitting(columns: list[_Column], wanted: int, width: int) -> tuple[list[_Column], int]:
-    """The columns for which there is room beside names, and the room for these, `wanted` if possible."""
+    """The columns that fit next to the names, and the width of the names, `wanted` if possible."""
     left = width - len(_GAP) - _SHORTEST_BAR
     for heading in _SPARE:
         if left - sum(len(_GAP) + column.width for column in columns) >= min(wanted, _ROOM_FOR_NAMES):
@@ -213,12 +215,12 @@ def _title(standing: Standing, room: int = sys.maxsize) -> Text:
 
 
 def _label(title: Text, room: int, lines: Sequence[Sequence[Text]]) -> Text:
-    """The queue's name beside its first line, and as much room beside the others."""
+    """The queue's name in front of its first line, and as much space in front of the others."""
     label = Text(no_wrap=True, overflow="ellipsis")
     for number, cells in enumerate(lines):
-        beside = title.copy() if number == 0 else Text()
-        beside.pad_right(room - len(beside))
-        label.append(Text("\n" if number else "").append(_joined(beside, cells)))
+        front = title.copy() if number == 0 else Text()
+        front.pad_right(room - len(front))
+        label.append(Text("\n" if number else "").append(_joined(front, cells)))
     return label
 
 

@@ -27,7 +27,7 @@ class QueuesOfPods:
         self._listed = False
 
     def of(self, pod: JsonObject) -> str:
-        """ "" when nobody knows."""
+        """ "" when it is not known."""
         annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
         if pod["spec"].get("nodeName") and CHARGED_QUEUE in annotations:
             return annotations[CHARGED_QUEUE]

@@ -1,6 +1,6 @@
 """What verbs do to queues of a cluster; each answers with the line that is printed.
 
-Whatever would be refused, or would leave work waiting for ever, is told before anything is written: not every cluster
+What would be refused, or would leave work waiting for ever, is reported before anything is written: not every cluster
 has admission to do it.
 """
 
@@ -89,7 +89,7 @@ async def read(client: KubernetesClient, name: str, *, what: str = "", fix: str 
     """The queue as the API has it.
 
     Raises:
-        click.ClickException: there is none; it is told as `what`, with the `fix`.
+        click.ClickException: there is none; the message has `what` and the `fix`.
     """
     try:
         found: Any = orjson.loads(await client.get(queue_path(name)))
@@ -193,7 +193,7 @@ async def _refusal(client: KubernetesClient, queue: Queue, action: QueueAction) 
     try:
         return reconcile_queue(queue, PodGroupCounts(), parent_state(queue, above), action).refusal
     except UnknownQueueStateError as error:
-        return f"queue {queue.metadata.name}: {error}; mend it with kubectl edit queue --subresource=status"
+        return f"queue {queue.metadata.name}: {error}; fix it with kubectl edit queue --subresource=status"
 
 
 def _command(queue: Queue, action: QueueAction) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What is told of queues of the API: a row each, or all there is to know of one. Pure functions."""
+"""Queues as verbs print them: a row each, or all facts about one. Pure functions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def amount_rows(queue: Queue) -> Iterator[Cells]:
 
 
 def state_of(queue: Queue) -> str:
-    """A state that nobody has written yet is Open."""
+    """A state that has not been written yet is Open."""
     return queue.status.state or "Open"
 
 

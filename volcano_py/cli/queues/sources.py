@@ -43,7 +43,7 @@ def of_manifests(filenames: Iterable[Path], conf: Path | None, rules: GroupRules
         items = stored(read_documents(filenames))
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-    # Logs of parts that are not told where to go would get between the output's lines.
+    # Logs of other parts would get between the lines of the output.
     with redirect_stdout(sys.stderr):
         result = Simulation(items, configuration, registry, rules=rules).run()
     return standings(result.reports[-1].queues, configuration)
@@ -73,12 +73,12 @@ async def of_cluster(
 
 
 async def _readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
-    """All objects of the kind, but for those that cannot be read: the scheduler leaves them out, too. They are told."""
+    """All objects of the kind. Those that cannot be read are reported and left out, as the scheduler does it."""
 
-    def tell(identity: Identity, error: Exception) -> None:
+    def report(identity: Identity, error: Exception) -> None:
         click.echo(f"{kind.name} {identity.key} cannot be read and is left out: {error}", err=True)
 
-    return await client.list(kind.path, kind.type, on_unreadable=tell)
+    return await client.list(kind.path, kind.type, on_unreadable=report)
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:

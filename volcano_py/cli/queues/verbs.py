@@ -251,9 +251,9 @@ def _print_queue(found: JsonObject) -> None:
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
 
     queue = decoded(found)
-    told = facts(queue, time.time())
-    width = max(len(name) for name, _ in told) + 1
-    for name, text in told:
+    described = facts(queue, time.time())
+    width = max(len(name) for name, _ in described) + 1
+    for name, text in described:
         click.echo(f"{name + ':':<{width}}  {text}")
     rows = list(amount_rows(queue))
     if rows:

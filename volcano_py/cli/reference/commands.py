@@ -13,7 +13,7 @@ from volcano_py.cli.reference import MARK
 from volcano_py.cli.reference.markdown import cell, code, paragraphs, spaced, table
 
 _PROGRAM: Final = "volcano-py"
-_TOLD_DEFAULT: Final = re.compile(r"\s*\[default: ([^\]]+)\]")
+_DEFAULT_IN_TEXT: Final = re.compile(r"\s*\[default: ([^\]]+)\]")
 _WITHOUT_EFFECT: Final = """\
 These flags of Volcano's scheduler are accepted, so that its manifests can be carried over, and change nothing; each
 use is logged:"""
@@ -67,9 +67,9 @@ def _anchor(context: click.Context) -> str:
 def _row(option: click.Option) -> tuple[str, str, str]:
     names = ", ".join(code(name) for name in (*sorted(option.opts, key=len, reverse=True), *option.secondary_opts))
     text = " ".join((option.help or "").split())
-    told = _TOLD_DEFAULT.search(text)
-    text = _TOLD_DEFAULT.sub("", text)
-    default = told.group(1) if told else _default(option)
+    found = _DEFAULT_IN_TEXT.search(text)
+    text = _DEFAULT_IN_TEXT.sub("", text)
+    default = found.group(1) if found else _default(option)
     if option.multiple and "repeatable" not in text:
         text = f"{text} Repeatable.".strip()
     return f"{names}{_values(option)}", "required" if option.required else _default_cell(default, option), cell(text)
@@ -105,7 +105,7 @@ def _default(option: click.Option) -> str:
 
 
 def _default_cell(default: str, option: click.Option) -> str:
-    """A default that is told in words stays words."""
+    """A default that is written in words stays words."""
     is_value = option.show_default or not re.search(r"[ ,]", default)
     return code(default) if is_value else cell(default)
 
@@ -120,6 +120,6 @@ def _examples(command: click.Command) -> list[str]:
 
 
 def _afterword(command: click.Command) -> list[str]:
-    """What the epilog says beside its examples."""
+    """What the epilog says besides its examples."""
     kept = [line for line in (command.epilog or "").splitlines() if not line.startswith("  ")]
     return paragraphs("\n".join(line for line in kept if line not in ("\b", "Examples:")))

@@ -124,8 +124,8 @@ def _plugins(registry: Registry, catalogue: Catalogue) -> Iterator[Sequence[str]
 def _documentation(described: type[Plugin] | type[Action], name: str) -> list[str]:
     """What the module, or the package of a plugin in several modules, says; then what the class adds to it."""
     module = described.__module__
-    told = [paragraphs(sys.modules[place].__doc__) for place in (module, module.rpartition(".")[0])]
-    begun = next((text for text in told if text and text[0].startswith(f"{name}: ")), told[0])
+    found = [paragraphs(sys.modules[place].__doc__) for place in (module, module.rpartition(".")[0])]
+    begun = next((text for text in found if text and text[0].startswith(f"{name}: ")), found[0])
     if begun:
         begun[0] = sentence(begun[0].removeprefix(f"{name}: "))
     own = [] if described.__doc__ is None else paragraphs(described.__doc__)
@@ -134,11 +134,11 @@ def _documentation(described: type[Plugin] | type[Action], name: str) -> list[st
 
 def _points(points: frozenset[str]) -> list[str]:
     """The extension points and, for those that can be switched off, how."""
-    told = [f"`{point}`" for point in POINTS if point in points]
+    found = [f"`{point}`" for point in POINTS if point in points]
     switches = dict.fromkeys(
         _switch(FLAG_OF_POINT[point]) for point in POINTS if point in points & FLAG_OF_POINT.keys()
     )
-    lines = [f"Extension points: {', '.join(told)}."]
+    lines = [f"Extension points: {', '.join(found)}."]
     if switches:
         lines.append(f"Switches: {', '.join(f'`{switch}`' for switch in switches)}.")
     return lines

@@ -82,7 +82,7 @@ def ensure_binaries(
     """The path of each named binary; builds what is missing, which takes minutes the first time.
 
     `environment` (default: this process's) supplies KUBEBUILDER_ASSETS, PATH and the place of the cache. Raises
-    BinaryUnavailableError when a binary is missing and cannot be built, LocalError for a name nobody knows.
+    BinaryUnavailableError when a binary is missing and cannot be built, LocalError for an unknown name.
     """
     environment = os.environ if environment is None else environment
     progress = Progress() if progress is None else progress
@@ -117,7 +117,7 @@ def given_binary(name: str, environment: Mapping[str, str], progress: Progress) 
     if version is not None and probe.oldest <= version <= probe.newest:
         # Not resolved: a program that serves under several names looks at the one it was called by.
         return Path(found).absolute()
-    what = f"is {_dotted(version)}" if version is not None else "does not tell its version"
+    what = f"is {_dotted(version)}" if version is not None else "does not report its version"
     progress.note(f"{found} {what}, needed is {probe.wanted}: using our own {name} {RECIPES[name].version}")
     return None
 

@@ -73,7 +73,7 @@ def _build(recipe: Recipe, root: Path, environment: Mapping[str, str], progress:
 
 
 def build_failure(recipe: Recipe, output: str) -> str:
-    """What to tell a user whose build failed with `output`: the likely cause first, then the compiler's words."""
+    """The message for a user whose build failed with `output`: the likely cause first, then the compiler's words."""
     if _NO_NETWORK.search(output):
         cause = (
             f"version {recipe.version} is not in the cache, and its Go modules cannot be downloaded: no network, or a "

@@ -27,7 +27,7 @@ def cache_root(environment: Mapping[str, str]) -> Path:
 def exclusive(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold the lock file `path` alone; other processes wait. `on_wait` is called once when somebody else holds it.
 
-    The kernel drops a lock when its holder dies, so a killed build blocks nobody.
+    The kernel drops a lock when its holder dies, so a killed build blocks no other.
     """
     with _opened(path) as descriptor:
         if not _locks(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -46,7 +46,7 @@ def shared(path: Path) -> Iterator[None]:
 
 @contextmanager
 def unshared(path: Path) -> Iterator[bool]:
-    """Whether nobody holds the lock file `path`; if so, nobody else can until the block ends. Never waits."""
+    """Whether no process holds the lock file `path`; if so, none can until the block ends. Never waits."""
     with _opened(path) as descriptor:
         yield _locks(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -73,7 +73,7 @@ def _opened(path: Path) -> Iterator[int]:
 def publishing(entry: Path) -> Iterator[Path]:
     """A scratch directory that becomes `entry` when the block ends well, and vanishes when it does not.
 
-    The rename is atomic: nobody ever sees half an entry. An entry that appeared in the meantime stays.
+    The rename is atomic: no reader ever sees half an entry. An entry that appeared in the meantime stays.
     """
     entry.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}-", dir=entry.parent))

@@ -47,17 +47,17 @@ class Progress:
         self.note(announced)
         finished = threading.Event()
 
-        def tell() -> None:
+        def report() -> None:
             while not finished.wait(_PLAIN_INTERVAL_SECONDS):
                 self.note(f"{message}: {_duration(time.monotonic() - started)} so far")
 
-        teller = threading.Thread(target=tell, name="progress", daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=report, name="progress", daemon=True)
+        reporter.start()
         try:
             yield
         finally:
             finished.set()
-            teller.join()
+            reporter.join()
 
 
 def _duration(seconds: float) -> str:

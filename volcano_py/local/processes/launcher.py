@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Ask for the signal and become the command; SIGKILL, because nobody is left to wait for anything softer."""
+    """Ask for the signal and become the command; SIGKILL, because no process is left to wait for anything softer."""
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -14,13 +14,13 @@ _LOWEST = 10240
 """Below are the ports of well-known services, the control plane's own defaults among them."""
 
 _USUAL_EPHEMERAL_START = 32768
-"""Linux' default, for systems that do not tell theirs."""
+"""Linux' default, for systems that do not report theirs."""
 
 _ATTEMPTS = 200
 
 
 def free_port(taken: set[int]) -> int:
-    """A port nobody listens on now, not in `taken`, and below the system's range of ephemeral ports.
+    """A port without a listener, not in `taken`, and below the system's range of ephemeral ports.
 
     A port of that range may be given to any outgoing connection while a server restarts; worse, a client that
     retries a loopback connection can be given the very port it connects to, and then talks to itself. `taken` gets

@@ -99,7 +99,7 @@ class ManagedProcess:
         self._signal(number)
 
     async def wait_unexpected_end(self) -> None:
-        """Return when the process has ended although nobody stopped it."""
+        """Return when the process has ended unasked."""
         while True:
             process = self._process
             if process is not None:

@@ -25,7 +25,7 @@ QUEUES = f"{SCHEDULING}/queues"
             401,
             "Unauthorized",
             "Unauthorized",
-            "the cluster does not accept the login: Unauthorized; log in anew, or use another --context",
+            "the cluster does not accept the login: Unauthorized; log in again, or use another --context",
         ),
         (
             403,

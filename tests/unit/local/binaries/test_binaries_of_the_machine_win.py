@@ -91,7 +91,7 @@ def test_a_kubectl_on_path_outside_the_skew_is_passed_over_and_the_user_told(
 def test_a_kubectl_that_does_not_tell_its_version_is_passed_over(script: str, machine: Machine) -> None:
     found = machine.program("kubectl", script)
     assert given_binary("kubectl", machine.environment, machine.progress) is None
-    assert machine.said.getvalue().startswith(f"{found} does not tell its version, needed is 1.35 to 1.37")
+    assert machine.said.getvalue().startswith(f"{found} does not report its version, needed is 1.35 to 1.37")
 
 
 @pytest.mark.parametrize(
