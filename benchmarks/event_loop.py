@@ -20,6 +20,7 @@ from volcano_py.admission.jobs import JobCustoms
 from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.api.workloads import PodDisruptionBudget, Service
 from volcano_py.daemon.controllers.job_control import problem_with
+from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import plan_flow
@@ -250,6 +251,24 @@ def many_containers(size: int) -> Iterator[Step]:
     return _upserts(_state(), [_pod(0, containers=containers, tolerations=tolerations, volumes=volumes)])
 
 
+def containers_with_limits(size: int) -> Iterator[Step]:
+    """A pod of `size` * 5 containers, each with amounts of its own."""
+    containers = []
+    for n in range(size * 5):
+        amounts = {"cpu": f"{n}m", "memory": f"{n}Mi"}
+        containers.append({"name": f"c{n}", "image": "i", "resources": {"requests": amounts, "limits": amounts}})
+    return _upserts(_state(), [_pod(0, containers=containers)])
+
+
+def sidecars(size: int) -> Iterator[Step]:
+    """A pod of `size` * 5 sidecars, each with a resource of its own."""
+    containers = [
+        {"name": f"c{n}", "restartPolicy": "Always", "resources": {"requests": {f"x/r{n}": "1"}}}
+        for n in range(size * 5)
+    ]
+    return _upserts(_state(), [_pod(0, initContainers=containers)])
+
+
 def shared_claim(size: int) -> Iterator[Step]:
     """`size` * 2 pods that share one claim; then the claim changes."""
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
@@ -306,6 +325,8 @@ ATTACKS: Final[dict[Attack, int]] = {
     large_selector: 1000,
     large_term: 2000,
     many_containers: 1000,
+    containers_with_limits: 1000,
+    sidecars: 1000,
     shared_claim: 1000,
     services: 1000,
     budgets: 1000,
@@ -326,6 +347,7 @@ def measure(attack: Attack, size: int) -> tuple[float, float]:
 
 def main() -> None:
     wanted = set(sys.argv[1:])
+    collect_seldom()  # as the daemon does
     sys.stdout.write(f"{'attack':24} {'size':>6} {'half: longest':>14} {'all':>9} {'whole: longest':>15} {'all':>9}\n")
     for attack, size in ATTACKS.items():
         if wanted and attack.__name__ not in wanted:

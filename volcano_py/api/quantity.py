@@ -23,6 +23,11 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 # Beyond this power of ten a value is capped anyway; it bounds the work that `1e999999999` can cause.
 _LARGEST_EXPONENT: Final = 400
+_NANO_EXPONENT: Final = 9
+_NANO: Final = 10**_NANO_EXPONENT
+
+Nano = int | Fraction
+"""Billionths, the finest that Kubernetes itself tells apart; a fraction only of what is finer still."""
 
 
 class QuantityError(ValueError):
@@ -42,35 +47,61 @@ def parse_quantity(text: str | int | float) -> Fraction:
     Raises:
         QuantityError: the text does not follow the quantity grammar.
     """
+    return from_nano(parse_nano(text))
+
+
+def from_nano(value: Nano) -> Fraction:
+    """The exact value of so many billionths."""
+    return Fraction(value, _NANO)
+
+
+def parse_nano(text: str | int | float) -> Nano:
+    """The exact value in billionths: sums of many are ten times faster in whole numbers than in fractions.
+
+    Raises:
+        QuantityError: the text does not follow the quantity grammar.
+    """
     return _parse(str(text).strip())
 
 
-# A cluster uses few distinct quantities, over and over; the bound keeps hostile ones from growing it.
-@lru_cache(maxsize=4096)
-def _parse(text: str) -> Fraction:
+# A cluster uses few distinct quantities, over and over. The bound, some 4 MiB, is beyond those of the largest pod.
+@lru_cache(maxsize=16_384)
+def _parse(text: str) -> Nano:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         raise QuantityError(f"{text[:_LONGEST]!r} is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)")
-    sign, number, suffix = match.group(1), match.group(2), match.group(3) or ""
+    sign, number, suffix = match.groups(default="")
+    whole, _, decimals = number.partition(".")
+    bits = exponent = 0
     if suffix in _BINARY:
-        value = Fraction(number) * (1 << _BINARY[suffix])
+        bits = _BINARY[suffix]
     elif suffix in _DECIMAL:
-        value = Fraction(number) * Fraction(10) ** _DECIMAL[suffix]
+        exponent = _DECIMAL[suffix]
     elif suffix[0] in "eE" and len(suffix) > 1 and suffix[1] != "i":
         exponent = max(-_LARGEST_EXPONENT, min(int(suffix[1:]), _LARGEST_EXPONENT))
-        value = Fraction(number) * Fraction(10) ** exponent
     else:
         raise QuantityError(f"{text!r} has the unknown suffix {suffix!r} (known: n u m k M G T P E Ki Mi Gi Ti Pi Ei)")
-    return -value if sign == "-" else value
+    digits, power = int(whole + decimals) << bits, _NANO_EXPONENT + exponent - len(decimals)
+    nano = digits * 10**power if power >= 0 else _whole_if_possible(Fraction(digits, 10**-power))
+    return -nano if sign == "-" else nano
+
+
+def _whole_if_possible(value: Fraction) -> Nano:
+    return value.numerator if value.denominator == 1 else value
 
 
 def to_units(value: Fraction, *, scale: int = 1, rounding: Rounding = Rounding.UP) -> int:
     """`value × scale` as an integer, without any cap (`scale` is 1000 for millicores)."""
-    scaled = value * scale
-    if scaled.denominator == 1:
-        return scaled.numerator
-    floor = scaled.numerator // scaled.denominator
-    return floor + 1 if rounding is Rounding.UP else floor
+    return _rounded(value.numerator * scale, value.denominator, rounding)
+
+
+def nano_to_units(value: Nano, *, scale: int = 1, rounding: Rounding = Rounding.UP) -> int:
+    """The same of a value in billionths."""
+    return _rounded(value.numerator * scale, value.denominator * _NANO, rounding)
+
+
+def _rounded(numerator: int, denominator: int, rounding: Rounding) -> int:
+    return -(-numerator // denominator) if rounding is Rounding.UP else numerator // denominator
 
 
 def format_decimal(value: int, *, exponent: int = 0) -> str:

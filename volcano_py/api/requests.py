@@ -19,7 +19,7 @@ from volcano_py.api.objects import (
     ResourceList,
     ResourceRequirements,
 )
-from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.quantity import Nano, QuantityError, from_nano, parse_nano
 
 Amounts = dict[str, Fraction]
 
@@ -32,54 +32,85 @@ class RequestError(ValueError):
 _SUMMED_UP: Final = frozenset({"cpu", "memory"})
 _RESIZE_PENDING: Final = "PodResizePending"
 _NOBODY: Final = PodStatus()
-_NOTHING: Final[Mapping[str, Fraction]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Nano]] = MappingProxyType({})
+_Nanos = dict[str, Nano]
 
 
-def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY, *, missing: Mapping[str, Fraction] = _NOTHING) -> Amounts:
+def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY) -> Amounts:
     """Requests of the whole pod by resource name, in Kubernetes' units (cores, bytes), without the `pods` count.
 
     Args:
         status: tells what a resize that is under way has come to.
-        missing: what a container counts with when it does not ask for any of that resource, not even for 0.
 
     Raises:
         RequestError: a quantity is malformed or negative.
     """
-    resize = _Resize(status)
-    total = _of_containers(spec, resize, missing)
-    if spec.resources is not None:
-        total.update(resize.of_pod(_of_pod(spec, spec.resources)))
-    _add(total, _parse(spec.overhead, "spec.overhead"))
-    return total
+    return PodRequests(spec, status).total()
 
 
-def _of_containers(spec: PodSpec, resize: _Resize, missing: Mapping[str, Fraction] = _NOTHING) -> Amounts:
-    running: Amounts = {}
-    for index, container in enumerate(spec.containers):
-        asked = resize.of(container, _container(container, f"spec.containers[{index}]"))
-        _add(running, {**missing, **asked})
-    peak: Amounts = {}
-    sidecars: Amounts = {}
-    for index, container in enumerate(spec.init_containers):
-        asked = _container(container, f"spec.initContainers[{index}]")
-        if container.restart_policy == "Always":
-            asked = {**missing, **resize.of(container, asked)}
-            _add(sidecars, asked)
-            _add(running, asked)
-            _raise_to(peak, sidecars)
-        else:
-            asked = {**missing, **asked}
-            _add(asked, sidecars)
-            _raise_to(peak, asked)
-    _raise_to(running, peak)
-    return running
+class PodRequests:
+    """What a pod asks for, each quantity read once.
+
+    Raises:
+        RequestError: a quantity is malformed or negative.
+    """
+
+    def __init__(self, spec: PodSpec, status: PodStatus = _NOBODY) -> None:
+        resize = _Resize(status)
+        self._containers = _Containers(spec, resize)
+        self._of_pod = {} if spec.resources is None else resize.of_pod(_of_pod(spec, spec.resources))
+        self._overhead = _parse(spec.overhead, "spec.overhead")
+
+    def total(self, missing: Mapping[str, Nano] | None = None) -> Amounts:
+        """By resource name; of those in `missing` alone where it is given: a container counts with that amount when it
+        does not ask for any of that resource, not even for 0."""
+        total = self._containers.total(missing)
+        total.update(self._of_pod)
+        _add(total, self._overhead)
+        return {name: from_nano(value) for name, value in total.items() if missing is None or name in missing}
 
 
-def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> Amounts:
+class _Containers:
+    """What each container asks for, in billionths."""
+
+    def __init__(self, spec: PodSpec, resize: _Resize) -> None:
+        self._running = [
+            resize.of(container, _container(container, f"spec.containers[{index}]"))
+            for index, container in enumerate(spec.containers)
+        ]
+        self._at_start: list[tuple[bool, _Nanos]] = []
+        """Of each init container, in their order: whether it stays as a sidecar."""
+        for index, container in enumerate(spec.init_containers):
+            asked, stays = _container(container, f"spec.initContainers[{index}]"), container.restart_policy == "Always"
+            self._at_start.append((stays, resize.of(container, asked) if stays else asked))
+
+    def total(self, missing: Mapping[str, Nano] | None = None) -> _Nanos:
+        """The larger of what all need that run together, and of what an init container needs with the sidecars before
+        it. Sidecars run with all others, so that their sum at the start is never the larger one."""
+        running: _Nanos = {}
+        for asked in self._running:
+            _add(running, _with(asked, missing))
+        peak: _Nanos = {}
+        sidecars: _Nanos = {}
+        for stays, asked in self._at_start:
+            if stays:
+                _add(sidecars, _with(asked, missing))
+            else:
+                _raise_to(peak, {name: value + sidecars.get(name, 0) for name, value in _with(asked, missing).items()})
+        _add(running, sidecars)
+        _raise_to(running, peak)
+        return running
+
+
+def _with(asked: _Nanos, missing: Mapping[str, Nano] | None) -> _Nanos:
+    return asked if missing is None else {name: asked.get(name, value) for name, value in missing.items()}
+
+
+def _of_pod(spec: PodSpec, resources: ResourceRequirements) -> _Nanos:
     """What is asked for the pod as a whole. As the API server stores it, a limit without a request stands for what the
     containers ask for, and where none of them asks for itself."""
     limits = _parse(resources.limits, "spec.resources.limits")
-    of_containers = _of_containers(spec, _Resize(_NOBODY)) if limits else _NOTHING
+    of_containers = _Containers(spec, _Resize(_NOBODY)).total() if limits else _NOTHING
     limits.update((name, of_containers[name]) for name in _SUMMED_UP if name in limits and name in of_containers)
     return {**limits, **_parse(resources.requests, "spec.resources.requests")}
 
@@ -108,7 +139,7 @@ class _Resize:
             condition.type == _RESIZE_PENDING and condition.reason == "Infeasible" for condition in status.conditions
         )
 
-    def of(self, container: Container, asked: Amounts) -> Amounts:
+    def of(self, container: Container, asked: _Nanos) -> _Nanos:
         """What counts of a container that asks for so much."""
         status = self._containers.get(container.name)
         if status is None or status.resources is None:
@@ -117,23 +148,23 @@ class _Resize:
         granted = _parse(status.allocated_resources, f"{path}.allocatedResources")
         return self._largest(asked, granted, _parse(status.resources.requests, f"{path}.resources.requests"))
 
-    def of_pod(self, asked: Amounts) -> Amounts:
+    def of_pod(self, asked: _Nanos) -> _Nanos:
         """The same of what is asked for the pod as a whole."""
         status = self._status
         if status.resources is None:
             return asked
         granted = _parse(status.allocated_resources, "status.allocatedResources")
         largest = self._largest(asked, granted, _parse(status.resources.requests, "status.resources.requests"))
-        return {name: largest.get(name, Fraction(0)) for name in asked}
+        return {name: largest.get(name, 0) for name in asked}
 
-    def _largest(self, asked: Amounts, granted: Amounts, actual: Amounts) -> Amounts:
-        largest: Amounts = {} if self._infeasible else dict(asked)
+    def _largest(self, asked: _Nanos, granted: _Nanos, actual: _Nanos) -> _Nanos:
+        largest: _Nanos = {} if self._infeasible else dict(asked)
         _raise_to(largest, granted)
         _raise_to(largest, actual)
         return largest
 
 
-def _container(container: Container, path: str) -> Amounts:
+def _container(container: Container, path: str) -> _Nanos:
     resources = container.resources
     if not resources.requests and not resources.limits:
         return {}
@@ -141,11 +172,11 @@ def _container(container: Container, path: str) -> Amounts:
     return _parse({**resources.limits, **resources.requests}, f"{path}.resources.requests")
 
 
-def _parse(amounts: ResourceList, path: str) -> Amounts:
-    parsed: Amounts = {}
+def _parse(amounts: ResourceList, path: str) -> _Nanos:
+    parsed: _Nanos = {}
     for name, text in amounts.items():
         try:
-            value = parse_quantity(text)
+            value = parse_nano(text)
         except QuantityError as error:
             raise RequestError(f"{path}.{name}: {error}") from error
         if value < 0:
@@ -154,12 +185,12 @@ def _parse(amounts: ResourceList, path: str) -> Amounts:
     return parsed
 
 
-def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:
+def _add(total: _Nanos, more: Mapping[str, Nano]) -> None:
     for name, value in more.items():
-        total[name] = total.get(name, Fraction(0)) + value
+        total[name] = total.get(name, 0) + value
 
 
-def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
+def _raise_to(total: _Nanos, floor: Mapping[str, Nano]) -> None:
     for name, value in floor.items():
-        if value > total.get(name, Fraction(0)):
+        if value > total.get(name, 0):
             total[name] = value

@@ -22,9 +22,9 @@ from volcano_py.api.objects import (
     PreferredSchedulingTerm,
     Toleration,
 )
-from volcano_py.api.quantity import Rounding
+from volcano_py.api.quantity import Nano, Rounding, from_nano, parse_nano
 from volcano_py.api.reasons import Reason
-from volcano_py.api.requests import RequestError, pod_requests
+from volcano_py.api.requests import PodRequests, RequestError
 from volcano_py.state.classes.unsupported import unsupported
 from volcano_py.state.table.axis import CPU, MEMORY, IntVector
 from volcano_py.state.table.units import whole_units
@@ -39,7 +39,7 @@ from volcano_py.state.volumes.needs import Need
 # (pkg/scheduler/util: DefaultMilliCPURequest, DefaultMemoryRequest).
 NONZERO_MILLI_CPU = 100
 NONZERO_MEMORY = 200 * 1024 * 1024
-_STAND_INS = {"cpu": Fraction(NONZERO_MILLI_CPU, 1000), "memory": Fraction(NONZERO_MEMORY)}
+_STAND_INS = {"cpu": parse_nano(f"{NONZERO_MILLI_CPU}m"), "memory": parse_nano(NONZERO_MEMORY)}
 # Characters kept of an annotation, which may be 256 KiB; a list of weights that was cut is no JSON and so told as such.
 _LONGEST_STRATEGY = 4096
 
@@ -163,11 +163,13 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     spec = pod.spec
     problem: tuple[Reason, str] | None = None
     try:
-        amounts = pod_requests(spec, pod.status)
+        asked = PodRequests(spec, pod.status)
+        amounts = asked.total()
         stand_ins = _stand_ins(spec, amounts)
-        scored = pod_requests(spec, pod.status, missing=stand_ins) if stand_ins else amounts
+        scored = {**amounts, **asked.total(stand_ins)} if stand_ins else amounts
     except RequestError as error:
-        amounts, scored, problem = {}, _STAND_INS, (Reason.INVALID_POD, str(error))
+        amounts, problem = {}, (Reason.INVALID_POD, str(error))
+        scored = {name: from_nano(value) for name, value in _STAND_INS.items()}
     units, capped = whole_units(amounts, Rounding.UP)
     if capped is not None:
         text = f"asks for an impossible amount of {capped} (more than 2^50 units); lower the request"
@@ -199,7 +201,7 @@ def signature_of(pod: Pod, volumes: tuple[Need, ...] = ()) -> Signature:
     )
 
 
-def _stand_ins(spec: PodSpec, amounts: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
+def _stand_ins(spec: PodSpec, amounts: Mapping[str, Fraction]) -> Mapping[str, Nano]:
     """What containers that do not ask for it count with in scores: in pods that ask for resources as a whole, only
     what the pod asks for nowhere."""
     if spec.resources is not None and (spec.resources.requests or spec.resources.limits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from volcano_py.api.objects import PodSpec
-from volcano_py.api.quantity import LARGEST, QuantityError, parse_quantity, to_units
+from volcano_py.api.quantity import LARGEST, QuantityError, nano_to_units, parse_nano
 
 
 def pod_limits(spec: PodSpec) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def _units(limits: dict[str, str | int | float], name: str) -> int:
     if text is None:
         return 0
     try:
-        value = parse_quantity(text)
+        value = parse_nano(text)
     except QuantityError:
         return 0
-    return max(0, min(to_units(value, scale=1000 if name == "cpu" else 1), LARGEST))
+    return max(0, min(nano_to_units(value, scale=1000 if name == "cpu" else 1), LARGEST))
