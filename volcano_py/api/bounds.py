@@ -22,6 +22,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 _NO_PODS: Final = "The Job is refused by the webhook; without one it gets no pods, and its status says why."
 _WAITS: Final = "The pod waits with the reason `InvalidPod`."
+_GROUP_WAITS: Final = "The PodGroup waits with the reason `InvalidPodGroup`."
 
 TASKS: Final = Bound(1_000, "tasks of a Job", _NO_PODS)
 DEPENDENCIES: Final = Bound(10_000, "names in `dependsOn` of all tasks of a Job together", _NO_PODS)
@@ -35,6 +36,8 @@ VARIABLES: Final = Bound(
 )
 FLOW_STEPS: Final = Bound(1_000, "steps of a JobFlow", "No Jobs are created for the JobFlow.")
 FLOW_TARGETS: Final = Bound(10_000, "targets in `dependsOn` of all steps of a JobFlow", "As above.")
+GROUP_TASKS: Final = Bound(1_000, "entries in `minTaskMember` of a PodGroup", _GROUP_WAITS)
+GROUP_RESOURCES: Final = Bound(1_000, "names in `minResources` of a PodGroup", _GROUP_WAITS)
 POD_TERMS: Final = Bound(32, "terms about other pods in a pod's `affinity`", _WAITS)
 SPREADS: Final = Bound(32, "entries in a pod's `topologySpreadConstraints`", _WAITS)
 NODE_TERMS: Final = Bound(500, "terms about nodes in a pod's `affinity`", _WAITS)
@@ -70,6 +73,8 @@ ALL: Final = (
     VARIABLES,
     FLOW_STEPS,
     FLOW_TARGETS,
+    GROUP_TASKS,
+    GROUP_RESOURCES,
     POD_TERMS,
     SPREADS,
     NODE_TERMS,

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from volcano_py.api import names
+from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import Node, PodGroup, Queue, ResourceList
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
@@ -71,6 +72,10 @@ def read_node(node: Node) -> NodeReading:
 
 def read_job(group: PodGroup, default_queue: str) -> JobReading:
     """A PodGroup; one whose amounts cannot be read, or that needs what is not evaluated yet, gets a problem."""
+    if too_large := _too_large(group):
+        # of the rest, which is never used, none is read or kept
+        group = replace(group, spec=replace(group.spec, min_task_member={}, min_resources={}))
+        return JobReading(job_info(group, default_queue, Refusal(Reason.INVALID_POD_GROUP, too_large)), {})
     unusable = [*_negative_minimums(group)]
     units: dict[str, int] | None = None
     if group.spec.min_resources is not None:
@@ -85,6 +90,18 @@ def read_job(group: PodGroup, default_queue: str) -> JobReading:
     elif (group.spec.network_topology or {}).get("mode", "hard") == "hard" and group.spec.network_topology:
         problem = Refusal(Reason.UNSUPPORTED, "spec.networkTopology (hard) is not evaluated by this scheduler yet")
     return JobReading(job_info(group, default_queue, problem), units)
+
+
+def _too_large(group: PodGroup) -> str:
+    """What is beyond a bound, "" for nothing."""
+    spec = group.spec
+    for field, entries, bound in (
+        ("spec.minTaskMember", spec.min_task_member, GROUP_TASKS),
+        ("spec.minResources", spec.min_resources or {}, GROUP_RESOURCES),
+    ):
+        if len(entries) > bound.most:
+            return f"{field} has {len(entries)} entries: at most {bound.most} are evaluated; leave some out"
+    return ""
 
 
 def _negative_minimums(group: PodGroup) -> Iterator[str]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support.counted_work import CountedName, growth, work_of
-from volcano_py.api.objects import Pod
+from volcano_py.api.objects import Pod, ResourceList
 from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.task_class import signature_of
 
@@ -27,7 +27,7 @@ def read(pod: dict[str, Any]) -> int:
     """The work of reading the pod, the names of whose resources are counted when they are touched."""
     parsed = msgspec.convert({"metadata": {}, "spec": pod}, Pod)
     for each in (*parsed.spec.containers, *parsed.spec.init_containers):
-        requests = {CountedName(name): amount for name, amount in each.resources.requests.items()}
+        requests: ResourceList = {CountedName(name): amount for name, amount in each.resources.requests.items()}
         each.resources.requests.clear()
         each.resources.requests.update(requests)
     return work_of(lambda: (signature_of(parsed), pod_limits(parsed.spec)))

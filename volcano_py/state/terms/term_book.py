@@ -35,7 +35,8 @@ Anchor = tuple[str, ...]
 _ANYWHERE: Final[Anchor] = ("anywhere",)
 
 _SLICE: Final = 2_000
-"""Sets of labels that one slice of work looks at; about 5 ms. A single term is never divided."""
+"""Sets of labels that one slice of work looks at, and terms that it compares them with; about 5 ms. A single term is
+never divided."""
 _FEW: Final = 64
 """So many sets of labels are compared with a term one by one; more of them by what the index says."""
 
@@ -140,16 +141,19 @@ class TermBook:
         if self._is_indexing and slot <= self._indexed:
             self._indexed = max(self._indexed, slot + 1)
             self._index_set(slot, new)
-            self._match_set(slot, new)
+            self._match_set(slot, self._terms_near(new))
         return slot
 
     def _index_set(self, slot: int, labels: _LabelSet) -> None:
         for anchor in _anchors_of_set(labels):
             self._sets_by.setdefault(anchor, set()).add(slot)
 
-    def _match_set(self, slot: int, labels: _LabelSet) -> bool:
-        """Compare a set of labels with the terms that may match it; whether that changed anything."""
-        near = {term for anchor in _anchors_of_set(labels) for term in self._terms_by.get(anchor, ())}
+    def _terms_near(self, labels: _LabelSet) -> set[int]:
+        """Slots of the terms that may match a set of labels."""
+        return {term for anchor in _anchors_of_set(labels) for term in self._terms_by.get(anchor, ())}
+
+    def _match_set(self, slot: int, near: set[int]) -> bool:
+        """Compare a set of labels with these terms; whether that changed anything."""
         return self._set_profile(slot, tuple(sorted(term for term in near if self._meets(self.term(term), slot))))
 
     def _meets(self, term: PodTerm, labels_slot: int) -> bool:
@@ -255,7 +259,9 @@ class TermBook:
             known = self._sets[slot]
             if known is not None:
                 self._index_set(slot, known)
-                self._match_set(slot, known)
+                near = self._terms_near(known)
+                self._match_set(slot, near)
+                left -= len(near)
             left -= 1
         while left > 0 and self._unsettled:
             slot = next(iter(self._unsettled))
@@ -343,7 +349,7 @@ class TermBook:
         for slot in self._sets_by.get(("namespace", name), ()):
             labels_there = self._sets[slot]
             if labels_there is not None:
-                changed = self._match_set(slot, labels_there) or changed
+                changed = self._match_set(slot, self._terms_near(labels_there)) or changed
         return changed
 
     def _labels_of(self, namespace: str) -> Mapping[str, str]:

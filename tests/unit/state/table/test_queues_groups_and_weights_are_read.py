@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.sessions import NAMESPACE, node, pod, pod_group, priority_class, queue
 from tests.unit.state.watched import Watched, with_meta, with_spec, with_status
+from volcano_py.api.bounds import GROUP_RESOURCES, GROUP_TASKS
 from volcano_py.api.objects import (
     Condition,
     ObjectMeta,
@@ -166,6 +167,18 @@ def test_the_minimum_of_a_large_gang_is_not_capped_as_a_single_pod_is() -> None:
             Reason.INVALID_POD_GROUP,
             "spec.minTaskMember.worker is -1: write 0 or more",
             id="a negative minimum of a task",
+        ),
+        pytest.param(
+            {"min_task_member": {f"t{number}": 1 for number in range(GROUP_TASKS.most + 1)}},
+            Reason.INVALID_POD_GROUP,
+            "spec.minTaskMember has 1001 entries: at most 1000 are evaluated; leave some out",
+            id="too many tasks",
+        ),
+        pytest.param(
+            {"min_resources": {f"x/r{number}": "1" for number in range(GROUP_RESOURCES.most + 1)}},
+            Reason.INVALID_POD_GROUP,
+            "spec.minResources has 1001 entries: at most 1000 are evaluated; leave some out",
+            id="too many resources",
         ),
         pytest.param(
             {"sub_group_policy": [{"name": "a"}]},

@@ -227,6 +227,21 @@ def test_terms_are_entered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(book.picture().profiles[book.profile(1)]) == 10
 
 
+def test_sets_of_labels_are_indexed_in_slices_however_many_terms_may_match_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slice of 2,000 sets, each compared with 50 terms, took 70 ms."""
+    monkeypatch.setattr(term_book, "_SLICE", 100)
+
+    def longest(terms: int) -> int:
+        book, slices = full_book(terms, sets=500), list[int]()
+        while not book.is_settled:
+            slices.append(work_of(book.settle_some))
+        return max(slices)
+
+    assert longest(terms=40) < 2 * longest(terms=4)
+
+
 def test_labels_that_come_while_terms_are_entered_are_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_book, "_SLICE", 3)
     book, slots = full_book(terms=5, sets=20), list[int]()
