@@ -12,7 +12,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.cli.flows import rows
 from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.live.objects import Kind
+from volcano_py.cli.live.objects import ObjectKind
 from volcano_py.jobs.flows.model import FLOW_API, FLOW_KIND, JobFlow
 
 EPILOG: Final = """\b
@@ -45,7 +45,7 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
 add_verbs(
     jobflow,
     KindView(
-        kind=Kind("jobflow", FLOW_API, FLOW_KIND),
+        kind=ObjectKind("jobflow", FLOW_API, FLOW_KIND),
         header=rows.FLOW_HEADER,
         row=rows.flow_row,
         state_column=rows.FLOW_STATE_COLUMN,

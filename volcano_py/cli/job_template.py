@@ -12,7 +12,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.cli.flows import rows
 from volcano_py.cli.flows.verbs import KindView, add_verbs
 from volcano_py.cli.jobs.viewing import print_facts, print_section
-from volcano_py.cli.live.objects import Kind
+from volcano_py.cli.live.objects import ObjectKind
 from volcano_py.jobs.flows.model import FLOW_API, TEMPLATE_KIND, JobTemplate
 
 EPILOG: Final = """\b
@@ -44,7 +44,7 @@ def describe(out: Console, found: JsonObject, now: float) -> None:
 add_verbs(
     jobtemplate,
     KindView(
-        kind=Kind("jobtemplate", FLOW_API, TEMPLATE_KIND),
+        kind=ObjectKind("jobtemplate", FLOW_API, TEMPLATE_KIND),
         header=rows.TEMPLATE_HEADER,
         row=rows.template_row,
         state_column=rows.TEMPLATE_STATE_COLUMN,

@@ -43,7 +43,7 @@ class Writer(Protocol):
     def apply(self, effects: Sequence[Effect]) -> None: ...
 
 
-class Rhythm(msgspec.Struct):
+class CycleTiming(msgspec.Struct):
     """Pauses of the loop in seconds. `period` is the longest pause between two cycles while changes keep coming."""
 
     period: float = 1.0
@@ -75,7 +75,7 @@ class CycleLoop:
         on_binds: Callable[[Sequence[Bind]], None] = lambda _binds: None,
         on_evictions: Callable[[Sequence[Evict]], None] = lambda _evictions: None,
         on_failure: Callable[[], None] = lambda: None,
-        rhythm: Rhythm | None = None,
+        timing: CycleTiming | None = None,
         seed: int | None = None,
         report_job_shares: bool = False,
         clock: Clock = SYSTEM_CLOCK,
@@ -86,7 +86,7 @@ class CycleLoop:
         self._active, self._current = active, current
         self._on_report, self._on_binds = on_report, on_binds
         self._on_evictions, self._on_failure = on_evictions, on_failure
-        self._rhythm = rhythm or Rhythm()
+        self._timing = timing or CycleTiming()
         self._clock = clock
         self._scheduler = Scheduler(
             registry,
@@ -158,23 +158,23 @@ class CycleLoop:
                 log.exception("cycle failed; it is tried again")
                 self.running_since = None  # during the pause nothing runs that could hang
                 self._on_failure()
-                await self._clock.sleep(self._rhythm.period)
+                await self._clock.sleep(self._timing.period)
                 started = self._clock.monotonic()  # this was pause enough
                 self.wake(True)
             self.running_since = None
             # With changes coming in without end, leave the event loop as much time as the cycle took.
-            pause = min(self._clock.monotonic() - started, self._rhythm.period)
+            pause = min(self._clock.monotonic() - started, self._timing.period)
 
     async def _woken(self, pause: float) -> bool:
         """Wait until there is something to do, and a moment longer for what belongs to it. False to stop."""
         await self._sleep_until_woken(self._until_next_look())
         woken = self._clock.monotonic()
         while not self._stopping:
-            shortest = self._rhythm.decisive_pause if self._wanted.decide else self._rhythm.status_pause
+            shortest = self._timing.decisive_pause if self._wanted.decide else self._timing.status_pause
             left = woken + max(shortest, pause) - self._clock.monotonic()
             if left <= 0:
                 return True
-            await self._clock.sleep(min(left, self._rhythm.decisive_pause))
+            await self._clock.sleep(min(left, self._timing.decisive_pause))
         return False
 
     async def _sleep_until_woken(self, at_most: float | None) -> None:

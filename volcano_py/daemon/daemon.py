@@ -27,10 +27,10 @@ from volcano_py.cluster.protocol import Sink
 from volcano_py.config import Outcome, Reloader
 from volcano_py.daemon.admission.process import AdmissionProcess, admission_arguments
 from volcano_py.daemon.controllers.controllers import Controllers
-from volcano_py.daemon.cycles import CycleLoop, Rhythm
+from volcano_py.daemon.cycles import CycleLoop, CycleTiming
+from volcano_py.daemon.deletion_forwarder import DeletionForwarder
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
-from volcano_py.daemon.gone import Gone
 from volcano_py.daemon.leading.leaders_events import LeadersEvents
 from volcano_py.daemon.leading.leadership import Leadership
 from volcano_py.daemon.leading.lifeline import Lifeline
@@ -152,7 +152,7 @@ class Daemon:
             on_binds=self._binds_sent,
             on_evictions=self._outcomes.evictions_sent,
             on_failure=self._metrics.daemon.cycle_failed,
-            rhythm=Rhythm(period=self._options.schedule_period),
+            timing=CycleTiming(period=self._options.schedule_period),
             seed=self._options.seed,
             report_job_shares=self._options.per_job_metrics,
         )
@@ -183,7 +183,7 @@ class Daemon:
             config_map = kinds.config_map(self._options.config_namespace, self._options.config_map)
             sinks += [*self._sinks_for_scheduling(), OnlyKind(config_map.name, self._configuration)]
             watched += [*kinds.STATE_KINDS, config_map]
-        sinks.append(Gone(self._live.forget))
+        sinks.append(DeletionForwarder(self._live.forget))
         return Informers(
             self._client,
             FanOut(*sinks),
@@ -309,7 +309,7 @@ class Daemon:
 
     def _status_given_up(self, update: Status) -> None:
         if isinstance(update, PodCondition):
-            self._state.told_in_vain(update)
+            self._state.condition_write_failed(update)
         self._cycles.wake_later(_STATUS_RETRY)
 
     def _started_leading(self) -> None:

@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 
-class Kind(Enum):
+class OperationKind(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
 
 
 _BECOMES: Final = {
-    Kind.ALLOCATE: TaskStatus.ALLOCATED,
-    Kind.PIPELINE: TaskStatus.PIPELINED,
-    Kind.EVICT: TaskStatus.RELEASING,
+    OperationKind.ALLOCATE: TaskStatus.ALLOCATED,
+    OperationKind.PIPELINE: TaskStatus.PIPELINED,
+    OperationKind.EVICT: TaskStatus.RELEASING,
 }
 
 
 class Operation(msgspec.Struct, eq=False):
     """One step: what was done to which tasks, and where they stood before."""
 
-    kind: Kind
+    kind: OperationKind
     placement: Placement
     statuses: NDArray[np.int8]
     nodes: NDArray[np.int32]
@@ -59,16 +59,16 @@ class Statement:
 
     def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] take free resources of nodes `nodes` [K]."""
-        self.do(self._remember(Kind.ALLOCATE, job, task_class, rows, nodes))
+        self.do(self._remember(OperationKind.ALLOCATE, job, task_class, rows, nodes))
 
     def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
-        self.do(self._remember(Kind.PIPELINE, job, task_class, rows, nodes))
+        self.do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
 
     def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
         """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
         nodes = self._ssn.ledger.tasks.node[rows].astype(np.intp)
-        self.do(self._remember(Kind.EVICT, job, task_class, rows, nodes, action, message))
+        self.do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
 
     def checkpoint(self) -> int:
         """A mark for `rollback`."""
@@ -91,13 +91,13 @@ class Statement:
         kind, placement = operation.kind, operation.placement
         self._ssn.ledger.move(placement.rows, placement.status, placement.nodes)
         self._operations.append(operation)
-        if kind is Kind.EVICT:
+        if kind is OperationKind.EVICT:
             self._ssn.placer.touch(placement.nodes)
             self._ssn.tell_deallocated(placement)
             return
         if placement.task_class.best_effort:
             placement.job.best_effort_pending -= placement.count
-        self._ssn.placer.touch(placement.nodes, promised=kind is Kind.PIPELINE)
+        self._ssn.placer.touch(placement.nodes, promised=kind is OperationKind.PIPELINE)
         self._ssn.tell_allocated(placement)
 
     def discard(self) -> None:
@@ -109,10 +109,10 @@ class Statement:
         effects: list[Effect] = []
         for operation in self._operations:
             placement = operation.placement
-            if operation.kind is Kind.ALLOCATE:
+            if operation.kind is OperationKind.ALLOCATE:
                 self._ssn.ledger.relabel(placement.rows, TaskStatus.BINDING)
                 effects.extend(self._binds(placement))
-            elif operation.kind is Kind.EVICT:
+            elif operation.kind is OperationKind.EVICT:
                 effects.extend(self._evictions(operation))
         self._operations.clear()
         self._ssn.emit(effects)
@@ -121,7 +121,7 @@ class Statement:
         placement = operation.placement
         self._ssn.ledger.restore(placement.rows, operation.statuses, operation.nodes)
         self._ssn.placer.touch(placement.nodes)
-        if operation.kind is Kind.EVICT:
+        if operation.kind is OperationKind.EVICT:
             self._ssn.tell_allocated(placement)
             return
         if placement.task_class.best_effort:
@@ -131,7 +131,7 @@ class Statement:
 
     def _remember(
         self,
-        kind: Kind,
+        kind: OperationKind,
         job: Job,
         task_class: TaskClass,
         rows: Rows,

@@ -14,7 +14,7 @@ from typing import Final
 from volcano_py.api.reasons import Rank, Reason
 from volcano_py.api.wording import explain, explain_gangs
 from volcano_py.api.wording.explain import Ceiling, Shortage
-from volcano_py.observe.metrics import CATALOGUE, Definition, Kind
+from volcano_py.observe.metrics import CATALOGUE, Definition, MetricKind
 
 DEFAULT_DIRECTORY: Final = Path("docs/reference")
 COMMAND: Final = "python -m volcano_py.observe.reference"
@@ -155,7 +155,7 @@ def _read(path: Path) -> str | None:
 def _metric_row(definition: Definition) -> str:
     name = f"`{definition.name}`" + (" **V**" if definition.is_volcano else "")
     labels = ", ".join(f"`{label}`" for label in definition.labels) or "–"
-    kind = "untyped" if definition.kind is Kind.UNTYPED else definition.kind.value
+    kind = "untyped" if definition.kind is MetricKind.UNTYPED else definition.kind.value
     text = definition.text + (" *Per job.*" if definition.is_per_job else "")
     return f"| {name} | {kind} | {labels} | {_escaped(text)} |"
 
@@ -165,7 +165,7 @@ def _bucket_lines() -> list[str]:
     shared: dict[tuple[float, ...], list[str]] = {}
     for section in CATALOGUE:
         for definition in section.definitions:
-            if definition.kind is Kind.HISTOGRAM:
+            if definition.kind is MetricKind.HISTOGRAM:
                 shared.setdefault(definition.buckets, []).append(definition.name)
     lines = ["", "## Buckets", "", "Upper bounds, in the unit of the name.", ""]
     for bounds, names in shared.items():

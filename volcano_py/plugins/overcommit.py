@@ -17,7 +17,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.plugins.amounts.shares import sums_by_group
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.table.axis import PODS
 
 
@@ -49,7 +49,7 @@ class Overcommit(Plugin):
         self._total: list[int] = ssn.total.tolist()
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
-        self._promises = promises = Promises(ssn)
+        self._promises = promises = InqueueRequests(ssn)
         each = promises.outstanding(promises.rows)
         self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
 

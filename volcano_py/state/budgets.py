@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.api.objects import LabelSelector
 from volcano_py.api.workloads import PodDisruptionBudget
-from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.change import Change, ObjectStore
 from volcano_py.state.terms.selectors import is_empty
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
 
 
 class Budgets:
-    """Keeper of PodDisruptionBudgets."""
+    """Store of PodDisruptionBudgets."""
 
     def __init__(self) -> None:
-        self._shelf: Shelf[PodDisruptionBudget] = Shelf()
+        self._shelf: ObjectStore[PodDisruptionBudget] = ObjectStore()
         self._known: Mapping[str, tuple[Budget, ...]] | None = None
         """The answer of `by_namespace`; None when a budget has changed since."""
 

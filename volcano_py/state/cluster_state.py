@@ -26,7 +26,7 @@ from volcano_py.state.queues.charges import Charges
 from volcano_py.state.queues.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.axis import ResourceAxis
-from volcano_py.state.table.change import Change, Keeper
+from volcano_py.state.table.change import Change, Store
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.ledger import Ledger
 from volcano_py.state.terms.spread_defaults import SpreadDefaults
@@ -79,9 +79,9 @@ class ClusterState:
             self.scheduler_names,
         )
         self._loads = Loads(self.ledger, self._nodes)
-        self._keepers: dict[str, Keeper] = {
-            **self._claims.volumes.keepers,
-            **self._spread_defaults.selections.keepers,
+        self._stores: dict[str, Store] = {
+            **self._claims.volumes.stores,
+            **self._spread_defaults.selections.stores,
             "Pod": self._pods,
             "Node": self._nodes,
             "Namespace": Namespaces(self._terms),
@@ -98,20 +98,20 @@ class ClusterState:
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
         """An object was listed, added or changed. Kinds that scheduling does not read are ignored."""
-        if (keeper := self._keepers.get(kind)) is not None:
-            self._tell(keeper.upsert(obj), kind)
+        if (store := self._stores.get(kind)) is not None:
+            self._tell(store.upsert(obj), kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         """An object is gone. A namesake with another UID stays."""
-        if (keeper := self._keepers.get(kind)) is not None:
-            self._tell(keeper.delete(obj), kind)
+        if (store := self._stores.get(kind)) is not None:
+            self._tell(store.delete(obj), kind)
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """These are all the objects of that kind: what is not among them is gone."""
-        if (keeper := self._keepers.get(kind)) is None:
+        if (store := self._stores.get(kind)) is None:
             return
         seen = {(metadata_of(obj).key, metadata_of(obj).uid) for obj in objects}
-        for obj in keeper.known():
+        for obj in store.known():
             if (metadata_of(obj).key, metadata_of(obj).uid) not in seen:
                 self.delete(kind, obj)
         for obj in objects:
@@ -170,9 +170,9 @@ class ClusterState:
         """A pod's PodScheduled condition was handed to the status writer."""
         self._pods.assume_told(told)
 
-    def told_in_vain(self, told: PodCondition) -> None:
+    def condition_write_failed(self, told: PodCondition) -> None:
         """The condition was not written after all."""
-        self._pods.told_in_vain(told)
+        self._pods.condition_write_failed(told)
 
     # -- what there is -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from volcano_py.state.infos import JobInfo
 from volcano_py.state.readers import JobReading, read_job
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
-from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.change import Change, ObjectStore
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.ledger import NOWHERE
 from volcano_py.state.task_class import Refusal
@@ -30,7 +30,7 @@ _OF_PODS: Final = frozenset({"namespace", "counts", "allocated"})
 
 
 class Groups:
-    """Keeper of PodGroups.
+    """Store of PodGroups.
 
     Attributes:
         infos: by row; None while the PodGroup does not exist.
@@ -43,7 +43,7 @@ class Groups:
         self._queue_slots = queue_slots
         self._priorities = priorities
         self._default_queue = default_queue
-        self._shelf: Shelf[PodGroup] = Shelf()
+        self._shelf: ObjectStore[PodGroup] = ObjectStore()
         self._rows: dict[str, int] = {}
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
@@ -201,10 +201,10 @@ class Groups:
 
 
 class PriorityClasses:
-    """Keeper of PriorityClasses."""
+    """Store of PriorityClasses."""
 
     def __init__(self) -> None:
-        self._shelf: Shelf[PriorityClass] = Shelf()
+        self._shelf: ObjectStore[PriorityClass] = ObjectStore()
 
     def upsert(self, priority_class: PriorityClass) -> Change:
         old = self._shelf.put(priority_class)

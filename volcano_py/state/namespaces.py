@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from volcano_py.api.objects import Namespace
-from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.change import Change, ObjectStore
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Namespaces:
-    """Keeper of namespaces."""
+    """Store of namespaces."""
 
     def __init__(self, terms: TermBook) -> None:
         self._terms = terms
-        self._shelf: Shelf[Namespace] = Shelf()
+        self._shelf: ObjectStore[Namespace] = ObjectStore()
 
     def upsert(self, namespace: Namespace) -> Change:
         self._shelf.put(namespace)

@@ -51,7 +51,7 @@ _SETTLING = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING}
 
 
 class Pods:
-    """Keeper of pods: of ours, and of everybody's that has a node.
+    """Store of pods: of ours, and of everybody's that has a node.
 
     A finished pod leaves its node at once and stays in its job, where it counts. A pod that was handed to the binder
     counts as placed, and one that was handed to the evictor as leaving, until the API server says otherwise.
@@ -165,7 +165,7 @@ class Pods:
                 self._ledger.tasks.nominated_since[row] = np.inf
             self.infos[row] = info
 
-    def told_in_vain(self, told: PodCondition) -> None:
+    def condition_write_failed(self, told: PodCondition) -> None:
         """It was not written, so that it has to be told again; unless something newer is on its way."""
         row = self._rows.get(told.pod.uid)
         info = None if row is None else self.infos[row]

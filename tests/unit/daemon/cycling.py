@@ -12,7 +12,7 @@ from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.daemon.cycles import CycleLoop, Rhythm
+from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
@@ -43,7 +43,7 @@ class Bench:
             current=lambda: self.current,
             on_report=self._report,
             on_binds=self.bound.extend,
-            rhythm=Rhythm(period=1.0),
+            timing=CycleTiming(period=1.0),
             seed=1,
             clock=self.clock,
         )

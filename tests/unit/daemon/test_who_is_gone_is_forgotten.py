@@ -7,7 +7,7 @@ import pytest
 from tests.support.sessions import node
 from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import ApiObject, ObjectMeta, Pod, PodGroup
-from volcano_py.daemon.gone import Gone
+from volcano_py.daemon.deletion_forwarder import DeletionForwarder
 
 META = ObjectMeta(namespace="ns", name="a", uid="u")
 
@@ -15,7 +15,7 @@ META = ObjectMeta(namespace="ns", name="a", uid="u")
 @pytest.mark.parametrize(("kind", "obj"), [("Pod", Pod(metadata=META)), ("PodGroup", PodGroup(metadata=META))])
 def test_who_is_deleted_is_forgotten_as_events_name_it(kind: str, obj: ApiObject) -> None:
     gone: list[ObjectRef] = []
-    sink = Gone(gone.append)
+    sink = DeletionForwarder(gone.append)
     sink.upsert(kind, obj)
     sink.replace(kind, [obj])
     assert gone == []
@@ -25,5 +25,5 @@ def test_who_is_deleted_is_forgotten_as_events_name_it(kind: str, obj: ApiObject
 
 def test_others_are_few() -> None:
     gone: list[ObjectRef] = []
-    Gone(gone.append).delete("Node", node("n"))
+    DeletionForwarder(gone.append).delete("Node", node("n"))
     assert gone == []

@@ -19,7 +19,7 @@ from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.clock import SystemClock
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.daemon.cycles import CycleLoop, Rhythm
+from volcano_py.daemon.cycles import CycleLoop, CycleTiming
 from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
@@ -58,7 +58,7 @@ class Bench:
             self,
             configuration=lambda: configuration,
             active=lambda: True,
-            rhythm=Rhythm(period=0.02, decisive_pause=0.001, status_pause=0.001),
+            timing=CycleTiming(period=0.02, decisive_pause=0.001, status_pause=0.001),
             seed=1,
             on_evictions=self.evictions.append,
             on_failure=lambda: self.failures.append("a cycle"),

@@ -86,10 +86,10 @@ def test_what_a_pod_was_told_in_vain_is_told_again(state: ClusterState) -> None:
     state.assume_told(old)
     state.assume_told(new)
 
-    state.told_in_vain(old)
+    state.condition_write_failed(old)
     assert told_reason(state) == "0/3 nodes"
 
-    state.told_in_vain(new)
+    state.condition_write_failed(new)
     assert told_reason(state) == ""
 
 

@@ -7,49 +7,49 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 
 from tests.unit.observe.scraping import value
-from volcano_py.observe.metrics import CATALOGUE, Kind, Metrics
+from volcano_py.observe.metrics import CATALOGUE, MetricKind, Metrics
 
 QUEUE = ("queue_name",)
 QUEUE_AND_RESOURCE = ("queue_name", "resource")
 JOB = ("job_name", "queue", "job_namespace")
 
 VOLCANO = {
-    "e2e_scheduling_latency_milliseconds": (Kind.HISTOGRAM, ()),
-    "open_session_duration_milliseconds": (Kind.HISTOGRAM, ()),
-    "e2e_job_scheduling_latency_milliseconds": (Kind.HISTOGRAM, ()),
-    "plugin_scheduling_latency_milliseconds": (Kind.HISTOGRAM, ("plugin", "OnSession")),
-    "action_scheduling_latency_milliseconds": (Kind.HISTOGRAM, ("action",)),
-    "task_scheduling_latency_milliseconds": (Kind.HISTOGRAM, ("stage",)),
-    "scheduling_stage_duration_milliseconds": (Kind.HISTOGRAM, ("stage",)),
-    "controller_job_to_pod_creation_latency_milliseconds": (Kind.HISTOGRAM, ()),
-    "e2e_job_scheduling_duration": (Kind.GAUGE, JOB),
-    "e2e_job_scheduling_start_time": (Kind.GAUGE, JOB),
-    "e2e_job_scheduling_last_time": (Kind.GAUGE, JOB),
-    "pod_preemption_victims": (Kind.GAUGE, ()),
-    "unschedule_task_count": (Kind.GAUGE, ("job_id",)),
-    "unschedule_job_count": (Kind.GAUGE, ()),
-    "unschedule_job_counts": (Kind.GAUGE, ()),
-    "job_share": (Kind.GAUGE, ("job_ns", "job_id")),
-    "namespace_share": (Kind.GAUGE, ("namespace_name",)),
-    "namespace_weight": (Kind.GAUGE, ("namespace_name",)),
-    "namespace_weighted_share": (Kind.GAUGE, ("namespace_name",)),
-    "goroutines": (Kind.GAUGE, ("operation",)),
-    "schedule_attempts_total": (Kind.COUNTER, ("result",)),
-    "total_preemption_attempts": (Kind.UNTYPED, ()),
-    "eviction_transactions_total": (Kind.COUNTER, ("action",)),
-    "job_retry_counts": (Kind.UNTYPED, ("job_id",)),
-    "queue_share": (Kind.GAUGE, QUEUE),
-    "queue_weight": (Kind.GAUGE, QUEUE),
-    "queue_overused": (Kind.GAUGE, QUEUE),
-    "queue_capacity_mill_cpu": (Kind.GAUGE, QUEUE),
-    "queue_real_capacity_mill_cpu": (Kind.GAUGE, QUEUE),
+    "e2e_scheduling_latency_milliseconds": (MetricKind.HISTOGRAM, ()),
+    "open_session_duration_milliseconds": (MetricKind.HISTOGRAM, ()),
+    "e2e_job_scheduling_latency_milliseconds": (MetricKind.HISTOGRAM, ()),
+    "plugin_scheduling_latency_milliseconds": (MetricKind.HISTOGRAM, ("plugin", "OnSession")),
+    "action_scheduling_latency_milliseconds": (MetricKind.HISTOGRAM, ("action",)),
+    "task_scheduling_latency_milliseconds": (MetricKind.HISTOGRAM, ("stage",)),
+    "scheduling_stage_duration_milliseconds": (MetricKind.HISTOGRAM, ("stage",)),
+    "controller_job_to_pod_creation_latency_milliseconds": (MetricKind.HISTOGRAM, ()),
+    "e2e_job_scheduling_duration": (MetricKind.GAUGE, JOB),
+    "e2e_job_scheduling_start_time": (MetricKind.GAUGE, JOB),
+    "e2e_job_scheduling_last_time": (MetricKind.GAUGE, JOB),
+    "pod_preemption_victims": (MetricKind.GAUGE, ()),
+    "unschedule_task_count": (MetricKind.GAUGE, ("job_id",)),
+    "unschedule_job_count": (MetricKind.GAUGE, ()),
+    "unschedule_job_counts": (MetricKind.GAUGE, ()),
+    "job_share": (MetricKind.GAUGE, ("job_ns", "job_id")),
+    "namespace_share": (MetricKind.GAUGE, ("namespace_name",)),
+    "namespace_weight": (MetricKind.GAUGE, ("namespace_name",)),
+    "namespace_weighted_share": (MetricKind.GAUGE, ("namespace_name",)),
+    "goroutines": (MetricKind.GAUGE, ("operation",)),
+    "schedule_attempts_total": (MetricKind.COUNTER, ("result",)),
+    "total_preemption_attempts": (MetricKind.UNTYPED, ()),
+    "eviction_transactions_total": (MetricKind.COUNTER, ("action",)),
+    "job_retry_counts": (MetricKind.UNTYPED, ("job_id",)),
+    "queue_share": (MetricKind.GAUGE, QUEUE),
+    "queue_weight": (MetricKind.GAUGE, QUEUE),
+    "queue_overused": (MetricKind.GAUGE, QUEUE),
+    "queue_capacity_mill_cpu": (MetricKind.GAUGE, QUEUE),
+    "queue_real_capacity_mill_cpu": (MetricKind.GAUGE, QUEUE),
     **{
-        f"queue_{word}_{unit}": (Kind.GAUGE, QUEUE_AND_RESOURCE if unit == "scalar_resources" else QUEUE)
+        f"queue_{word}_{unit}": (MetricKind.GAUGE, QUEUE_AND_RESOURCE if unit == "scalar_resources" else QUEUE)
         for word in ("allocated", "request", "deserved", "capacity", "real_capacity", "inqueue")
         for unit in ("milli_cpu", "memory_bytes", "scalar_resources")
     },
     **{
-        f"queue_pod_group_{phase}_count": (Kind.GAUGE, QUEUE)
+        f"queue_pod_group_{phase}_count": (MetricKind.GAUGE, QUEUE)
         for phase in ("inqueue", "pending", "running", "unknown", "completed")
     },
 }
@@ -102,8 +102,8 @@ def test_what_has_a_series_for_each_job_is_off_unless_asked_for() -> None:
 
 
 def test_every_duration_of_volcano_has_a_sibling_in_seconds() -> None:
-    milli = [d for d in ALL if d.kind is Kind.HISTOGRAM and d.name.endswith("_milliseconds")]
-    seconds = [d.buckets for d in ALL if d.kind is Kind.HISTOGRAM and d.name.endswith("_seconds")]
+    milli = [d for d in ALL if d.kind is MetricKind.HISTOGRAM and d.name.endswith("_milliseconds")]
+    seconds = [d.buckets for d in ALL if d.kind is MetricKind.HISTOGRAM and d.name.endswith("_seconds")]
     assert len(milli) == 8
     assert all(tuple(bound / 1000 for bound in definition.buckets) in seconds for definition in milli)
 
@@ -111,7 +111,7 @@ def test_every_duration_of_volcano_has_a_sibling_in_seconds() -> None:
 def test_queries_over_volcanos_buckets_keep_their_meaning() -> None:
     """All bounds that Volcano has are among ours: 5 ms × 2^n, n < 15, and 32 ms × 2^n, n < 10, for jobs."""
     for definition in ALL:
-        if definition.is_volcano and definition.kind is Kind.HISTOGRAM:
+        if definition.is_volcano and definition.kind is MetricKind.HISTOGRAM:
             is_job = definition.name == "volcano_e2e_job_scheduling_latency_milliseconds"
             bounds = {32.0 * 2**n for n in range(10)} if is_job else {5.0 * 2**n for n in range(15)}
             assert bounds <= set(definition.buckets), definition.name

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.jobs.viewing import print_events
-from volcano_py.cli.live.objects import Kind, UnfitObjectError
+from volcano_py.cli.live.objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -44,7 +44,7 @@ class KindView:
         numbers: the columns that are aligned to the right.
     """
 
-    kind: Kind
+    kind: ObjectKind
     header: Sequence[str]
     row: Callable[[JsonObject, float], Cells]
     state_column: int
@@ -84,7 +84,7 @@ def _files(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 def _name(
-    what: Kind, *, required: bool = False, otherwise: str = ""
+    what: ObjectKind, *, required: bool = False, otherwise: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     text = f"Name of the {what.kind}.{otherwise}"
     return click.option("--name", "-N", type=SUBDOMAIN, required=required, help=text)
@@ -251,7 +251,7 @@ def _targets(objects: Sequence[JsonObject]) -> list[tuple[str, str]]:
     return [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in objects]
 
 
-def _named(kind: Kind, found: JsonObject) -> str:
+def _named(kind: ObjectKind, found: JsonObject) -> str:
     return f"{kind.verb} {found['metadata']['namespace']}/{found['metadata']['name']}"
 
 

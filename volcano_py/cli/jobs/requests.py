@@ -11,7 +11,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import SCHEDULING_API
 from volcano_py.api.objects import PodGroup
 from volcano_py.cli.jobs.commands import Ask, command_for, objection
-from volcano_py.cli.live.objects import Kind, UnfitObjectError
+from volcano_py.cli.live.objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.pod_groups import why_it_waits
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
@@ -20,8 +20,8 @@ from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
 from volcano_py.jobs.names import group_name
 from volcano_py.operator.kube_api import BUS_API
 
-JOB: Final = Kind("job", BATCH_API, JOB_KIND)
-_POD_GROUP: Final = Kind("podgroup", SCHEDULING_API, "PodGroup")
+JOB: Final = ObjectKind("job", BATCH_API, JOB_KIND)
+_POD_GROUP: Final = ObjectKind("podgroup", SCHEDULING_API, "PodGroup")
 
 
 def decoded(found: JsonObject) -> Job:

@@ -21,7 +21,7 @@ class UnfitObjectError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ObjectKind:
     """A kind of the API, and the verb of the command line that is about it, such as `job`."""
 
     verb: str

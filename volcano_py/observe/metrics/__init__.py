@@ -4,7 +4,7 @@ Each module holds the definitions of one concern and what feeds them; `Metrics` 
 """
 
 from volcano_py.observe.metrics.daemon import Reload
-from volcano_py.observe.metrics.definition import Definition, Kind
+from volcano_py.observe.metrics.definition import Definition, MetricKind
 from volcano_py.observe.metrics.effects import Outcome
 from volcano_py.observe.metrics.latency import SchedulingStage, TaskStage
 from volcano_py.observe.metrics.metrics import CATALOGUE, Metrics, Section
@@ -12,7 +12,7 @@ from volcano_py.observe.metrics.metrics import CATALOGUE, Metrics, Section
 __all__ = [
     "CATALOGUE",
     "Definition",
-    "Kind",
+    "MetricKind",
     "Metrics",
     "Outcome",
     "Reload",

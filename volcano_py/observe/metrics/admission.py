@@ -6,30 +6,30 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind, exponential
+from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind, exponential
 
 _REVIEWS: Final = Definition(
     name=PREFIX + "admission_reviews_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Reviews by outcome: allowed, refused, failed (they could not be judged).",
     labels=("webhook", "operation", "outcome"),
 )
 _SECONDS: Final = Definition(
     name=PREFIX + "admission_review_seconds",
-    kind=Kind.HISTOGRAM,
+    kind=MetricKind.HISTOGRAM,
     text="How long a review took; the API server waits ten seconds.",
     labels=("webhook",),
     buckets=exponential(0.001, 4, 7),
 )
 _EXPIRY: Final = Definition(
     name=PREFIX + "admission_certificate_expiry_timestamp_seconds",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="When the certificate served to the API server expires, in seconds since 1970; 0 without webhooks.",
 )
 
 _TURNED_AWAY: Final = Definition(
     name=PREFIX + "admission_turned_away_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Callers of the webhook port that got an error, by HTTP status; 0: they were cut off without an answer.",
     labels=("status",),
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
+from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind
 
 
 class Reload(StrEnum):
@@ -23,61 +23,61 @@ class Reload(StrEnum):
 
 _CYCLES: Final = Definition(
     name=PREFIX + "cycles_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Scheduling cycles by outcome: completed, failed (an error ended it; the next one starts afresh).",
     labels=("outcome",),
 )
 _LAST_CYCLE: Final = Definition(
     name=PREFIX + "last_cycle_timestamp_seconds",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="When the last cycle was completed, in seconds since 1970. An idle cluster runs none.",
 )
 _PLUGIN_ERRORS: Final = Definition(
     name=PREFIX + "plugin_errors_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Calls of a plugin that raised or answered nonsense; each counts as a refusal.",
     labels=("plugin",),
 )
 _ACTION_ERRORS: Final = Definition(
     name=PREFIX + "action_errors_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Runs of an action that raised; what it had not committed was undone, and the next action went on.",
     labels=("action",),
 )
 _CONFIG_VALID: Final = Definition(
     name=PREFIX + "config_valid",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="1 when the configuration read last is in force, 0 when it has errors and an older one is.",
 )
 _RELOADS: Final = Definition(
     name=PREFIX + "config_reloads_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Times the configuration was read, by outcome: applied, unchanged, invalid (or not to be read).",
     labels=("outcome",),
 )
 _LAST_RELOAD: Final = Definition(
     name=PREFIX + "config_last_applied_timestamp_seconds",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="When the configuration in force was applied, in seconds since 1970.",
 )
 _LEADER: Final = Definition(
-    name=PREFIX + "leader", kind=Kind.GAUGE, text="1 when this replica holds the Lease and schedules, else 0."
+    name=PREFIX + "leader", kind=MetricKind.GAUGE, text="1 when this replica holds the Lease and schedules, else 0."
 )
 _LEADER_CHANGES: Final = Definition(
-    name=PREFIX + "leader_changes_total", kind=Kind.COUNTER, text="Times this replica won or lost the Lease."
+    name=PREFIX + "leader_changes_total", kind=MetricKind.COUNTER, text="Times this replica won or lost the Lease."
 )
 _DRIFT: Final = Definition(
     name=PREFIX + "state_drift",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="How far the running sums were from sums made afresh from all pods, at the last self-audit; they were put "
     "right then. Anything but 0 is a bug.",
 )
 _AUDITS: Final = Definition(
-    name=PREFIX + "state_audits_total", kind=Kind.COUNTER, text="Self-audits of the running sums."
+    name=PREFIX + "state_audits_total", kind=MetricKind.COUNTER, text="Self-audits of the running sums."
 )
 _BUILD: Final = Definition(
     name=PREFIX + "build_info",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="1, with the versions this process is made of.",
     labels=("version", "python", "platform"),
 )

@@ -14,7 +14,7 @@ PREFIX: Final = "volcano_"
 _TOTAL: Final = "_total"
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -27,7 +27,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """One metric. `name` is whole; `text` is its help, one sentence; `buckets` are upper bounds in its unit."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     text: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()

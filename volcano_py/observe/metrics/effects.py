@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from volcano_py.observe.metrics.definition import PREFIX, Alias, Definition, Kind, exponential
+from volcano_py.observe.metrics.definition import PREFIX, Alias, Definition, MetricKind, exponential
 
 
 class Outcome(StrEnum):
@@ -29,32 +29,32 @@ _REQUEST_SECONDS: Final = exponential(0.001, 2, 16)
 
 _ATTEMPTS: Final = Definition(
     name=PREFIX + "schedule_attempts_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Attempts to schedule pods: scheduled (bound), unschedulable (no place in a cycle), error (the bind failed).",
     labels=("result",),
     is_volcano=True,
 )
 _DECISIONS: Final = Definition(
     name=PREFIX + "decisions_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="What cycles decided for pods: bind, evict or pipeline (a place where others are terminating).",
     labels=("decision",),
 )
 _BINDS: Final = Definition(
     name=PREFIX + "binds_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Bindings by what the API server made of them.",
     labels=("outcome",),
 )
 _BIND_DURATION: Final = Definition(
     name=PREFIX + "bind_duration_seconds",
-    kind=Kind.HISTOGRAM,
+    kind=MetricKind.HISTOGRAM,
     text="From sending a binding to its final outcome, retries included, in seconds.",
     buckets=_REQUEST_SECONDS,
 )
 _EVICTIONS: Final = Definition(
     name=PREFIX + "evictions_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Evicted pods by the action that wanted it and by what the API server made of it.",
     labels=("action", "outcome"),
 )
@@ -63,50 +63,50 @@ _PREEMPTING: Final = ("preempt", "gangpreempt")
 _TRANSACTING: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
 _TRANSACTIONS: Final = Definition(
     name=PREFIX + "eviction_transactions_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text=f"Plans with evictions that were carried out, by action: {', '.join(_TRANSACTING)}.",
     labels=("action",),
     is_volcano=True,
 )
 _VICTIMS: Final = Definition(
     name=PREFIX + "pod_preemption_victims",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Victims selected by the last preemption.",
     is_volcano=True,
 )
 _PREEMPTIONS: Final = Definition(
     name=PREFIX + "preemption_attempts_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Preemptions for which victims were found and evicted.",
 )
 _PREEMPTIONS_VOLCANO: Final = Definition(
     name=PREFIX + "total_preemption_attempts",
-    kind=Kind.UNTYPED,
+    kind=MetricKind.UNTYPED,
     text=f"The same as {_PREEMPTIONS.name}, under Volcano's name.",
     is_volcano=True,
 )
 _DEPTH: Final = Definition(
     name=PREFIX + "effects_queue_depth",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Effects decided and not yet taken up for writing, by kind (bind, evict, status, event).",
     labels=("kind",),
 )
 _IN_FLIGHT: Final = Definition(
     name=PREFIX + "goroutines",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Requests under way, by operation such as binding. Here they are asyncio tasks; the name is Volcano's.",
     labels=("operation",),
     is_volcano=True,
 )
 _EVENTS: Final = Definition(
     name=PREFIX + "events_emitted_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Kubernetes Events written, by type (Normal, Warning).",
     labels=("type",),
 )
 _EVENTS_DROPPED: Final = Definition(
     name=PREFIX + "events_dropped_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Kubernetes Events that made no object of their own, by reason: repeated (counted in the one before), "
     "superseded (why something waits was another before it was written), throttled (too many about one object), "
     "queue full (too many waiting), failed (refused).",

@@ -6,50 +6,50 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
+from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind
 
 _SYNCED: Final = Definition(
     name=PREFIX + "informer_synced",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="1 when the informer of this kind has its first complete list, else 0.",
     labels=("kind",),
 )
 _OBJECTS: Final = Definition(
-    name=PREFIX + "informer_objects", kind=Kind.GAUGE, text="Objects the informer holds.", labels=("kind",)
+    name=PREFIX + "informer_objects", kind=MetricKind.GAUGE, text="Objects the informer holds.", labels=("kind",)
 )
 _BEHIND: Final = Definition(
     name=PREFIX + "informer_behind_seconds",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Seconds for which this kind has not been followed; 0 while its watch is open. Above 2 decisions are paused.",
     labels=("kind",),
 )
 _RELISTS: Final = Definition(
     name=PREFIX + "informer_relists_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Complete lists after the first: the server no longer knew where a watch had ended, or the time for one came.",
     labels=("kind",),
 )
 _BAD: Final = Definition(
     name=PREFIX + "informer_bad_objects_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Objects that could not be read and were left out; the log names each.",
     labels=("kind",),
 )
 _EVENTS: Final = Definition(
     name=PREFIX + "watch_events_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Watch events, bookmarks included.",
     labels=("kind",),
 )
 _LOADS: Final = Definition(
     name=PREFIX + "node_load_reads_total",
-    kind=Kind.COUNTER,
+    kind=MetricKind.COUNTER,
     text="Times the load of nodes was asked for where `metrics` of the configuration says, by outcome: read, failed.",
     labels=("outcome",),
 )
 _LAST_LOAD: Final = Definition(
     name=PREFIX + "node_load_last_read_timestamp_seconds",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="When the load of nodes was last read, in seconds since 1970. The plugin usage heeds none that is older than "
     "five minutes.",
 )

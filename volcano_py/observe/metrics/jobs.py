@@ -15,13 +15,13 @@ import msgspec
 from prometheus_client.core import Metric
 
 from volcano_py.api.report import NamespaceShare
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind
+from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind
 
 MOST_JOBS: Final = 10_000
 _MILLI: Final = 1000.0
 
 
-def _gauge(name: str, text: str, *labels: str, per_job: bool = True, kind: Kind = Kind.GAUGE) -> Definition:
+def _gauge(name: str, text: str, *labels: str, per_job: bool = True, kind: MetricKind = MetricKind.GAUGE) -> Definition:
     return Definition(name=PREFIX + name, kind=kind, text=text, labels=labels, is_volcano=True, is_per_job=per_job)
 
 
@@ -41,7 +41,7 @@ _RETRIES: Final = _gauge(
     "job_retry_counts",
     "Cycles that left the PodGroup waiting; job_id is namespace/name.",
     "job_id",
-    kind=Kind.UNTYPED,
+    kind=MetricKind.UNTYPED,
 )
 _JOB_SHARE: Final = _gauge("job_share", "The job's dominant share; job_id is its name.", "job_ns", "job_id")
 _NAMESPACE_SHARE: Final = _gauge("namespace_share", "The namespace's dominant share.", "namespace_name", per_job=False)

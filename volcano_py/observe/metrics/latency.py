@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Histogram
 
 from volcano_py.api.report import CycleReport
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Kind, exponential
+from volcano_py.observe.metrics.definition import PREFIX, Definition, MetricKind, exponential
 
 # Volcano's bounds are all among ours, so that queries over `le` keep their meaning. For work they are 5 ms to 82 s, and
 # cycles here are often shorter; for waiting they end at 82 s (pods) and 16 s (jobs), and both wait for hours.
@@ -46,7 +46,7 @@ def _pair(
     """The histogram under Volcano's name and its sibling in the base unit."""
     milli = Definition(
         name=PREFIX + name,
-        kind=Kind.HISTOGRAM,
+        kind=MetricKind.HISTOGRAM,
         text=f"{text}, in milliseconds.",
         labels=labels,
         buckets=bounds,
@@ -54,7 +54,7 @@ def _pair(
     )
     base = Definition(
         name=PREFIX + seconds,
-        kind=Kind.HISTOGRAM,
+        kind=MetricKind.HISTOGRAM,
         text=f"{text}, in seconds.",
         labels=tuple("point" if label == "OnSession" else label for label in labels),
         buckets=tuple(bound / _MILLI for bound in bounds),
@@ -108,7 +108,7 @@ _POD_CREATION: Final = _pair(
 )
 _SNAPSHOT: Final = Definition(
     name=PREFIX + "snapshot_duration_seconds",
-    kind=Kind.HISTOGRAM,
+    kind=MetricKind.HISTOGRAM,
     text="Copying the cluster's state for a cycle, in seconds.",
     buckets=tuple(bound / _MILLI for bound in _WORK),
 )

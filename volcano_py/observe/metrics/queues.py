@@ -14,7 +14,7 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from volcano_py.api.report import Amounts, CycleReport, QueueReport
-from volcano_py.observe.metrics.definition import PREFIX, Definition, Family, Kind
+from volcano_py.observe.metrics.definition import PREFIX, Definition, Family, MetricKind
 
 # Stands for every queue that PodGroups name and nobody has made; no queue can be called so.
 MISSING_QUEUE: Final = "(not found)"
@@ -69,7 +69,7 @@ class _Quantity:
 def _queue_gauge(name: str, text: str, *more_labels: str, is_volcano: bool = True) -> Definition:
     return Definition(
         name=f"{PREFIX}queue_{name}",
-        kind=Kind.GAUGE,
+        kind=MetricKind.GAUGE,
         text=text,
         labels=("queue_name", *more_labels),
         is_volcano=is_volcano,
@@ -109,7 +109,7 @@ _AMOUNT_FIELDS: Final = (
 )
 _RESOURCES: Final = Definition(
     name=PREFIX + "queue_resources",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text=f"Amounts of a queue in base units (cores, bytes, counts); quantity is one of {', '.join(_AMOUNT_FIELDS)}; "
     "without a sample where a ceiling is not set. guarantee is what is set aside, guarantee_not_kept what the spec "
     "says beyond that: the cluster, or a ceiling, cannot hold it.",
@@ -117,47 +117,53 @@ _RESOURCES: Final = Definition(
 )
 _INFO: Final = Definition(
     name=PREFIX + "queue_info",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="1 for each queue, with its parent and its state.",
     labels=("queue", "parent", "state"),
 )
 _PENDING_GROUPS: Final = Definition(
     name=PREFIX + "pending_pod_groups",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text=f"PodGroups that do not run, by queue and by the one reason told for each; queue is {MISSING_QUEUE!r} when "
     "the PodGroup names one that does not exist, or when pods name a PodGroup that does not.",
     labels=("queue", "reason"),
 )
 _PENDING_PODS: Final = Definition(
     name=PREFIX + "pending_pods",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Pods that wait in those PodGroups.",
     labels=("queue", "reason"),
 )
 _UNSCHEDULABLE_JOBS: Final = Definition(
     name=PREFIX + "unschedule_job_count",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="PodGroups that could not be scheduled in the last cycle.",
     is_volcano=True,
 )
 _UNSCHEDULABLE_JOBS_PLURAL: Final = Definition(
     name=PREFIX + "unschedule_job_counts",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text=f"The same as {PREFIX}unschedule_job_count, as Volcano's documents spell it.",
     is_volcano=True,
 )
 _UNSCHEDULABLE_TASKS: Final = Definition(
     name=PREFIX + "unschedule_task_count",
-    kind=Kind.GAUGE,
+    kind=MetricKind.GAUGE,
     text="Pods of a PodGroup that could not be scheduled; job_id is namespace/name.",
     labels=("job_id",),
     is_volcano=True,
     is_per_job=True,
 )
 _SNAPSHOT_SIZE: Final = {
-    "nodes": Definition(name=PREFIX + "snapshot_nodes", kind=Kind.GAUGE, text="Nodes in the last cycle's snapshot."),
-    "tasks": Definition(name=PREFIX + "snapshot_tasks", kind=Kind.GAUGE, text="Pods in the last cycle's snapshot."),
-    "jobs": Definition(name=PREFIX + "snapshot_jobs", kind=Kind.GAUGE, text="PodGroups in the last cycle's snapshot."),
+    "nodes": Definition(
+        name=PREFIX + "snapshot_nodes", kind=MetricKind.GAUGE, text="Nodes in the last cycle's snapshot."
+    ),
+    "tasks": Definition(
+        name=PREFIX + "snapshot_tasks", kind=MetricKind.GAUGE, text="Pods in the last cycle's snapshot."
+    ),
+    "jobs": Definition(
+        name=PREFIX + "snapshot_jobs", kind=MetricKind.GAUGE, text="PodGroups in the last cycle's snapshot."
+    ),
 }
 
 QUEUE_DEFINITIONS: Final = (

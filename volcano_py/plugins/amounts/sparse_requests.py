@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volcano_py.state.task_class import TaskClass
 
-Asked = tuple[tuple[int, int], ...]
+SparseRequest = tuple[tuple[int, int], ...]
 """(position on the resource axis, units) of what is asked for."""
 
 
@@ -12,9 +12,9 @@ class AskedByClass:
     """What one task of each class asks for, worked out when it is first needed."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Asked] = {}
+        self._known: dict[int, SparseRequest] = {}
 
-    def __getitem__(self, task_class: TaskClass) -> Asked:
+    def __getitem__(self, task_class: TaskClass) -> SparseRequest:
         asked = self._known.get(task_class.row)
         if asked is None:
             asked = tuple((dim, int(task_class.request[dim])) for dim in task_class.requested.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from volcano_py.plugins.amounts.sparse_requests import Asked
+from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queues.queue_tree import Fault
 from volcano_py.state.table.axis import PODS
@@ -94,15 +94,15 @@ class QueueAccount:
         """It holds more than it deserves of some resource."""
         return any(self.held[dim] > amount for dim, amount in self._deserving)
 
-    def stays_within_some_deserved(self, asked: Asked) -> bool:
+    def stays_within_some_deserved(self, asked: SparseRequest) -> bool:
         """Whether it would stay within what it deserves of at least one resource that is asked for."""
         return any(self.held[dim] + wanted <= self.deserved[dim] for dim, wanted in asked if dim != PODS)
 
-    def would_exceed_deserved(self, asked: Asked) -> bool:
+    def would_exceed_deserved(self, asked: SparseRequest) -> bool:
         """Whether it would go beyond what it deserves of any resource that is asked for."""
         return any(self.held[dim] + wanted > self.deserved[dim] for dim, wanted in asked if dim != PODS)
 
-    def book(self, asked: Asked, count: int) -> bool:
+    def book(self, asked: SparseRequest, count: int) -> bool:
         """`count` more tasks in this queue (fewer, when negative) hold what they ask for; so do all queues above.
 
         Returns whether some of it is held within a guarantee.
@@ -123,7 +123,7 @@ class QueueAccount:
             is_guaranteed = is_guaranteed or grown != moved
         return is_guaranteed
 
-    def leave(self, asked: Asked, count: int) -> None:
+    def leave(self, asked: SparseRequest, count: int) -> None:
         """`count` more tasks (fewer, when negative) in this queue are leaving."""
         for account in self.chain:
             for dim, amount in asked:

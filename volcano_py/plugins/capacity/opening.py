@@ -20,7 +20,7 @@ from volcano_py.plugins.capacity.limits import (
     limits_in_tree,
     limits_side_by_side,
 )
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus, used
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queues.queue_tree import QueueTree, lay
@@ -55,7 +55,7 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
         return self.levels.add_up(_by_row(self.rows_of_slots, len(self.by_row), slots, amounts))
 
 
-def open_accounts(ssn: Session, promises: Promises, *, hierarchy: bool) -> Accounts:
+def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -> Accounts:
     """The accounts as of now, in a tree or side by side."""
     tree = lay({name: queue.parent for name, queue in ssn.queues.items()}) if hierarchy else None
     levels = _levels_in_tree(tree) if tree is not None else _levels_side_by_side(sorted(ssn.queues))

@@ -15,17 +15,17 @@ from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import Asked, AskedByClass
+from volcano_py.plugins.amounts.sparse_requests import AskedByClass, SparseRequest
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.arguments import CapacityArguments
 from volcano_py.plugins.capacity.entering import first_exceeded
 from volcano_py.plugins.capacity.findings import findings
 from volcano_py.plugins.capacity.opening import Accounts, accounts_at_once, open_accounts
-from volcano_py.plugins.capacity.reclaim import Claim, in_common
+from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common
 from volcano_py.plugins.capacity.room import tightest
 from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, used
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
@@ -39,7 +39,7 @@ class _Books(NamedTuple):
     accounts: Accounts
     refusals: Refusals
 
-    def book(self, row: int, asked: Asked, count: int) -> None:
+    def book(self, row: int, asked: SparseRequest, count: int) -> None:
         """`count` more tasks of the queue in that row (fewer, when negative) hold what they ask for."""
         if self.accounts.by_row[row].book(asked, count):
             self.refusals.guarantees_changed()
@@ -60,7 +60,7 @@ class Capacity(Plugin):
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._promises = Promises(ssn)
+        self._promises = InqueueRequests(ssn)
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
@@ -82,7 +82,7 @@ class Capacity(Plugin):
         """With sums over the queues below."""
         amounts, accounts = self._ssn.axis.amounts, self._accounts
         held = accounts.sums(*used(self._ssn))
-        inqueue = accounts.sums(*promised(self._ssn, Promises(self._ssn)))
+        inqueue = accounts.sums(*promised(self._ssn, InqueueRequests(self._ssn)))
         limits = accounts.limits
         missing = limits.kept.missing()
         return {
@@ -137,7 +137,7 @@ class Capacity(Plugin):
         room, *at_once = [self._room(books, account.row, asked) for books in self._books]
         return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
 
-    def _room(self, books: _Books, row: int, asked: Asked) -> Room:
+    def _room(self, books: _Books, row: int, asked: SparseRequest) -> Room:
         account = books.accounts.by_row[row]
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
@@ -190,8 +190,8 @@ class Capacity(Plugin):
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
         asked = tuple((dim, wanted) for dim, wanted in enumerate(total) if wanted)
-        claims = [self._claim(each, asked) for each in self._both(account)]
-        return all(claim.entitled is not None and claim.is_within_capability for claim in claims)
+        rights = [self._right(each, asked) for each in self._both(account)]
+        return all(right.entitled is not None and right.is_within_capability for right in rights)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """What queues hold beyond what they deserve, and are not guaranteed."""
@@ -263,9 +263,9 @@ class Capacity(Plugin):
         slots = ledger.tasks.queue[candidates]
         rows = np.where(slots >= 0, self._accounts.rows_of_slots[slots], -1)
         requests = ledger.classes.request[ledger.tasks.task_class[candidates]]
-        claim = self._claim(account, self._asked[reclaimer.task_class])
-        return choose(claim, self._accounts.by_row, rows, requests)
+        right = self._right(account, self._asked[reclaimer.task_class])
+        return choose(right, self._accounts.by_row, rows, requests)
 
-    def _claim(self, account: QueueAccount, asked: Asked) -> Claim:
+    def _right(self, account: QueueAccount, asked: SparseRequest) -> ReclaimRight:
         level: int = self.arguments.ancestor_reclaim_level if self._accounts.tree is not None else 0
-        return Claim.of(account, asked, level)
+        return ReclaimRight.of(account, asked, level)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano_py.plugins.amounts.sparse_requests import Asked
+from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.table.axis import PODS
 
 
-class Claim(msgspec.Struct, frozen=True):
+class ReclaimRight(msgspec.Struct, frozen=True):
     """What is asked for, and by what right.
 
     Attributes:
@@ -26,13 +26,13 @@ class Claim(msgspec.Struct, frozen=True):
     """
 
     account: QueueAccount
-    asked: Asked
+    asked: SparseRequest
     entitled: QueueAccount | None
     goes_beyond: bool
     level: int
 
     @classmethod
-    def of(cls, account: QueueAccount, asked: Asked, level: int) -> Claim:
+    def of(cls, account: QueueAccount, asked: SparseRequest, level: int) -> ReclaimRight:
         entitled = _entitled(account, asked, level)
         return cls(account, asked, entitled, (entitled or account).would_exceed_deserved(asked), level)
 
@@ -83,7 +83,7 @@ def _above(account: QueueAccount, level: int) -> tuple[QueueAccount, ...]:
     return account.chain[1 : min(level + 1, len(account.chain) - 1)]
 
 
-def _entitled(account: QueueAccount, asked: Asked, level: int) -> QueueAccount | None:
+def _entitled(account: QueueAccount, asked: SparseRequest, level: int) -> QueueAccount | None:
     for each in (account, *_above(account, level)):
         if each.stays_within_some_deserved(asked):
             return each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from volcano_py.plugins.amounts.sparse_requests import Asked
+from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.state.table.axis import PODS
 
@@ -28,7 +28,7 @@ class Bound(NamedTuple):
     reserved: int
 
 
-def tightest(account: QueueAccount, asked: Asked, total: list[int]) -> tuple[int, Bound | None]:
+def tightest(account: QueueAccount, asked: SparseRequest, total: list[int]) -> tuple[int, Bound | None]:
     """How many more tasks may come, and what stops the next one; None where only the nodes do.
 
     Places for pods are the nodes' business, as in Volcano; so is what only the whole cluster bounds.

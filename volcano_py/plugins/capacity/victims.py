@@ -1,4 +1,4 @@
-"""Which pods queues give up to a claim: worked out for all candidates together, with the outcome of one by one.
+"""Which pods queues give up to a right: worked out for all candidates together, with the outcome of one by one.
 
 Candidates come in the order in which they would go. Each is judged by what its queue, and some queues above it, hold
 without those taken before. So a test that a pod has failed is failed for good by its like. All candidates are supposed
@@ -17,45 +17,47 @@ from numpy.typing import NDArray
 
 from volcano_py.plugins.amounts.shares import sums_by_group, sums_up_to
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.plugins.capacity.reclaim import Claim
+from volcano_py.plugins.capacity.reclaim import ReclaimRight
 from volcano_py.state.table.axis import PODS
 
 Flags = NDArray[np.bool_]
 Amounts = NDArray[np.int64]
 
 
-Choose: TypeAlias = Callable[[Claim, Sequence[QueueAccount], NDArray[np.intp], Amounts], Flags]
+Choose: TypeAlias = Callable[[ReclaimRight, Sequence[QueueAccount], NDArray[np.intp], Amounts], Flags]
 
 
-def given_up(claim: Claim, accounts: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts) -> Flags:
+def given_up(right: ReclaimRight, accounts: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts) -> Flags:
     """[K] candidates that are given up.
 
     `rows` [K] are the rows in `accounts` of their queues, -1 for queues that do not exist; `requests` is [K, R].
     """
-    return _choose(_Sweep.taken, claim, accounts, rows, requests)
+    return _choose(_Sweep.taken, right, accounts, rows, requests)
 
 
-def given_up_first(claim: Claim, accounts: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts) -> Flags:
+def given_up_first(
+    right: ReclaimRight, accounts: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts
+) -> Flags:
     """[K] candidates each of which is given up when it is the first to be looked at: what has gone before only makes
     it less likely."""
-    return _choose(_Sweep.first, claim, accounts, rows, requests)
+    return _choose(_Sweep.first, right, accounts, rows, requests)
 
 
 def _choose(
     choose: Callable[[_Sweep], Flags],
-    claim: Claim,
+    right: ReclaimRight,
     accounts: Sequence[QueueAccount],
     rows: NDArray[np.intp],
     requests: Amounts,
 ) -> Flags:
     """Only candidates of queues that may give, and that hold some of what is asked for, come into question."""
-    wanted = [dim for dim, _ in claim.asked if dim != PODS]
+    wanted = [dim for dim, _ in right.asked if dim != PODS]
     found, at = np.unique(rows, return_inverse=True)
-    giving = np.array([row >= 0 and not claim.spares(accounts[row]) for row in found.tolist()], dtype=np.bool_)
+    giving = np.array([row >= 0 and not right.spares(accounts[row]) for row in found.tolist()], dtype=np.bool_)
     chosen: Flags = giving[at] & requests[:, wanted].any(axis=1)
     if chosen.any():
         queues = [accounts[row] for row in np.unique(rows[chosen]).tolist()]
-        chosen[chosen] = choose(_Sweep(claim, queues, rows[chosen], requests[chosen]))
+        chosen[chosen] = choose(_Sweep(right, queues, rows[chosen], requests[chosen]))
     return chosen
 
 
@@ -95,9 +97,11 @@ class _Above(msgspec.Struct, frozen=True, eq=False):
 class _Sweep:
     """K candidates of queues that may give; columns are the D resources that any of them asks for."""
 
-    def __init__(self, claim: Claim, queues: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts) -> None:
+    def __init__(
+        self, right: ReclaimRight, queues: Sequence[QueueAccount], rows: NDArray[np.intp], requests: Amounts
+    ) -> None:
         dims = np.flatnonzero(requests.any(axis=0))
-        self._claim, self._dims, self._queues = claim, dims.tolist(), queues
+        self._right, self._dims, self._queues = right, dims.tolist(), queues
         self._requests = requests[:, dims]
         self._asks = self._requests > 0
         self._asks_but_pods = self._asks & (dims != PODS)
@@ -153,11 +157,11 @@ class _Sweep:
     def _exceeds(self, left: Amounts, book: _Book) -> Flags:
         """[K] the queue holds more than it deserves of something that the candidate holds, or deserves none of it.
 
-        Of everything that the candidate holds, if the claim goes beyond what its own queue deserves.
+        Of everything that the candidate holds, if the right goes beyond what its own queue deserves.
         """
         common = self._asks & book.has_deserved
         exceeding: Flags = np.any(common & (left > book.deserved), axis=1) | ~np.any(common, axis=1)
-        if self._claim.goes_beyond:
+        if self._right.goes_beyond:
             exceeding &= np.all(~self._asks_but_pods | (left > book.deserved), axis=1)
         return exceeding
 
@@ -169,9 +173,9 @@ class _Sweep:
 
     def _may_ever_go(self) -> Flags:
         """[K] not of kin who deserve as little of it as the claimant does."""
-        if not self._claim.deserves_none:
+        if not self._right.deserves_none:
             return np.ones(len(self._requests), dtype=np.bool_)
-        is_kin = np.array([self._claim.are_kin(queue) for queue in self._queues], dtype=np.bool_)[self._queue]
+        is_kin = np.array([self._right.are_kin(queue) for queue in self._queues], dtype=np.bool_)[self._queue]
         deserves_none = ~(self._asks & self._own.has_deserved).any(axis=1)
         going: Flags = ~(is_kin & deserves_none)
         return going
@@ -180,8 +184,8 @@ class _Sweep:
 
     def _queues_above(self) -> list[_Above]:
         """Those that have a say in at least one candidate."""
-        judged = [self._claim.judged(queue) for queue in self._queues]
-        kept = [self._claim.kept(queue) for queue in self._queues]
+        judged = [self._right.judged(queue) for queue in self._queues]
+        kept = [self._right.kept(queue) for queue in self._queues]
         concerned = {each.row: each for of_queue in (*judged, *kept) for each in of_queue}
         return [
             _Above(
@@ -203,7 +207,7 @@ class _Sweep:
         coupled = {
             top
             for top, queue in zip(tops, self._queues, strict=True)
-            if self._claim.judged(queue) or self._claim.kept(queue)
+            if self._right.judged(queue) or self._right.kept(queue)
         }
         keys = [
             (top, -1) if top in coupled else (top, queue.row) for top, queue in zip(tops, self._queues, strict=True)

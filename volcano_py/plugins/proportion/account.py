@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano_py.plugins.amounts.sparse_requests import Asked
+from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
@@ -66,7 +66,7 @@ class QueueAccount(msgspec.Struct, eq=False):
             held > most for dim, (held, most) in enumerate(zip(self.held, self.ceiling, strict=True)) if dim != PODS
         )
 
-    def gives(self, asked: Asked, taken: Amounts) -> bool:
+    def gives(self, asked: SparseRequest, taken: Amounts) -> bool:
         """Whether it may lose a pod that holds `asked` once `taken` has gone: it holds more than it deserves of some
         of that, and keeps all that it is guaranteed."""
         left = [(dim, self.held[dim] - taken[dim], units) for dim, units in asked]
@@ -79,7 +79,7 @@ class QueueAccount(msgspec.Struct, eq=False):
         deleting pods with a long grace period makes no room."""
         return max(self.held[dim], self.used[dim])
 
-    def book(self, asked: Asked, count: int, status: TaskStatus) -> None:
+    def book(self, asked: SparseRequest, count: int, status: TaskStatus) -> None:
         """`count` more tasks (fewer, when negative) hold what they ask for, as they were put into `status` or taken
         back from it."""
         for dim, amount in asked:

@@ -12,7 +12,7 @@ from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.water_filling import divide
 from volcano_py.plugins.queues.guarantees import Amounts, Kept, by_age, keep
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus
 from volcano_py.state.infos import QueueInfo
 
@@ -31,7 +31,7 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
     kept: Kept
 
 
-def open_accounts(ssn: Session, promises: Promises) -> Accounts:
+def open_accounts(ssn: Session, promises: InqueueRequests) -> Accounts:
     """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division."""
     names = list(ssn.queues)
     at = np.array([ssn.queues[name].slot for name in names], dtype=np.intp)

@@ -19,11 +19,11 @@ from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import Asked, AskedByClass
+from volcano_py.plugins.amounts.sparse_requests import AskedByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.opening import open_accounts
 from volcano_py.plugins.queues.guarantees import not_kept
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
@@ -47,7 +47,7 @@ class Proportion(Plugin):
         self._total: list[int] = ssn.total.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
-        self._promises = Promises(ssn)
+        self._promises = InqueueRequests(ssn)
         self._opened = open_accounts(ssn, self._promises)
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
@@ -59,7 +59,7 @@ class Proportion(Plugin):
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         amounts = self._ssn.axis.amounts
-        inqueue = promised(self._ssn, Promises(self._ssn)).sums(len(self._ssn.snapshot.queue_names))
+        inqueue = promised(self._ssn, InqueueRequests(self._ssn)).sums(len(self._ssn.snapshot.queue_names))
         names = [None if info is None else info.name for info in self._opened.infos]
         missing = {names[row]: amounts(units) for row, units in self._opened.kept.missing().items()}
         return {
@@ -107,7 +107,7 @@ class Proportion(Plugin):
             return room
         return msgspec.structs.replace(room, meanwhile=self._room(account, account.used, asked))
 
-    def _room(self, account: QueueAccount, held: list[int], asked: Asked) -> Room:
+    def _room(self, account: QueueAccount, held: list[int], asked: SparseRequest) -> Room:
         """How many more tasks may come while so much is held, and what stops the next one."""
         room, tightest = PLENTY.count, 0
         for dim, wanted in asked:

@@ -24,7 +24,7 @@ from volcano_py.state.table.ledger import Rows
 Amounts = NDArray[np.int64]
 
 
-class Promises:
+class InqueueRequests:
     """The jobs with a promise, and how much it is, as of the moment it is made.
 
     A job is promised its minResources, without what it holds and what its gated pods ask for. When its pods

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import sums_by_group
-from volcano_py.plugins.queues.inqueue_requests import Promises
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
 from volcano_py.state.table.ledger import NOWHERE
 
 
-class ByQueue(NamedTuple):
+class QueueAmounts(NamedTuple):
     """`amounts` [K, R] of the queues in `slots` [K], in which a queue may stand many times."""
 
     slots: NDArray[np.int32]
@@ -29,39 +29,39 @@ class ByQueue(NamedTuple):
         return sums_by_group(self.slots, self.amounts, size)
 
 
-def allocated(ssn: Session) -> ByQueue:
+def allocated(ssn: Session) -> QueueAmounts:
     """What pods hold that are to stay."""
     return _charged(ssn, ssn.ledger.queues.allocated, ALLOCATED_STATUSES)
 
 
-def leaving(ssn: Session) -> ByQueue:
+def leaving(ssn: Session) -> QueueAmounts:
     """What pods still hold that are leaving."""
     return _charged(ssn, ssn.ledger.queues.leaving, LEAVING_STATUSES)
 
 
-def used(ssn: Session) -> ByQueue:
+def used(ssn: Session) -> QueueAmounts:
     """Both together: what counts for a ceiling until the pods are gone."""
     return _charged(ssn, ssn.ledger.queues.used(), ON_NODE_STATUSES)
 
 
-def surplus(ssn: Session) -> ByQueue:
+def surplus(ssn: Session) -> QueueAmounts:
     """What jobs hold in their queues beyond their minResources."""
     rows, jobs = ssn.job_rows(), ssn.ledger.jobs
-    return ByQueue(jobs.queue[rows], np.maximum(_held_in_own_queue(ssn)[rows] - jobs.min_resources[rows], 0))
+    return QueueAmounts(jobs.queue[rows], np.maximum(_held_in_own_queue(ssn)[rows] - jobs.min_resources[rows], 0))
 
 
-def promised(ssn: Session, promises: Promises) -> ByQueue:
+def promised(ssn: Session, promises: InqueueRequests) -> QueueAmounts:
     """What jobs that were let in may still claim."""
     rows = promises.rows
-    return ByQueue(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
+    return QueueAmounts(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
 
 
-def pending(ssn: Session) -> ByQueue:
+def pending(ssn: Session) -> QueueAmounts:
     """Requests of pending tasks. Those that can never be placed are left out: they would take a share for nothing."""
     tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
     rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
     rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
-    return ByQueue(jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
+    return QueueAmounts(jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
 
 
 def charged(ssn: Session, placement: Placement) -> Iterable[tuple[int, int]]:
@@ -74,14 +74,14 @@ def charged(ssn: Session, placement: Placement) -> Iterable[tuple[int, int]]:
     return Counter(ssn.ledger.tasks.queue[placement.rows].tolist()).items()
 
 
-def _charged(ssn: Session, amounts: NDArray[np.int64], statuses: NDArray[np.bool_]) -> ByQueue:
+def _charged(ssn: Session, amounts: NDArray[np.int64], statuses: NDArray[np.bool_]) -> QueueAmounts:
     """`amounts` [Q, R] by slot, which are those of the pods in these statuses; of each pod, if all together may exceed
     64 bits (see `sums_by_group`)."""
     tasks, requests = ssn.ledger.tasks, ssn.ledger.classes.request
     if float(requests.max(initial=0)) * tasks.size < float(UNLIMITED):
-        return ByQueue(np.arange(len(amounts), dtype=np.int32), amounts)
+        return QueueAmounts(np.arange(len(amounts), dtype=np.int32), amounts)
     rows = np.flatnonzero((tasks.queue != NOWHERE) & statuses[tasks.status])
-    return ByQueue(tasks.queue[rows], requests[tasks.task_class[rows]])
+    return QueueAmounts(tasks.queue[rows], requests[tasks.task_class[rows]])
 
 
 def _held_in_own_queue(ssn: Session) -> NDArray[np.int64]:

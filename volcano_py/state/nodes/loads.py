@@ -16,7 +16,7 @@ from volcano_py.api.objects import NodeMetrics
 from volcano_py.api.quantity import Rounding
 from volcano_py.state.infos import read_amounts
 from volcano_py.state.table.axis import CPU, MEMORY
-from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.change import Change, ObjectStore
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
@@ -38,12 +38,12 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Loads:
-    """Keeper of measurements."""
+    """Store of measurements."""
 
     def __init__(self, ledger: Ledger, nodes: Nodes) -> None:
         self._ledger = ledger
         self._nodes = nodes
-        self._shelf: Shelf[NodeMetrics] = Shelf()
+        self._shelf: ObjectStore[NodeMetrics] = ObjectStore()
         self._parts: dict[str, Load] = {}
         self._known: tuple[int, Mapping[str, Load]] | None = None
         """The answer of `by_node` while nodes are as they were at that version; None when something was measured."""

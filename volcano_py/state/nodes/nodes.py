@@ -22,7 +22,7 @@ _NOBODY = NodeInfo("")
 
 
 class Nodes:
-    """Keeper of nodes.
+    """Store of nodes.
 
     Attributes:
         infos: by row; rows that are free have an empty name.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Charges:
-    """Keeper of the task table's `queue` column. A task that is charged holds the slot of its queue."""
+    """Store of the task table's `queue` column. A task that is charged holds the slot of its queue."""
 
     def __init__(self, ledger: Ledger, queue_slots: Interner) -> None:
         self._ledger = ledger

@@ -12,7 +12,7 @@ from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queues.quotas import Quota, eased, quotas_by_namespace
 from volcano_py.state.queues.weights import namespace_weights
 from volcano_py.state.readers import read_queue
-from volcano_py.state.table.change import Change, Shelf
+from volcano_py.state.table.change import Change, ObjectStore
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class Queues:
-    """Keeper of queues. `slots` are shared with the jobs, which name queues whether or not they exist.
+    """Store of queues. `slots` are shared with the jobs, which name queues whether or not they exist.
 
     Attributes:
         version: another number whenever a queue came, went or changed in what can alter a decision.
@@ -32,7 +32,7 @@ class Queues:
     def __init__(self, ledger: Ledger, slots: Interner) -> None:
         self._ledger = ledger
         self._slots = slots
-        self._shelf: Shelf[Queue] = Shelf()
+        self._shelf: ObjectStore[Queue] = ObjectStore()
         self._infos: dict[str, QueueInfo] = {}
         self._width = len(ledger.axis)
         self.version = 0
@@ -75,10 +75,10 @@ class Queues:
 
 
 class Quotas:
-    """Keeper of ResourceQuotas."""
+    """Store of ResourceQuotas."""
 
     def __init__(self) -> None:
-        self._shelf: Shelf[ResourceQuota] = Shelf()
+        self._shelf: ObjectStore[ResourceQuota] = ObjectStore()
         self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
         """None when it has to be worked out anew."""
 

@@ -1,4 +1,4 @@
-"""What a new picture of an object means for the scheduler, and the part that all keepers of objects play."""
+"""What a new picture of an object means for the scheduler, and the part that all stores of objects play."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Change(IntEnum):
     """A decision may come out differently."""
 
 
-class Keeper(Protocol):
+class Store(Protocol):
     """Keeps the objects of one kind."""
 
     def upsert(self, obj: Any) -> Change:
@@ -34,7 +34,7 @@ class Keeper(Protocol):
         """All objects kept, with at least their names and UIDs."""
 
 
-class Shelf(Generic[T]):
+class ObjectStore(Generic[T]):
     """Objects by key. A namesake with another UID takes the place of its predecessor and outlives it."""
 
     def __init__(self) -> None:

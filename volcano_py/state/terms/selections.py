@@ -22,8 +22,8 @@ import msgspec
 from volcano_py.api.bounds import SERVICES
 from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
-from volcano_py.state.table.change import Change, Keeper
-from volcano_py.state.table.readings import Readings
+from volcano_py.state.table.change import Change, Store
+from volcano_py.state.table.derived_store import DerivedStore
 from volcano_py.state.terms.label_syntax import faults_of_selector
 from volcano_py.state.terms.pod_terms import Requirement, Requirements, meets, requirements_of
 
@@ -108,7 +108,7 @@ class Selections:
     """See the module.
 
     Attributes:
-        keepers: by kind, for the state.
+        stores: by kind, for the state.
     """
 
     def __init__(self, settle: Callable[[], None]) -> None:
@@ -117,8 +117,8 @@ class Selections:
         self._services: dict[str, ByLabel] = {}
         self._owners: dict[str, Requirements] = {}
         self._changes = Changes()
-        self.keepers: Mapping[str, Keeper] = {
-            kind: Readings(decoded_as, _selector, partial(self._changed, kind))
+        self.stores: Mapping[str, Store] = {
+            kind: DerivedStore(decoded_as, _selector, partial(self._changed, kind))
             for kind, decoded_as in (
                 (_SERVICE, Service),
                 (_REPLICATION_CONTROLLER, ReplicationController),

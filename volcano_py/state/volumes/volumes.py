@@ -23,8 +23,8 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from volcano_py.state.table.change import Change, Keeper
-from volcano_py.state.table.readings import Readings
+from volcano_py.state.table.change import Change, Store
+from volcano_py.state.table.derived_store import DerivedStore
 from volcano_py.state.volumes import wording as volume_words
 from volcano_py.state.volumes.decisions import Decision, Decisions
 from volcano_py.state.volumes.needs import BoundNeed, Need, OpenNeed, Trouble, claims_of, own_claims_of
@@ -50,23 +50,23 @@ KINDS: Final = (
 
 
 class Volumes:
-    """Keepers of the storage kinds. `in_use` tells whether any pod uses a claim: without, nothing here matters.
+    """Stores of the storage kinds. `in_use` tells whether any pod uses a claim: without, nothing here matters.
 
     Attributes:
-        keepers: by kind.
+        stores: by kind.
     """
 
     def __init__(self, in_use: Callable[[], bool]) -> None:
         self._in_use = in_use
-        self._claims = Readings(PersistentVolumeClaim, read_claim, self._claim_changed)
-        self._volumes = Readings(PersistentVolume, read_volume, self._volume_changed)
-        self._classes = Readings(StorageClass, lambda each: each, self._class_changed)
-        self._limits = Readings(CSINode, read_limits, lambda _key, _old, _new: self._decisive())
-        self._drivers = Readings(
+        self._claims = DerivedStore(PersistentVolumeClaim, read_claim, self._claim_changed)
+        self._volumes = DerivedStore(PersistentVolume, read_volume, self._volume_changed)
+        self._classes = DerivedStore(StorageClass, lambda each: each, self._class_changed)
+        self._limits = DerivedStore(CSINode, read_limits, lambda _key, _old, _new: self._decisive())
+        self._drivers = DerivedStore(
             CSIDriver, lambda each: each.spec.storage_capacity, lambda _key, _old, _new: self._decisive()
         )
-        self._capacities = Readings(CSIStorageCapacity, read_capacity, self._capacity_changed)
-        keepers: tuple[Keeper, ...] = (
+        self._capacities = DerivedStore(CSIStorageCapacity, read_capacity, self._capacity_changed)
+        stores: tuple[Store, ...] = (
             self._claims,
             self._volumes,
             self._classes,
@@ -74,7 +74,7 @@ class Volumes:
             self._drivers,
             self._capacities,
         )
-        self.keepers = dict(zip(KINDS, keepers, strict=True))
+        self.stores = dict(zip(KINDS, stores, strict=True))
         self._kept_for: dict[str, set[str]] = {}
         """Claim → volumes that name it."""
         self._named_by: dict[str, set[str]] = {}

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from volcano_py.cluster.kubernetes.http.heads import Head, Headers
-from volcano_py.cluster.kubernetes.http.http1_pool import Exchanges, Server
+from volcano_py.cluster.kubernetes.http.http1_pool import Http1Pool, Server
 
 REQUESTS = 400
 AT_ONCE = 8
@@ -62,7 +62,7 @@ async def storm(seed: int) -> Counter[str]:
     rng, became = random.Random(seed), Counter[str]()
     listening = await asyncio.start_server(lambda *streams: fickle(rng, *streams), "127.0.0.1", 0)
     server = Server(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", ssl=True)
-    exchanges, left = Exchanges(AT_ONCE), iter(range(REQUESTS))
+    exchanges, left = Http1Pool(AT_ONCE), iter(range(REQUESTS))
 
     async def ask() -> None:
         for number in left:

@@ -21,12 +21,12 @@ import pytest
 from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import kubeconfig
 from volcano_py.cluster.kubernetes.http import http1_pool as module
-from volcano_py.cluster.kubernetes.http.aiohttp_transport import Sessions
+from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 from volcano_py.cluster.kubernetes.http.answers import ERROR, Answer, BeyondLimitError
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.errors import InvalidRequestError
 from volcano_py.cluster.kubernetes.http.heads import Head, Headers
-from volcano_py.cluster.kubernetes.http.http1_pool import Exchanges, Server
+from volcano_py.cluster.kubernetes.http.http1_pool import Http1Pool, Server
 from volcano_py.local.certificates import CertificateAuthority
 
 HEADERS = Headers({"Accept": "application/json"})
@@ -102,18 +102,18 @@ async def server() -> AsyncIterator[Scripted]:
 
 
 @pytest.fixture
-async def exchanges() -> AsyncIterator[Exchanges]:
-    opened = Exchanges(2)
+async def exchanges() -> AsyncIterator[Http1Pool]:
+    opened = Http1Pool(2)
     yield opened
     await opened.aclose()
 
 
 @pytest.fixture(params=["own", "aiohttp"])
 async def ask(
-    request: pytest.FixtureRequest, server: Scripted, exchanges: Exchanges, tmp_path: Path
+    request: pytest.FixtureRequest, server: Scripted, exchanges: Http1Pool, tmp_path: Path
 ) -> AsyncIterator[Ask]:
     """One request to the server, by either way."""
-    sessions = Sessions(await Credentials.load(kubeconfig(tmp_path / "kubeconfig", server.url)), 2)
+    sessions = AiohttpTransport(await Credentials.load(kubeconfig(tmp_path / "kubeconfig", server.url)), 2)
 
     def asking(verb: str = "POST", path: str = "/a", body: bytes = b"{}", limit: int = LIMIT) -> asyncio.Task[Answer]:
         head = Head(verb, path, HEADERS)
@@ -136,7 +136,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_request_is_sent_with_host_headers_and_length(server: Scripted, exchanges: Exchanges) -> None:
+async def test_a_request_is_sent_with_host_headers_and_length(server: Scripted, exchanges: Http1Pool) -> None:
     head, to = Head("POST", "/a?b=c", HEADERS), Server(server.url, ssl=True)
     assert await exchanges.exchange(to, head, b"body", limit=LIMIT) == Answer(200, b"{}", None)
 
@@ -344,7 +344,7 @@ async def test_idle_connections_are_closed_before_the_server_does_so(
     assert server.connections == 2
 
 
-async def test_a_server_that_is_not_there_is_named(exchanges: Exchanges) -> None:
+async def test_a_server_that_is_not_there_is_named(exchanges: Http1Pool) -> None:
     with silent_port() as port:
         server = Server(f"http://127.0.0.1:{port}", ssl=True)
         with pytest.raises(OSError, match=f"cannot connect to 127.0.0.1:{port}: "):
@@ -352,7 +352,7 @@ async def test_a_server_that_is_not_there_is_named(exchanges: Exchanges) -> None
 
 
 async def test_connections_end_with_those_who_opened_them(server: Scripted) -> None:
-    exchanges = Exchanges(1)
+    exchanges = Http1Pool(1)
     await exchanges.exchange(Server(server.url, ssl=True), GET, b"", limit=LIMIT)
     await exchanges.aclose()
     await until(server.writers[0].transport.is_closing)
@@ -377,7 +377,7 @@ async def encrypted(tmp_path: Path) -> AsyncIterator[tuple[Scripted, Certificate
 
 
 async def test_the_server_must_be_the_one_its_certificate_names(
-    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Exchanges
+    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Http1Pool
 ) -> None:
     scripted, authority = encrypted
     context = trusting(authority)
@@ -392,7 +392,7 @@ async def test_the_server_must_be_the_one_its_certificate_names(
 
 
 async def test_another_certificate_of_ours_is_shown_by_other_connections(
-    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Exchanges
+    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Http1Pool
 ) -> None:
     scripted, authority = encrypted
     for context in (trusting(authority), trusting(authority)):

@@ -30,7 +30,7 @@ from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 _READ_BUFFER: Final = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
 
 
-class Sessions:
+class AiohttpTransport:
     """Connections to one server, with the login that is in force when a request is sent."""
 
     def __init__(self, credentials: Credentials, connections: int) -> None:

@@ -38,7 +38,7 @@ class Server(NamedTuple):
     """The name in its certificate, where that is not the URL's host."""
 
 
-class Exchanges:
+class Http1Pool:
     """Connections to one server, with one request under way on each; the one that was used last is used next."""
 
     def __init__(self, connections: int) -> None:

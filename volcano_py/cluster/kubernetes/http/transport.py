@@ -8,11 +8,11 @@ from importlib.metadata import version
 from typing import Final
 
 from volcano_py.cluster.kubernetes.clock import Clock
-from volcano_py.cluster.kubernetes.http.aiohttp_transport import Sessions
+from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 from volcano_py.cluster.kubernetes.http.answers import Answer
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.heads import Head, Headers
-from volcano_py.cluster.kubernetes.http.http1_pool import Exchanges, Server
+from volcano_py.cluster.kubernetes.http.http1_pool import Http1Pool, Server
 from volcano_py.cluster.kubernetes.http.paths import ApiPath, Params, target
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 
@@ -27,8 +27,8 @@ class Transport:
     def __init__(self, credentials: Credentials, connections: int) -> None:
         """`connections` are those of requests that are not urgent. To be made on the loop that will use it."""
         self._credentials = credentials
-        self._exchanges = Exchanges(connections)
-        self._sessions = Sessions(credentials, connections)
+        self._exchanges = Http1Pool(connections)
+        self._sessions = AiohttpTransport(credentials, connections)
         self._agent = f"volcano-py/{version('volcano-py')}"
         self._headers: dict[tuple[str, str, str | None], Headers] = {}
 

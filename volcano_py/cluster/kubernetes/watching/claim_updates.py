@@ -40,7 +40,7 @@ class News:
         self._changed.clear()
 
 
-class Newsroom:
+class ClaimUpdates:
     """A sink that keeps the claims that are listened for; other objects pass by."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Telling that a kind of objects cannot be followed: once for each trouble, not once for each attempt."""
+"""Logs that a kind of objects cannot be followed: once for each cause, not once for each attempt."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestErro
 
 log = structlog.get_logger(__name__)
 
-# Seconds. A server that has just started, or has just got the resource, asks everybody to come back in a moment.
+# Seconds. A server that has just started, or has just got the resource, asks all clients to come back in a moment.
 _MOMENT: Final = 10.0
 
 _HINT_NOT_FOUND: Final = "is its CustomResourceDefinition installed?"
 
 
-class Complaints:
-    """Of one kind."""
+class FailureLogThrottle:
+    """For one kind."""
 
     def __init__(self, kind: str, clock: Clock) -> None:
         self._kind, self._clock = kind, clock
-        self._trouble = ""
+        self._cause = ""
         self._since = 0.0
         self._has_warned = False
 
-    def tell(self, error: RequestError) -> None:
+    def failed(self, error: RequestError) -> None:
         """It failed once more."""
-        now, is_new = self._clock.monotonic(), str(error) != self._trouble
+        now, is_new = self._clock.monotonic(), str(error) != self._cause
         if is_new:
-            self._trouble, self._since, self._has_warned = str(error), now, False
+            self._cause, self._since, self._has_warned = str(error), now, False
         if isinstance(error, TooManyRequestsError) and now - self._since < _MOMENT:
             level = "info" if is_new else "debug"
         else:
@@ -39,5 +39,5 @@ class Complaints:
         hint = {"hint": _HINT_NOT_FOUND} if isinstance(error, NotFoundError) else {}
         getattr(log, level)("cannot follow a resource, trying again", kind=self._kind, error=str(error), **hint)
 
-    def all_is_well(self) -> None:
-        self._trouble = ""
+    def recovered(self) -> None:
+        self._cause = ""

@@ -30,11 +30,11 @@ from volcano_py.cluster.kubernetes.http.unreadable import Identity, RawEvent, id
 from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 from volcano_py.cluster.kubernetes.watching.decoding import Decoder
 from volcano_py.cluster.kubernetes.watching.early_lists import EarlyList
-from volcano_py.cluster.kubernetes.watching.failure_log_throttle import Complaints
+from volcano_py.cluster.kubernetes.watching.failure_log_throttle import FailureLogThrottle
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 from volcano_py.cluster.kubernetes.watching.reflector_stats import ReflectorStats
 from volcano_py.cluster.kubernetes.watching.versions import Versions, version_of
-from volcano_py.cluster.kubernetes.watching.write_echoes import Learned
+from volcano_py.cluster.kubernetes.watching.write_echoes import WriteEchoes
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 log = structlog.get_logger(__name__)
@@ -98,11 +98,11 @@ class Reflector:
         self._rng = rng or random.Random()
         self._backoff = Backoff(_BACKOFF_BASE, _BACKOFF_CAP, self._rng)
         self._versions = Versions()
-        self._learned = Learned()
+        self._echoes = WriteEchoes()
         self._unreadable: dict[str, str] = {}
         self._stream: WatchStream | None = None
         self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
-        self._complaints = Complaints(kind.name, clock)
+        self._failure_log = FailureLogThrottle(kind.name, clock)
         self._listed_at = 0.0
         self._heard = clock.monotonic()
         self._current_until = float("-inf")
@@ -143,7 +143,7 @@ class Reflector:
         is known, and what lists and watches bring later of earlier versions does not take it back."""
         meta = metadata_of(obj)
         if self.synced.is_set() and self._versions.is_news(meta.key, meta.resource_version):
-            self._learned.note(obj)
+            self._echoes.note(obj)
             self._hand_on(meta, meta.key, obj)
 
     async def relist(self) -> None:
@@ -174,7 +174,7 @@ class Reflector:
                 if self.kind.optional and self._can_do_without(error):
                     await self._do_without(error)
                     continue
-                self._complaints.tell(error)
+                self._failure_log.failed(error)
                 await self._pause(error)
             except Exception:
                 # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
@@ -184,7 +184,7 @@ class Reflector:
 
     def _all_is_well(self) -> None:
         self._backoff.reset()
-        self._complaints.all_is_well()
+        self._failure_log.recovered()
 
     async def _pause(self, error: RequestError | None) -> None:
         self._failures += 1
@@ -254,7 +254,7 @@ class Reflector:
         except BaseException:
             self._wanted += wanted
             raise
-        objects = self._learned.with_newest(objects, version)
+        objects = self._echoes.with_newest(objects, version)
         if not self.synced.is_set() and not len(self._versions):
             first, rest = objects[:_SLICE_OBJECTS], objects[_SLICE_OBJECTS:]
             self._take_over(first, bad, version)
@@ -433,7 +433,7 @@ class Reflector:
                 self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
         elif self._versions.is_news(key, meta.resource_version):
             self._hand_on(meta, key, obj)
-        self._learned.passed(key, meta)
+        self._echoes.passed(key, meta)
         self._advance(meta.resource_version)
 
     def _hand_on(self, meta: ObjectMeta, key: str, obj: ApiObject) -> None:

@@ -1,4 +1,4 @@
-"""What the server has shown of single objects in answer to a request, ahead of what lists and watches have brought."""
+"""Objects as the server showed them in answer to a request, ahead of what lists and watches have brought."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.watching.versions import version_of
 
 
-class Learned:
+class WriteEchoes:
     """Objects of one kind, each until list or watch has come as far."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
-from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, News, Newsroom
+from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, ClaimUpdates, News
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import Outcomes
@@ -77,7 +77,7 @@ class VolumeBinder:
     ) -> None:
         """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `find_node` after all that
         time still has the node, and the volumes can be used from there; `fence` is asked before each write."""
-        self.claims = Newsroom()
+        self.claims = ClaimUpdates()
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
         self._on_prepared, self._find_node = on_prepared, find_node
         self._retries, self._fence = retries, fence

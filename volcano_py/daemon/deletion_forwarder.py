@@ -1,4 +1,4 @@
-"""Objects that are gone are forgotten by whoever remembers what was written to them."""
+"""Reports deletions to the writers, which then forget what they wrote to the objects."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from volcano_py.api.effects import ObjectRef
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 
 
-class Gone:
-    """A `Sink` that passes on which pods and PodGroups were deleted: of the others there are few.
+class DeletionForwarder:
+    """A `Sink` that reports which pods and PodGroups were deleted: of other kinds there are few.
 
-    What a list leaves out is not told, because nothing depends on it: memories are bounded in time as well.
+    What a list leaves out is not reported, because nothing depends on it: memories are bounded in time as well.
     """
 
     def __init__(self, forget: Callable[[ObjectRef], None]) -> None:
         self._forget = forget
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        """Who is in no list any more is not known here."""
+        """What is missing from a list is not known here."""
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        """It is there."""
+        """It exists: nothing to forget."""
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         if isinstance(obj, Pod | PodGroup):

@@ -1,4 +1,4 @@
-"""A keeper that remembers of each object just what is read off it, so that equal readings are no change."""
+"""A store that remembers of each object just what is read off it, so that equal readings are no change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T", bound=ApiObject)
 R = TypeVar("R")
 
 
-class Readings(Generic[T, R]):
+class DerivedStore(Generic[T, R]):
     """Objects of one kind by key, as readings. `on_change` gets the key, the old and the new reading (None: none)."""
 
     def __init__(
