@@ -17,7 +17,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.watching.kinds import KINDS, POD
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
-from volcano_py.framework.calls.domain_score_guard import leaning_of
+from volcano_py.framework.calls.domain_score_guard import domain_score_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.local.client import APIClient, APIError
@@ -97,8 +97,8 @@ class Ours:
         calls = (*ssn.dispatch.calls("node_order"), *ssn.dispatch.calls("batch_node_order"))
         answers = [call(task_class, view) for call in calls]
         everywhere = NodeView(ssn.ledger.nodes, np.arange(ssn.ledger.nodes.size))
-        leaning = leaning_of(ssn.dispatch.calls("domain_order"), task_class, everywhere)
-        answers.append(None if leaning is None else leaning.over(view.rows))
+        domain_score = domain_score_of(ssn.dispatch.calls("domain_order"), task_class, everywhere)
+        answers.append(None if domain_score is None else domain_score.over(view.rows))
         self._expect_no_failure()
         total: list[float] = sum((answer for answer in answers if answer is not None), np.zeros(len(nodes))).tolist()
         return total

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sessions import Opened
-from volcano_py.framework.domain_scores import Leaning
+from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.plugin import Plugin, points_of
 from volcano_py.framework.views import FITS, NodeView
 from volcano_py.state.table.ledger import Rows
@@ -54,8 +54,8 @@ def scores(opened: Opened, plugin: type[Plugin], pod: str) -> dict[str, float]:
     return dict(zip(sorted(opened.ssn.nodes.rows), found.tolist(), strict=True))
 
 
-def leans(opened: Opened, plugin: type[Plugin], pod: str) -> Leaning | None:
-    """The plugin's leaning for the pod."""
+def domain_score(opened: Opened, plugin: type[Plugin], pod: str) -> DomainScore | None:
+    """The plugin's domain score for the pod."""
     if "domain_order" not in points_of(plugin):
         return None
     nodes = opened.ssn.ledger.nodes
@@ -65,13 +65,13 @@ def leans(opened: Opened, plugin: type[Plugin], pod: str) -> Leaning | None:
 def batch_scores(
     opened: Opened, plugin: type[Plugin], pod: str, feasible: Sequence[str] = ()
 ) -> dict[str, float] | None:
-    """Node → its score among the feasible nodes, leanings included; None when the plugin has nothing to say."""
+    """Node → its score among the feasible nodes, domain scores included; None when the plugin has nothing to say."""
     rows = node_rows(opened, feasible)
     asked, task_class, table = opened.plugin(plugin), class_of(opened, pod), opened.ssn.ledger.nodes
     found = asked.batch_node_order(task_class, NodeView(table, rows))
-    leaning = leans(opened, plugin, pod)
-    if leaning is not None:
-        leaning_scores = leaning.over(rows)
-        found = leaning_scores if found is None else found + leaning_scores
+    found_score = domain_score(opened, plugin, pod)
+    if found_score is not None:
+        of_domains = found_score.over(rows)
+        found = of_domains if found is None else found + of_domains
     names = list(feasible) or sorted(opened.ssn.nodes.rows)
     return None if found is None else dict(zip(names, found.tolist(), strict=True))

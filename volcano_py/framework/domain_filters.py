@@ -1,9 +1,8 @@
-"""Gates: rules by which the pods of a class, as they are placed, shut and open whole groups of nodes for the next.
+"""Domain filters: rules that close and open whole groups of nodes for a class as its pods are placed.
 
 A spread over zones is one: after a pod in zone a, no node of zone a may take another until the other zones have caught
-up. Nodes are in one group when the rule cannot tell them apart, now and after any number of pods of the class. So the
-placer can look ahead, with the verdict of a group in place of the verdicts of its nodes, and place a whole gang in one
-sweep (see `replay_gated`).
+up. Two nodes are in one group when the rule treats them alike, now and after any number of pods of the class. So the
+placer can look ahead by groups instead of nodes, and place a whole gang in one sweep (see `replay_filtered`).
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 _Mask = NDArray[np.bool_]
 
 
-class Ahead(Protocol):
-    """A gate's private copy of its books, for supposing placements that have not been made."""
+class DomainFilterAhead(Protocol):
+    """A domain filter's private copy of its counts, on which placements are tried that have not been made."""
 
     def place(self, group: int) -> _Mask:
         """[G] which groups take one more task, after one has been placed in `group`."""
 
 
-class Gate(msgspec.Struct, frozen=True, eq=False):
-    """A rule as it stands for one class.
+class DomainFilter(msgspec.Struct, frozen=True, eq=False):
+    """A rule as it stands for one class: which groups of nodes are closed to its next task.
 
     Attributes:
         groups: [N] the group of each node.
@@ -45,45 +44,45 @@ class Gate(msgspec.Struct, frozen=True, eq=False):
 
     groups: NDArray[np.intp]
     codes: Codes
-    ahead: Callable[[], Ahead]
+    ahead: Callable[[], DomainFilterAhead]
 
 
-def shut(nodes: int, code: int) -> Gate:
-    """A gate that lets nobody through, whatever happens."""
+def closed_filter(nodes: int, code: int) -> DomainFilter:
+    """A domain filter that closes every node, and keeps it closed."""
 
-    class _Shut:
+    class _Closed:
         def place(self, group: int) -> _Mask:  # noqa: ARG002
             return np.zeros(1, dtype=np.bool_)
 
-    return Gate(np.zeros(nodes, dtype=np.intp), np.array([code], dtype=np.int32), _Shut)
+    return DomainFilter(np.zeros(nodes, dtype=np.intp), np.array([code], dtype=np.int32), _Closed)
 
 
-class Gates:
-    """All gates of one class as they stand; `codes` [N] has the first refusal of each node."""
+class DomainFilters:
+    """All domain filters of one class as they stand; `codes` [N] has the first refusal of each node."""
 
     def __init__(self, calls: list[Call], task_class: TaskClass, view: NodeView) -> None:
-        self._gates: list[tuple[Call, Gate]] = []
+        self._filters: list[tuple[Call, DomainFilter]] = []
         self.codes: Codes = np.zeros(len(view), dtype=np.int32)
         for call in calls:
-            gate: Gate | None = call(task_class, view)
-            if gate is not None:
-                self._gates.append((call, gate))
-                self.codes = np.where(self.codes == FITS, gate.codes.take(gate.groups), self.codes)
+            domain_filter: DomainFilter | None = call(task_class, view)
+            if domain_filter is not None:
+                self._filters.append((call, domain_filter))
+                self.codes = np.where(self.codes == FITS, domain_filter.codes.take(domain_filter.groups), self.codes)
 
     def __len__(self) -> int:
-        return len(self._gates)
+        return len(self._filters)
 
     @property
-    def sole(self) -> tuple[Call, Gate] | None:
-        """The one gate, if there are not several."""
-        return self._gates[0] if len(self._gates) == 1 else None
+    def sole(self) -> tuple[Call, DomainFilter] | None:
+        """The filter and the call it came from, when there is exactly one."""
+        return self._filters[0] if len(self._filters) == 1 else None
 
-    def shut_out(self, room: Counts) -> Counts:
-        """[N] the room of nodes that no gate shuts, 0 for the others."""
+    def open_room(self, room: Counts) -> Counts:
+        """[N] the room of open nodes, 0 for closed ones."""
         return np.where(self.codes == FITS, room, 0)
 
     def refuse(self, codes: Codes) -> Codes:
-        """[N] refusals, with those of the gates where there are none."""
+        """[N] `codes`, with the filters' refusals where they have none."""
         return np.where(codes == FITS, self.codes, codes)
 
 
@@ -96,23 +95,23 @@ def best_per_group(scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.i
     return best
 
 
-def replay_gated(
+def replay_filtered(
     ladder: Ladder,
     scores: Scores,
     ties: NDArray[np.int64],
     room: Counts,
     groups: NDArray[np.intp],
-    gate: Gate,
+    domain_filter: DomainFilter,
     count: int,
 ) -> list[int]:
-    """Positions of the nodes that up to `count` tasks take one after the other: always the best node of all groups that
+    """Positions of the nodes that up to `count` tasks take one after the other: always the best node of the groups that
     are open at that moment. The K nodes are in the order of `best_per_group`.
     """
     if not len(groups):
         return []
     tops = _Tops(scores, ties, groups)
     left, placed = room.tolist(), [0] * len(groups)
-    open_groups, ahead = gate.codes == FITS, gate.ahead()
+    open_groups, ahead = domain_filter.codes == FITS, domain_filter.ahead()
     chosen: list[int] = []
     while len(chosen) < count and (top := tops.best(open_groups)) is not None:
         node = tops.take(top)
@@ -124,7 +123,7 @@ def replay_gated(
 
 
 class _Tops:
-    """The best node of each group, and below it the others in a heap that is made when the group is first used."""
+    """The best node of each group. The group's other nodes are in a heap, built when the group is first used."""
 
     def __init__(self, scores: Scores, ties: NDArray[np.int64], groups: NDArray[np.intp]) -> None:
         starts = _starts(groups)
@@ -139,7 +138,7 @@ class _Tops:
         return int(self._groups[top])
 
     def best(self, open_groups: _Mask) -> int | None:
-        """The group with the best node among those that are open and not full."""
+        """The open group with the best node that has room; None when there is none."""
         scores = np.where(open_groups.take(self._groups), self._scores, -np.inf)
         highest = scores.max()
         if highest == -np.inf:
@@ -151,7 +150,7 @@ class _Tops:
         """The position of the best node of a group."""
         heap = self._heaps.get(top)
         if heap is None:
-            # in order already, as a heap has to be
+            # sorted already, so it is a heap
             span = slice(self._starts[top], self._ends[top])
             entries = zip((-self._all_scores[span]).tolist(), self._all_ties[span].tolist(), strict=True)
             heap = [(score, tie, self._starts[top] + i) for i, (score, tie) in enumerate(entries)]

@@ -1,9 +1,9 @@
-"""Leanings: scores that lie on whole groups of nodes, and move with every task of a class that is placed.
+"""Domain scores: scores of whole groups of nodes, which change with every task of a class that is placed.
 
-The wish to be spread over zones is one: after a pod in zone a, all nodes there are worth less to the next. Nodes are in
-one group when the leaning cannot tell them apart, and none of them can be told from the others unless a task is placed
-on it; then that node may go over to another group. So the placer can look ahead with the score of a group in place of
-the scores of its nodes, and place a whole gang in one sweep (see placement/domain_sweep.py).
+A preferred spread over zones is one: after a pod in zone a, all nodes there are worth less to the next. Two nodes are
+in one group when the domain score treats them alike. They stay so until a task is placed on one of them; that node may
+then move to another group. So the placer can look ahead by groups instead of nodes, and place a whole gang in one
+sweep (see placement/domain_sweep.py).
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Groups = NDArray[np.intp]
 Population = NDArray[np.int64]
 """[G] how many nodes of each group may take the next task."""
 
-# Where leanings are added, scores are multiples of this, and sums of them exact as long as they stay below 2^32: nodes
-# that are equal then are so whichever of their scores were added first.
+# Where domain scores are added, scores are multiples of this. Their sums are exact as long as they stay below 2^32, so
+# equal nodes stay equal in whatever order their scores were added.
 _GRID: Final = 2.0**-20
 
 
-class LeaningAhead(Protocol):
-    """A leaning's private copy of its books, for supposing placements that have not been made."""
+class DomainScoreAhead(Protocol):
+    """A domain score's private copy of its counts, on which placements are tried that have not been made."""
 
     def scores(self, population: Population) -> Scores:
         """[G] the scores of all groups known so far, finite numbers; those of groups without nodes do not matter."""
 
     def place(self, group: int) -> int:
-        """A task goes to a node of `group`. Returns the group the node is in afterwards; one that has not been there
-        has the next number."""
+        """A task goes to a node of `group`. Returns the group that the node is in afterwards; a new group has the next
+        number."""
 
 
-class Leaning(msgspec.Struct, frozen=True, eq=False):
-    """Scores as they stand for one class.
+class DomainScore(msgspec.Struct, frozen=True, eq=False):
+    """Scores of groups of nodes as they stand for one class.
 
     Attributes:
         groups: [N] the group of each node.
@@ -50,7 +50,7 @@ class Leaning(msgspec.Struct, frozen=True, eq=False):
 
     groups: Groups
     size: int
-    ahead: Callable[[], LeaningAhead]
+    ahead: Callable[[], DomainScoreAhead]
 
     def over(self, rows: Rows) -> Scores:
         """[K] scores of the nodes `rows`, which are all that may take a task."""
@@ -59,31 +59,31 @@ class Leaning(msgspec.Struct, frozen=True, eq=False):
         return self.ahead().scores(population)[groups]
 
 
-def together(leanings: Sequence[Leaning]) -> Leaning:
-    """The sum of several leanings; nodes are in one group when none of them tells them apart."""
-    if len(leanings) == 1:
-        return leanings[0]
-    groups, first = alike([leaning.groups for leaning in leanings])
-    parts = [leaning.groups[first] for leaning in leanings]
-    return Leaning(groups, len(first), lambda: _Together(leanings, parts))
+def sum_of(domain_scores: Sequence[DomainScore]) -> DomainScore:
+    """The sum of several domain scores; two nodes are in one group when all of them treat the two alike."""
+    if len(domain_scores) == 1:
+        return domain_scores[0]
+    groups, first = alike([each.groups for each in domain_scores])
+    parts = [each.groups[first] for each in domain_scores]
+    return DomainScore(groups, len(first), lambda: _SumAhead(domain_scores, parts))
 
 
 def on_grid(scores: Scores) -> Scores:
-    """Scores as multiples of a millionth, so that sums of them are exact."""
+    """Scores rounded to a millionth, so that sums of them are exact."""
     rounded: Scores = np.rint(scores / _GRID) * _GRID
     return rounded
 
 
 def number_on_grid(score: float) -> float:
-    """The same of a single score."""
+    """One score, rounded in the same way."""
     return round(score / _GRID) * _GRID
 
 
 class Levels:
-    """Groups of nodes by two things: a base that stays, and a level that rises when a task is placed on the node."""
+    """Groups of nodes by two numbers: a base that stays, and a level that rises when a task is placed on the node."""
 
     def __init__(self, bases: NDArray[np.integer], levels: NDArray[np.integer]) -> None:
-        """[G] of each group; no two have both alike."""
+        """[G] of each group; no two groups have the same base and level."""
         self._groups = Combinations([bases, levels])
 
     @property
@@ -101,11 +101,11 @@ class Levels:
         return self._groups.number(int(self.bases[group]), int(self.levels[group]) + by) if by else group
 
 
-class _Together:
-    def __init__(self, leanings: Sequence[Leaning], parts: Sequence[Groups]) -> None:
-        """`parts`: for each leaning [G] which of its groups each group is part of."""
-        self._ahead = [leaning.ahead() for leaning in leanings]
-        self._sizes = [leaning.size for leaning in leanings]
+class _SumAhead:
+    def __init__(self, domain_scores: Sequence[DomainScore], parts: Sequence[Groups]) -> None:
+        """`parts`: for each domain score, [G] the one of its groups that each group of the sum is part of."""
+        self._ahead = [each.ahead() for each in domain_scores]
+        self._sizes = [each.size for each in domain_scores]
         self._groups = Combinations(parts)
 
     def scores(self, population: Population) -> Scores:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
-from volcano_py.framework.domain_filters import Gate
-from volcano_py.framework.domain_scores import Leaning
+from volcano_py.framework.domain_filters import DomainFilter
+from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
@@ -240,12 +240,13 @@ class Plugin:
         """
         raise NotImplementedError
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
-        """The rule by which tasks of the class, as they are placed, shut and open whole groups of nodes for the next:
-        zones, say. None: there is none for this class; who answers once answers always.
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
+        """The rule that closes and opens groups of nodes (zones, say) for the class as its tasks are placed. None:
+        there is none for this class. A plugin with a rule for a class returns one whenever it is asked in the cycle.
 
         `view` has all nodes, as they are or (`view.released`) will be. What `predicate` says of a node comes first.
-        Asked again whenever any node was touched, so a gate need not follow what is placed later; it only looks ahead.
+        Asked again whenever any node was touched, so a filter need not follow what is placed later; it only looks
+        ahead.
         """
         raise NotImplementedError
 
@@ -271,13 +272,13 @@ class Plugin:
         """FEASIBLE_SET or DOMAIN."""
         return Reach.FEASIBLE_SET
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
-        """Scores that lie on groups of nodes and move with every task of the class that is placed: the wish to be
-        spread over zones, say. None: there are none for this class. Added. A leaning can look ahead, so that a gang is
-        placed in one sweep, which `batch_node_order` with Reach.DOMAIN cannot.
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
+        """Scores of whole groups of nodes that change with every task of the class that is placed: a preferred spread
+        over zones, say. None: there are none for this class. Added. A domain score can look ahead, so a gang is placed
+        in one sweep, which `batch_node_order` with Reach.DOMAIN cannot do.
 
-        `view` has all nodes. Asked again whenever any node was touched, so a leaning need not follow what is placed
-        later. Where there is one, scores that differ by less than a millionth count as equal.
+        `view` has all nodes. Asked again whenever any node was touched, so a domain score need not follow what is
+        placed later. Where there is one, scores that differ by less than a millionth count as equal.
         """
         raise NotImplementedError
 
@@ -360,7 +361,7 @@ POINTS: Final = (
     "pre_predicate",
     "predicate",
     "predicate_room",
-    "domain_gate",
+    "domain_filter",
     "predicate_advice",
     "node_order",
     "batch_node_order",
@@ -374,7 +375,7 @@ POINTS: Final = (
     "on_allocate",
     "on_deallocate",
 )
-"""All extension points; config.flags tells which switch gates which."""
+"""All extension points; config.flags says which switch turns off which."""
 
 
 def points_of(plugin: type[Plugin]) -> frozenset[str]:

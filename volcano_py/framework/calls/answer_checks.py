@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.domain_filters import Gate
-from volcano_py.framework.domain_scores import Leaning
+from volcano_py.framework.domain_filters import DomainFilter
+from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.votes import Ballot, Room, Vote
 from volcano_py.state.task_class import Refusal
@@ -200,24 +200,24 @@ def _mask_or_none(answer: Any, asked: Any) -> None:
             raise NonsenseError(f"the answer is {answer.dtype}, expected true or false for each candidate")
 
 
-def _gate_or_none(answer: Any, asked: Any) -> None:
+def _domain_filter_or_none(answer: Any, asked: Any) -> None:
     if answer is None:
         return
-    if not isinstance(answer, Gate):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Gate or None")
+    if not isinstance(answer, DomainFilter):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a DomainFilter or None")
     _integers(answer.groups, asked)
     codes: object = answer.codes
     if not isinstance(codes, np.ndarray) or codes.ndim != 1 or codes.dtype.kind != "i":
-        raise NonsenseError("the codes of a Gate are no array of integers")
+        raise NonsenseError("the codes of a DomainFilter are no array of integers")
     if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < len(answer.codes):
         raise NonsenseError("there is a group number without a code")
 
 
-def _leaning_or_none(answer: Any, asked: Any) -> None:
+def _domain_score_or_none(answer: Any, asked: Any) -> None:
     if answer is None:
         return
-    if not isinstance(answer, Leaning):
-        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Leaning or None")
+    if not isinstance(answer, DomainScore):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a DomainScore or None")
     _whole(answer.size, asked)
     _integers(answer.groups, asked)
     if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < answer.size:
@@ -290,11 +290,11 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "pre_predicate": _refusal_or_none,
     "predicate": _integers,
     "predicate_room": _integers_or_none,
-    "domain_gate": _gate_or_none,
+    "domain_filter": _domain_filter_or_none,
     "predicate_advice": _texts,
     "node_order": _scores,
     "batch_node_order": _scores_or_none,
-    "domain_order": _leaning_or_none,
+    "domain_order": _domain_score_or_none,
     "best_node": _position_or_none,
     "preemptable": _mask_or_none,
     "reclaimable": _mask_or_none,

@@ -9,7 +9,7 @@ import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import plugin_failed
-from volcano_py.framework.domain_filters import shut
+from volcano_py.framework.domain_filters import closed_filter
 from volcano_py.framework.votes import Room, reject
 from volcano_py.state.task_class import Refusal
 
@@ -66,7 +66,7 @@ CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "pre_predicate": lambda plugin, _task_class: _refusal(plugin),
     "predicate": lambda _plugin, _task_class, view: np.full(len(view), PLUGIN_ERROR_CODE, dtype=np.int32),
     "predicate_room": lambda _plugin, _task_class, _view: None,
-    "domain_gate": lambda _plugin, _task_class, view: shut(len(view), PLUGIN_ERROR_CODE),
+    "domain_filter": lambda _plugin, _task_class, view: closed_filter(len(view), PLUGIN_ERROR_CODE),
     "predicate_advice": lambda _plugin, _task_class, _refused: (),
     "node_order": lambda _plugin, _task_class, view: np.zeros(len(view)),
     "batch_node_order": lambda _plugin, _task_class, _view: None,

@@ -19,12 +19,12 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-# Points that a switch gates under the name of another.
+# Points that the switch of another point turns off.
 _FLAG_LIKE: Final = {
     "queue_paths": "queue_order",
     "branch_order": "queue_order",
     "predicate_room": "predicate",
-    "domain_gate": "predicate",
+    "domain_filter": "predicate",
     "predicate_advice": "predicate",
     "domain_order": "batch_node_order",
 }

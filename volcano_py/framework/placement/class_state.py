@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from volcano_py.framework.domain_filters import Gates
+from volcano_py.framework.domain_filters import DomainFilters
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.sweep import Plan
 from volcano_py.framework.plugin import Reach
@@ -39,21 +39,21 @@ class ClassState(msgspec.Struct):
     position: int
     bounds: list[Call] | None
     """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
-    gates: Gates | None
-    """What shuts groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
+    filters: DomainFilters | None
+    """What closes groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
     plan: Plan = msgspec.field(default_factory=Plan)
     full_at: int = -1
     """The position as of which no node has room, nor will have once what is being released is free."""
     misfit: tuple[int, FitError] | None = None
     """Why no node takes the class, as of a position."""
 
-    def open(self, room: Counts) -> Counts:
-        """[N] the room of nodes that no gate shuts."""
-        return room if self.gates is None else self.gates.shut_out(room)
+    def open_room(self, room: Counts) -> Counts:
+        """[N] the room of nodes that no domain filter closes."""
+        return room if self.filters is None else self.filters.open_room(room)
 
     def refusals(self) -> Codes:
-        """[N] `codes`, then what gates say."""
-        return self.codes if self.gates is None else self.gates.refuse(self.codes)
+        """[N] `codes`, then those of the domain filters."""
+        return self.codes if self.filters is None else self.filters.refuse(self.codes)
 
 
 def reaches_of(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:

@@ -1,8 +1,8 @@
 """Placing many alike tasks at once where the scores of whole groups of nodes move with each of them.
 
-At every step the leaning (`domain_scores.py`) gives each group its score, and the best node of a group is the one that
-is best by itself. So a step costs a look at the groups and not at the nodes. A gate (`domain_filters.py`) divides
-groups further: what may take the next task, over which leanings compare, are the nodes of the open ones.
+At every step the domain score (`domain_scores.py`) gives each group its score, and the best node of a group is the one
+that is best by itself. So a step looks at the groups and not at the nodes. A domain filter (`domain_filters.py`)
+divides groups further: the nodes of the open ones may take the next task, and domain scores compare those.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.domain_filters import Gate, best_per_group
-from volcano_py.framework.domain_scores import Groups, Leaning, number_on_grid, on_grid
+from volcano_py.framework.domain_filters import DomainFilter, best_per_group
+from volcano_py.framework.domain_scores import DomainScore, Groups, number_on_grid, on_grid
 from volcano_py.framework.placement.row_groups import Combinations, alike
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
@@ -25,13 +25,13 @@ MakeLadder = Callable[[Rows, Scores | None], Ladder]
 """From rows of nodes [K] and the fixed part of their scores [K]."""
 
 
-class LeanSweep(msgspec.Struct, frozen=True, eq=False):
-    """What a sweep starts from. K nodes, all that have room for a task and that nothing but the gate refuses.
+class DomainSweep(msgspec.Struct, frozen=True, eq=False):
+    """What a sweep starts from. K nodes, all that have room for a task and that nothing but the domain filter refuses.
 
     Attributes:
         rows, scores, ties, room: [K] of each node; `scores` is what it has by itself, with `fixed` in it.
         fixed: [K] the part of the scores that does not move while none of the nodes becomes full; None for none.
-        gate: what shuts groups of nodes; not together with `fixed`.
+        domain_filter: what closes groups of nodes; not together with `fixed`.
     """
 
     rows: Rows
@@ -39,8 +39,8 @@ class LeanSweep(msgspec.Struct, frozen=True, eq=False):
     ties: NDArray[np.int64]
     room: Counts
     fixed: Scores | None
-    leaning: Leaning
-    gate: Gate | None
+    domain_score: DomainScore
+    domain_filter: DomainFilter | None
     ladder: MakeLadder
 
     def nodes(self, count: int) -> Rows:
@@ -54,36 +54,37 @@ class LeanSweep(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Buckets:
-    """Nodes that are in one group of the leaning and in one of the gate, and how many they are.
+    """Nodes that are in one group of the domain score and in one of the domain filter, and how many they are.
 
     Attributes:
         of_node: [K] the bucket of each node.
         population: [B] nodes that have room.
     """
 
-    def __init__(self, sweep: LeanSweep) -> None:
-        lean = sweep.leaning.groups[sweep.rows]
-        gate = np.zeros(len(lean), dtype=np.intp) if sweep.gate is None else sweep.gate.groups[sweep.rows]
-        self.of_node, first = alike([lean, gate])
+    def __init__(self, sweep: DomainSweep) -> None:
+        scores = sweep.domain_score.groups[sweep.rows]
+        its_filter = sweep.domain_filter
+        filters = np.zeros(len(scores), dtype=np.intp) if its_filter is None else its_filter.groups[sweep.rows]
+        self.of_node, first = alike([scores, filters])
         self.population = np.bincount(self.of_node, minlength=len(first)).astype(np.int64)
-        self._pairs = Combinations([lean[first], gate[first]])
+        self._pairs = Combinations([scores[first], filters[first]])
 
     def __len__(self) -> int:
         return len(self._pairs)
 
     @property
-    def lean(self) -> NDArray[np.int64]:
-        """[B] the group of the leaning that each bucket is in."""
+    def score_group(self) -> NDArray[np.int64]:
+        """[B] the group of the domain score that each bucket is in."""
         return self._pairs.columns[0]
 
     @property
-    def gate(self) -> NDArray[np.int64]:
-        """[B] the group of the gate that each bucket is in."""
+    def filter_group(self) -> NDArray[np.int64]:
+        """[B] the group of the domain filter that each bucket is in."""
         return self._pairs.columns[1]
 
-    def bucket(self, lean: int, gate: int) -> int:
+    def bucket(self, score_group: int, filter_group: int) -> int:
         """The bucket of that pair, a new one if need be."""
-        bucket = self._pairs.number(lean, gate)
+        bucket = self._pairs.number(score_group, filter_group)
         if bucket == len(self.population):
             self.population = np.append(self.population, 0)
         return bucket
@@ -92,16 +93,16 @@ class _Buckets:
 class _Steps:
     """The sequence itself: positions among the K best nodes of each bucket."""
 
-    def __init__(self, buckets: _Buckets, sweep: LeanSweep, top: Rows, ladder: Ladder) -> None:
+    def __init__(self, buckets: _Buckets, sweep: DomainSweep, top: Rows, ladder: Ladder) -> None:
         self._buckets = buckets
         self._ladder = ladder
         self._room = sweep.room[top].tolist()
         self._placed = [0] * len(top)
         self._ties = sweep.ties[top].tolist()
-        self._ahead = sweep.leaning.ahead()
-        self._groups = sweep.leaning.size
-        self._gate = None if sweep.gate is None else sweep.gate.ahead()
-        self._open = np.ones(1, dtype=np.bool_) if sweep.gate is None else sweep.gate.codes == FITS
+        self._ahead = sweep.domain_score.ahead()
+        self._groups = sweep.domain_score.size
+        self._filter = None if sweep.domain_filter is None else sweep.domain_filter.ahead()
+        self._open = np.ones(1, dtype=np.bool_) if sweep.domain_filter is None else sweep.domain_filter.codes == FITS
         self._heaps = _heaps(on_grid(sweep.scores)[top], sweep.ties[top], buckets.of_node[top], len(buckets))
         self._best = np.array([-heap[0][0] for heap in self._heaps])
         self._tie = np.array([heap[0][1] for heap in self._heaps], dtype=np.int64)
@@ -122,14 +123,14 @@ class _Steps:
     def _best_bucket(self) -> int | None:
         """The bucket with the best node of all that may take a task; the node of the lowest tie rank among equals."""
         buckets = self._buckets
-        willing, lean = buckets.population, buckets.lean
-        if self._gate is not None:
-            willing = np.where(self._open[buckets.gate], willing, 0)
+        willing, groups = buckets.population, buckets.score_group
+        if self._filter is not None:
+            willing = np.where(self._open[buckets.filter_group], willing, 0)
         if not willing.any():
             return None
-        population = np.bincount(lean, weights=willing, minlength=self._groups).astype(np.int64)
-        leaning = self._ahead.scores(population)
-        totals = np.where(willing > 0, self._best + leaning[lean], -np.inf)
+        population = np.bincount(groups, weights=willing, minlength=self._groups).astype(np.int64)
+        of_groups = self._ahead.scores(population)
+        totals = np.where(willing > 0, self._best + of_groups[groups], -np.inf)
         equals = np.flatnonzero(totals == totals.max())
         return int(equals[0] if len(equals) == 1 else equals[self._tie[equals].argmin()])
 
@@ -139,14 +140,14 @@ class _Steps:
         heapq.heappop(self._heaps[bucket])
         buckets.population[bucket] -= 1
         self._show_best(bucket)
-        group = self._ahead.place(int(buckets.lean[bucket]))
+        group = self._ahead.place(int(buckets.score_group[bucket]))
         self._groups = max(self._groups, group + 1)
-        gate = int(buckets.gate[bucket])
-        if self._gate is not None:
-            self._open = self._gate.place(gate)
+        filter_group = int(buckets.filter_group[bucket])
+        if self._filter is not None:
+            self._open = self._filter.place(filter_group)
         if is_full:
             return
-        other = buckets.bucket(group, gate)
+        other = buckets.bucket(group, filter_group)
         if other == len(self._heaps):
             self._heaps.append([])
             self._best, self._tie = np.append(self._best, -np.inf), np.append(self._tie, 0)

@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.calls.domain_score_guard import leaning_of
-from volcano_py.framework.domain_filters import Gate, Gates, best_per_group, replay_gated
-from volcano_py.framework.domain_scores import Leaning, on_grid
+from volcano_py.framework.calls.domain_score_guard import domain_score_of
+from volcano_py.framework.domain_filters import DomainFilter, DomainFilters, best_per_group, replay_filtered
+from volcano_py.framework.domain_scores import DomainScore, on_grid
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.class_state import ClassState, distinct, reaches_of, widest
-from volcano_py.framework.placement.domain_sweep import LeanSweep
+from volcano_py.framework.placement.domain_sweep import DomainSweep
 from volcano_py.framework.placement.fit import explain_misfit
 from volcano_py.framework.placement.sweep import Ladder, best_first, replay
 from volcano_py.framework.plugin import Reach
@@ -66,10 +66,10 @@ class Placer:
         self._log: list[int] = []
         self._predicates = ssn.dispatch.calls("predicate")
         self._predicate_rooms = ssn.dispatch.calls("predicate_room")
-        self._gates = ssn.dispatch.calls("domain_gate")
+        self._domain_filters = ssn.dispatch.calls("domain_filter")
         self._scores = ssn.dispatch.calls("node_order")
         self._batch_scores = ssn.dispatch.calls("batch_node_order")
-        self._leanings = ssn.dispatch.calls("domain_order")
+        self._domain_scores = ssn.dispatch.calls("domain_order")
         self._best = ssn.dispatch.calls("best_node")
         self._promised = bool(self._nodes.pipelined.any())
         self._all_rows: Rows = np.arange(self._nodes.size)
@@ -88,7 +88,7 @@ class Placer:
         state = self._state(task_class)
         if state.full_at == len(self._log):
             return Choice(_NOTHING)
-        candidates = np.flatnonzero(state.open(state.room))
+        candidates = np.flatnonzero(state.open_room(state.room))
         if not len(candidates):
             return self._choose_future(state)
         if state.bounds is None:
@@ -101,10 +101,10 @@ class Placer:
         """The one node given (nominated earlier), if it fits."""
         state = self._state(task_class)
         rows = np.array([node], dtype=np.intp)
-        if state.open(state.room)[node] > 0:
+        if state.open_room(state.room)[node] > 0:
             return Choice(rows)
-        gates = self._gates_then(state)
-        if gates is not None and gates.codes[node] != FITS:
+        filters = self._filters_then(state)
+        if filters is not None and filters.codes[node] != FITS:
             return Choice(_NOTHING)
         if self._room_then(state, rows)[0] > 0:
             return Choice(rows, pipelined=True)
@@ -117,14 +117,14 @@ class Placer:
     def feasible(self, task_class: TaskClass) -> Rows:
         """[K] the nodes that would take a task of the class now."""
         state = self._state(task_class)
-        return np.flatnonzero(state.open(state.room))
+        return np.flatnonzero(state.open_room(state.room))
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
         """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
         if self._codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
             return False
-        gates = self._gates_of(task_class, released=True)
-        return gates is None or bool(gates.codes[node] == FITS)
+        filters = self._filters_of(task_class, released=True)
+        return filters is None or bool(filters.codes[node] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
         """The nodes `rows` by score, best first, whatever room they have."""
@@ -134,8 +134,8 @@ class Placer:
         scores, batch = state.scores[rows], self._batch(state, rows)
         if batch is not None:
             scores = scores + batch
-        if (leaning := self._leaning(task_class)) is not None:
-            scores = on_grid(scores) + leaning.over(rows)
+        if (domain_score := self._domain_score(task_class)) is not None:
+            scores = on_grid(scores) + domain_score.over(rows)
         return rows[np.lexsort((self._tie_rank[rows], -scores))]
 
     def misfit(self, task_class: TaskClass) -> FitError:
@@ -161,7 +161,7 @@ class Placer:
         if len(dirty) > _REFRESH_ALL_ABOVE * self._nodes.size:
             fresh = self._evaluate(task_class)
             state.codes, state.fit, state.room, state.scores = fresh.codes, fresh.fit, fresh.room, fresh.scores
-            state.bounds, state.gates = fresh.bounds, fresh.gates
+            state.bounds, state.filters = fresh.bounds, fresh.filters
             return state
         rows = distinct(dirty, self._nodes.size)
         state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
@@ -171,8 +171,8 @@ class Placer:
         if state.predicate_reach is not Reach.STATIC:
             state.codes[rows] = self._codes(task_class, rows)
         state.room[rows] = self._room_now(state, rows)
-        if state.gates is not None:
-            state.gates = self._gates_of(task_class)
+        if state.filters is not None:
+            state.filters = self._filters_of(task_class)
         return state
 
     def _evaluate(self, task_class: TaskClass) -> ClassState:
@@ -196,18 +196,19 @@ class Placer:
             scores=scores,
             position=len(self._log),
             bounds=self._bounds(reaches),
-            gates=self._gates_of(task_class),
+            filters=self._filters_of(task_class),
         )
         state.room = self._room_now(state, rows)
         return state
 
-    def _gates_of(self, task_class: TaskClass, *, released: bool = False) -> Gates | None:
-        gates = Gates(self._gates, task_class, NodeView(self._nodes, self._all_rows, released=released))
-        return gates if len(gates) else None
+    def _filters_of(self, task_class: TaskClass, *, released: bool = False) -> DomainFilters | None:
+        view = NodeView(self._nodes, self._all_rows, released=released)
+        filters = DomainFilters(self._domain_filters, task_class, view)
+        return filters if len(filters) else None
 
-    def _gates_then(self, state: ClassState) -> Gates | None:
-        """The gates once terminating pods are gone and promised places are taken."""
-        return None if state.gates is None else self._gates_of(state.task_class, released=True)
+    def _filters_then(self, state: ClassState) -> DomainFilters | None:
+        """The domain filters once terminating pods are gone and promised places are taken."""
+        return None if state.filters is None else self._filters_of(state.task_class, released=True)
 
     def _predicate_reaches(self, task_class: TaskClass) -> dict[str, Reach]:
         """Plugin name → how far a placement moves its answers for the class."""
@@ -289,8 +290,8 @@ class Placer:
 
     def _choose_future(self, state: ClassState) -> Choice:
         room = self._room_then(state, self._all_rows)
-        gates = self._gates_then(state)
-        candidates = np.flatnonzero(room if gates is None else gates.shut_out(room))
+        filters = self._filters_then(state)
+        candidates = np.flatnonzero(room if filters is None else filters.open_room(room))
         if not len(candidates):
             state.full_at = len(self._log)
             return Choice(_NOTHING)
@@ -301,25 +302,25 @@ class Placer:
         batch = self._batch(state, rows)
         if batch is not None:
             scores = scores + batch
-        sole = None if state.gates is None else state.gates.sole
+        sole = None if state.filters is None else state.filters.sole
         if state.batch_reach is Reach.DOMAIN:
             count = 1
-        elif count > 1 and state.gates is not None:
-            # As gates open, the nodes change over which batch scores may be normalised: there must be none of them.
+        elif count > 1 and state.filters is not None:
+            # Batch scores may be normalised over the open nodes, and a domain filter changes these at each step.
             count = count if sole is not None and self._batch(state, np.flatnonzero(state.room)) is None else 1
-        leaning = self._leaning(state.task_class)
-        if leaning is not None:
+        domain_score = self._domain_score(state.task_class)
+        if domain_score is not None:
             if count > 1 and not self._best:
-                swept = self._sweep_leaning(state, rows, room, count, scores, batch, leaning)
+                swept = self._sweep_domains(state, rows, room, count, scores, batch, domain_score)
                 if swept is not None:
                     return swept
-            scores, count = on_grid(scores) + leaning.over(rows), 1
+            scores, count = on_grid(scores) + domain_score.over(rows), 1
         for call in self._best:
             position = call(state.task_class, NodeView(self._nodes, rows), scores)
             if position is not None:
                 return rows[position : position + 1]
         if sole is not None and count > 1:
-            return self._sweep_gated(state, *sole, count)
+            return self._sweep_filtered(state, *sole, count)
         ties = self._tie_rank[rows]
         if count == 1:
             best = np.flatnonzero(scores == scores.max())
@@ -333,24 +334,24 @@ class Placer:
         chosen = replay(ladder, scores[top], ties[top], room[top], count, until_full=batch is not None)
         return rows[top[chosen]]
 
-    def _sweep_gated(self, state: ClassState, call: Call, gate: Gate, count: int) -> Rows:
-        """The nodes of up to `count` tasks, heeding which groups of nodes the class's one gate shuts on the way."""
+    def _sweep_filtered(self, state: ClassState, call: Call, domain_filter: DomainFilter, count: int) -> Rows:
+        """The nodes of up to `count` tasks, while the class's one domain filter opens and closes groups of nodes."""
         rows = np.flatnonzero(state.room)
-        groups, scores, ties = gate.groups[rows], state.scores[rows], self._tie_rank[rows]
+        groups, scores, ties = domain_filter.groups[rows], state.scores[rows], self._tie_rank[rows]
         top = best_per_group(scores, ties, groups, count)
         rows, room = rows[top], state.room[rows[top]]
         ladder = Ladder(partial(self._supposing, state.task_class), rows, None, int(min(room.max(), count)))
 
         def sweep() -> list[int]:
-            return replay_gated(ladder, scores[top], ties[top], room, groups[top], gate, count)
+            return replay_filtered(ladder, scores[top], ties[top], room, groups[top], domain_filter, count)
 
         nothing: list[int] = []
         return rows[self._ssn.dispatch.guard(call.plugin, call.point, sweep, nothing)]
 
-    def _leaning(self, task_class: TaskClass) -> Leaning | None:
-        return leaning_of(self._leanings, task_class, NodeView(self._nodes, self._all_rows))
+    def _domain_score(self, task_class: TaskClass) -> DomainScore | None:
+        return domain_score_of(self._domain_scores, task_class, NodeView(self._nodes, self._all_rows))
 
-    def _sweep_leaning(
+    def _sweep_domains(
         self,
         state: ClassState,
         rows: Rows,
@@ -358,22 +359,22 @@ class Placer:
         count: int,
         scores: Scores,
         fixed: Scores | None,
-        leaning: Leaning,
+        domain_score: DomainScore,
     ) -> Rows | None:
-        """The nodes of up to `count` tasks; None when the class's one gate fails while it looks ahead."""
-        sole = None if state.gates is None else state.gates.sole
+        """The nodes of up to `count` tasks; None when the class's one domain filter fails while it looks ahead."""
+        sole = None if state.filters is None else state.filters.sole
         if sole is not None:
             rows = np.flatnonzero(state.room)
             room, scores = state.room[rows], state.scores[rows]
         most, supposing = int(min(room.max(), count)), partial(self._supposing, state.task_class)
-        sweep = LeanSweep(
+        sweep = DomainSweep(
             rows=rows,
             scores=scores,
             ties=self._tie_rank[rows],
             room=room,
             fixed=fixed,
-            leaning=leaning,
-            gate=None if sole is None else sole[1],
+            domain_score=domain_score,
+            domain_filter=None if sole is None else sole[1],
             ladder=lambda nodes, its_fixed: Ladder(supposing, nodes, its_fixed, most),
         )
         if sole is None:

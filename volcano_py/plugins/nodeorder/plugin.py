@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.config.flags import Flags
-from volcano_py.framework.domain_scores import Leaning, together
+from volcano_py.framework.domain_scores import DomainScore, sum_of
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
@@ -112,14 +112,14 @@ class NodeOrder(Plugin):
             total = company if total is None else total + company
         return total
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:  # noqa: ARG002
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:  # noqa: ARG002
         spread = company = None
         if self._weights.topology_spread:
-            spread = self._spread.leaning(task_class, self._weights.topology_spread)
+            spread = self._spread.domain_score(task_class, self._weights.topology_spread)
         if self._company is not None:
-            company = self._company.leaning(task_class, self._weights.pod_affinity)
-        leanings = [leaning for leaning in (spread, company) if leaning is not None]
-        return together(leanings) if leanings else None
+            company = self._company.domain_score(task_class, self._weights.pod_affinity)
+        found = [each for each in (spread, company) if each is not None]
+        return sum_of(found) if found else None
 
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.domain_scores import Leaning, Levels, Population
+from volcano_py.framework.domain_scores import DomainScore, Levels, Population
 from volcano_py.framework.placement.pod_counts import Tally
 from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.session import Session
@@ -43,14 +43,14 @@ _Pulls = list[_Pull]
 
 class PodAffinityScore:
     """The score in one cycle. Where pods of a class care for each other, each one that is placed moves the sums of
-    whole domains: then the score is a leaning."""
+    whole domains: then the score is a domain score."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._pulls_of: dict[int, _Pulls] = {}
 
     def scores(self, task_class: TaskClass, rows: Rows) -> NDArray[np.float64] | None:
-        """[K] whole numbers from 0 to 100; None when all are the same, or when they are a leaning."""
+        """[K] whole numbers from 0 to 100; None when all are the same, or when they are a domain score."""
         pulls = self._pulls(task_class)
         if not pulls or any(pull.own for pull in pulls):
             return None
@@ -61,7 +61,7 @@ class PodAffinityScore:
         lowest, highest = int(sums.min()), int(sums.max())
         return None if lowest == highest else _stretched(sums, lowest, highest)
 
-    def leaning(self, task_class: TaskClass, weight: int) -> Leaning | None:
+    def domain_score(self, task_class: TaskClass, weight: int) -> DomainScore | None:
         """The scores times `weight`, if pods of the class care for each other."""
         pulls = self._pulls(task_class)
         if not any(pull.own for pull in pulls):
@@ -85,7 +85,8 @@ class PodAffinityScore:
         for pull_weight, tally in single:
             rises += pull_weight * (tally.domain_of[first_of_base] >= 0)
         domains = [_Domains(each, tally.domain_of[first_of_base], _numbers(tally)) for each, tally in moving]
-        return Leaning(groups, len(first), lambda: _Company(Levels(bases[first], level[first]), domains, rises, weight))
+        levels = bases[first], level[first]
+        return DomainScore(groups, len(first), lambda: _Company(Levels(*levels), domains, rises, weight))
 
     def _pulls(self, task_class: TaskClass) -> _Pulls:
         if not task_class.profile and not task_class.affinity_terms:
@@ -123,7 +124,7 @@ class _Domains(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Company:
-    """What nodes are worth as pods of the class are placed: a `LeaningAhead`.
+    """What nodes are worth as pods of the class are placed: a `DomainScoreAhead`.
 
     Nodes with one base are in the same domains of those pulls that are moved by the pods placed. The level of a group
     is the sum of all other pulls, and of those whose domains are single nodes.

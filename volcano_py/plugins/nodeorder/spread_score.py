@@ -50,7 +50,7 @@ class Wish(msgspec.Struct, frozen=True, eq=False):
 
 
 class Crowds:
-    """What nodes are worth as pods of the class are placed: a `LeaningAhead`."""
+    """What nodes are worth as pods of the class are placed: a `DomainScoreAhead`."""
 
     def __init__(self, wishes: Sequence[Wish], levels: Levels, weight: int, *, all_keys: bool) -> None:
         """`levels` are the groups: their base, and the pods on their nodes that count where nodes are domains.

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano_py.framework.domain_scores import Groups, Leaning, Levels
+from volcano_py.framework.domain_scores import DomainScore, Groups, Levels
 from volcano_py.framework.placement.row_groups import alike
 from volcano_py.framework.session import Session
 from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
@@ -40,7 +40,7 @@ class SpreadWishes:
         self._by_default = by_default
         self._wishes_of: dict[int, _Wishes] = {}
 
-    def leaning(self, task_class: TaskClass, weight: int) -> Leaning | None:
+    def domain_score(self, task_class: TaskClass, weight: int) -> DomainScore | None:
         """The scores of the class, from 0 to 100, times `weight`; None when it has no wishes."""
         wishes = self._wishes(task_class)
         if not wishes.spreads:
@@ -53,7 +53,7 @@ class SpreadWishes:
         def ahead() -> Crowds:
             return Crowds(over_bases, Levels(layout.groups[first], levels), weight, all_keys=wishes.own)
 
-        return Leaning(groups, len(first), ahead)
+        return DomainScore(groups, len(first), ahead)
 
     def _groups(self, layout: Layout, spreads: Sequence[Spread]) -> tuple[Groups, Rows, Counts]:
         """[N] the group of each node, [G] a node of each, and [G] the pods on it that count where nodes are domains.

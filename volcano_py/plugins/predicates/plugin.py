@@ -18,7 +18,7 @@ import numpy as np
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import NODE_PORTS_TAKEN
 from volcano_py.config.flags import Flags
-from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
@@ -118,9 +118,9 @@ class Predicates(Plugin):
             rooms.append(np.ones(len(view), dtype=np.int64))  # a second one would want the same ports
         return reduce(_less, rooms)
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
         on: bool = self.arguments.topology_spread
-        return self._spread.gate(task_class, released=view.released) if on and task_class.spreads else None
+        return self._spread.domain_filter(task_class, released=view.released) if on and task_class.spreads else None
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         if self.pre_predicate(task_class) is not None:

@@ -1,4 +1,4 @@
-"""Topology spread constraints that must hold, in a session: a gate for each class of pods that has any.
+"""Topology spread constraints that must hold, in a session: a domain filter for each class of pods that has any.
 
 Counted are pods of the same namespace that have a place and are not terminating, those placed earlier in this cycle
 among them; so the pods of a gang see each other. Pods that are promised a place may not get there: what is bound now
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import SPREAD_LABEL_MISSING, SPREAD_MISMATCH
 from volcano_py.api.wording.summarize import few
-from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.placement.pod_counts import EACH_NODE, Tally
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
@@ -49,7 +49,7 @@ class TopologySpread:
         self._codes: NDArray[np.int32] = np.zeros(3, dtype=np.int32)
         """Verdict → refusal id."""
 
-    def gate(self, task_class: TaskClass, *, released: bool) -> Gate | None:
+    def domain_filter(self, task_class: TaskClass, *, released: bool) -> DomainFilter | None:
         """The constraints of the class as things stand, or with `released` as they will be once promised places are
         taken; None when it has none that must hold."""
         if task_class.row not in self._rules:
@@ -60,7 +60,7 @@ class TopologySpread:
         standings = [self._standing(rule, promised=True)]
         if not released and self._promised(rule):
             standings.append(self._standing(rule, promised=False))
-        return Gate(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
+        return DomainFilter(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
 
     def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
         """All that the advice follows from beside where pods are; empty when nodes refuse for nothing of this."""

@@ -16,7 +16,7 @@ from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.report import NamespaceShare
 from volcano_py.framework.action import Action
 from volcano_py.framework.calls.answer_checks import TOLD, Keys, NonsenseError, check_of, mapping_of
-from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.plugin import POINTS, Plugin
 from volcano_py.framework.votes import Ballot, Room
 from volcano_py.plugins import BUILTIN_PLUGINS
@@ -73,11 +73,11 @@ def test_keys_that_can_be_compared_pass() -> None:
             check(key, None)
 
 
-def test_a_gate_needs_codes_that_are_numbers() -> None:
-    check = check_of("domain_gate")
+def test_a_domain_filter_needs_codes_that_are_numbers() -> None:
+    check = check_of("domain_filter")
     assert check is not None
     with pytest.raises(NonsenseError, match="no array of integers"):
-        check(Gate(np.zeros(2, dtype=np.intp), [0], object), np.arange(2))  # type: ignore[arg-type]
+        check(DomainFilter(np.zeros(2, dtype=np.intp), [0], object), np.arange(2))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("told", [None, ["a"], {"a": 1}, {"a": None}])

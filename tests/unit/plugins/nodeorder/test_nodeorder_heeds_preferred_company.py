@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.neighbours import HOST, ZONE, apart, near, prefers, term
-from tests.support.node_answers import batch_scores, class_of, leans
+from tests.support.node_answers import batch_scores, class_of, domain_score
 from tests.support.sessions import Opened, gang, node, open_session, pod
 from volcano_py.plugins.nodeorder import NodeOrder
 
@@ -113,7 +113,7 @@ def test_placing_pods_moves_scores_only_where_they_care_for_each_other() -> None
     other = gang("other", pods=1, labels={"app": "web"}, affinity=prefers((1, term(ZONE, app="db"))))
     needs = gang("needs", pods=1, labels={"app": "db"}, affinity=near(term(ZONE, app="db")))
     session = opened(own, other, needs)
-    found = [leans(session, NodeOrder, f"{name}-0") is not None for name in ("own", "other", "needs")]
+    found = [domain_score(session, NodeOrder, f"{name}-0") is not None for name in ("own", "other", "needs")]
     assert found == [True, False, True]
 
 

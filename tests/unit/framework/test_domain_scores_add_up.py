@@ -1,4 +1,4 @@
-"""Leanings: scores of groups of nodes that move with each task, of several plugins and of plugins that fail."""
+"""Domain scores: scores of groups of nodes that move with each task, of several plugins and of plugins that fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.placing import placed
 from tests.support.sessions import gang, node, open_session
-from volcano_py.framework.domain_scores import Leaning, Population
+from volcano_py.framework.domain_scores import DomainScore, Population
 from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -42,8 +42,8 @@ class Zones(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._groups = np.array([int(name[1:]) % self.modulus for name in ssn.nodes.names], dtype=np.intp)
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
-        return Leaning(self._groups, self.modulus, lambda: Counting(self.modulus, self.price))
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
+        return DomainScore(self._groups, self.modulus, lambda: Counting(self.modulus, self.price))
 
 
 class Rows(Zones):
@@ -54,7 +54,7 @@ class Rows(Zones):
 class Failing(Zones):
     name = "failing"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         raise RuntimeError
 
 
@@ -63,8 +63,8 @@ class Senseless(Zones):
 
     name = "senseless"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
-        return Leaning(self._groups, 1, lambda: Counting(1, 1.0))
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
+        return DomainScore(self._groups, 1, lambda: Counting(1, 1.0))
 
 
 class FailingLater(Zones):
@@ -72,12 +72,12 @@ class FailingLater(Zones):
 
     name = "failing-later"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         class _Ahead(Counting):
             def place(self, group: int) -> int:
                 raise RuntimeError
 
-        return Leaning(self._groups, 2, lambda: _Ahead(2, 1.0))
+        return DomainScore(self._groups, 2, lambda: _Ahead(2, 1.0))
 
 
 NODES = [node(f"n{number}", cpu="1") for number in range(6)]
@@ -91,7 +91,7 @@ def test_the_scores_of_two_plugins_add_up() -> None:
 
 
 class Thirds(Zones):
-    """A leaning, and scores of nodes that are no whole numbers: what is free of a node's cpu."""
+    """A domain score, and scores of nodes that are no whole numbers: what is free of a node's cpu."""
 
     name = "thirds"
     price = 0.0
@@ -115,7 +115,7 @@ def test_nodes_that_come_out_equal_are_equal_however_they_were_reached(cpus: tup
 
 
 @pytest.mark.parametrize("plugin", [Failing, Senseless, FailingLater])
-def test_the_leaning_of_a_plugin_that_fails_counts_for_nothing(plugin: type[Plugin]) -> None:
+def test_the_domain_score_of_a_plugin_that_fails_counts_for_nothing(plugin: type[Plugin]) -> None:
     opened = open_session(*NODES, gang("g", pods=3, cpu="1"), tiers=[[plugin]])
     where, _ = placed(opened, 3)
     assert where == ["n0", "n1", "n2"]
@@ -130,13 +130,13 @@ class Halves(Zones):
     def on_session_open(self, ssn: Session) -> None:
         self._groups = np.array([int(name[1:]) // 3 for name in ssn.nodes.names], dtype=np.intp)
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         def ahead() -> Counting:
             counting = Counting(2, 10.0)
             counting.place(0)
             return counting
 
-        return Leaning(self._groups, 2, ahead)
+        return DomainScore(self._groups, 2, ahead)
 
 
 class Forgetful(Zones):
@@ -144,12 +144,12 @@ class Forgetful(Zones):
 
     name = "forgetful"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         class _Ahead(Counting):
             def scores(self, population: Population) -> Scores:
                 return np.zeros(1)
 
-        return Leaning(self._groups, 2, lambda: _Ahead(2, 1.0))
+        return DomainScore(self._groups, 2, lambda: _Ahead(2, 1.0))
 
 
 class Endless(Zones):
@@ -157,8 +157,8 @@ class Endless(Zones):
 
     name = "endless"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
-        return Leaning(self._groups, 2, lambda: Counting(2, np.nan))
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
+        return DomainScore(self._groups, 2, lambda: Counting(2, np.nan))
 
 
 class Astray(Zones):
@@ -166,12 +166,12 @@ class Astray(Zones):
 
     name = "astray"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         class _Ahead(Counting):
             def place(self, group: int) -> int:
                 return 7
 
-        return Leaning(self._groups, 2, lambda: _Ahead(2, 1.0))
+        return DomainScore(self._groups, 2, lambda: _Ahead(2, 1.0))
 
 
 class Unready(Zones):
@@ -179,11 +179,11 @@ class Unready(Zones):
 
     name = "unready"
 
-    def domain_order(self, task_class: TaskClass, view: NodeView) -> Leaning | None:
+    def domain_order(self, task_class: TaskClass, view: NodeView) -> DomainScore | None:
         def fail() -> Counting:
             raise RuntimeError
 
-        return Leaning(self._groups, 2, fail)
+        return DomainScore(self._groups, 2, fail)
 
 
 class Closed(Zones):

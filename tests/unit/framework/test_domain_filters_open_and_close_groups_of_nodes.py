@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.support.placing import placed
 from tests.support.sessions import Opened, gang, node, open_session
 from volcano_py.api.reasons import Reason
-from volcano_py.framework.domain_filters import Gate
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
@@ -37,29 +37,29 @@ class Zoned(Plugin):
     def _pods(self) -> Pods:
         return np.bincount(self._zone, self._ssn.ledger.nodes.tasks, 3).astype(np.int64)
 
-    def _shut(self, pods: Pods) -> NDArray[np.bool_]:
+    def _closed(self, pods: Pods) -> NDArray[np.bool_]:
         """A zone with a pod more than the emptiest takes no other."""
-        shut: NDArray[np.bool_] = pods > pods.min()
-        return shut
+        closed: NDArray[np.bool_] = pods > pods.min()
+        return closed
 
 
 class ByPredicate(Zoned):
     """The rule as a predicate: nodes are asked after each task."""
 
     def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
-        shut = self._shut(self._pods())[self._zone]
-        return np.where(shut, self._refused, 0).astype(np.int32)[view.rows]
+        closed = self._closed(self._pods())[self._zone]
+        return np.where(closed, self._refused, 0).astype(np.int32)[view.rows]
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.DOMAIN
 
 
-class ByGate(Zoned):
-    """The rule as a gate."""
+class ByFilter(Zoned):
+    """The rule as a domain filter."""
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
-        codes = np.where(self._shut(self._pods()), self._refused, 0).astype(np.int32)
-        return Gate(self._zone.astype(np.intp), codes, lambda: Supposed(self, self._pods()))
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
+        codes = np.where(self._closed(self._pods()), self._refused, 0).astype(np.int32)
+        return DomainFilter(self._zone.astype(np.intp), codes, lambda: Supposed(self, self._pods()))
 
 
 class Supposed:
@@ -68,43 +68,43 @@ class Supposed:
 
     def place(self, group: int) -> NDArray[np.bool_]:
         self._pods[group] += 1
-        return ~self._rule._shut(self._pods)
+        return ~self._rule._closed(self._pods)
 
 
-class Blinkered(ByGate):
+class Blinkered(ByFilter):
     """Its look ahead fails."""
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
-        gate = super().domain_gate(task_class, view)
-        assert gate is not None
-        return Gate(gate.groups, gate.codes, lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
+        inner = super().domain_filter(task_class, view)
+        assert inner is not None
+        return DomainFilter(inner.groups, inner.codes, lambda: 1 / 0)  # type: ignore[arg-type, return-value]
 
 
-class Failing(ByGate):
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
+class Failing(ByFilter):
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
         raise RuntimeError("no zones today")
 
 
-class Nonsense(ByGate):
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
-        return Gate(
+class Nonsense(ByFilter):
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
+        return DomainFilter(
             np.full(len(view), 7, dtype=np.intp), np.zeros(3, dtype=np.int32), lambda: Supposed(self, self._pods())
         )
 
 
-class NoGate(ByGate):
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
+class NoFilter(ByFilter):
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
         return None
 
 
-class OddOnes(ByGate):
-    """Another gate: nodes with an odd number, never."""
+class OddOnes(ByFilter):
+    """Another domain filter: nodes with an odd number, never."""
 
     name = "odd-ones"
 
-    def domain_gate(self, task_class: TaskClass, view: NodeView) -> Gate | None:
+    def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
         odd = np.array([int(name[1:]) % 2 for name in self._ssn.nodes.names], dtype=np.intp)
-        return Gate(odd, np.array([0, self._refused], dtype=np.int32), Fixed)
+        return DomainFilter(odd, np.array([0, self._refused], dtype=np.int32), Fixed)
 
 
 class Fixed:
@@ -190,32 +190,32 @@ def test_looking_ahead_changes_nothing_about_who_goes_where(
     sizes: list[int], pods: int, at_a_time: int, others: tuple[type[Plugin], ...], order: type[Plugin]
 ) -> None:
     one_by_one, _ = placed(cluster(sizes, pods, ByPredicate, order, *others), 1)
-    assert placed(cluster(sizes, pods, ByGate, order, *others), at_a_time)[0] == one_by_one
+    assert placed(cluster(sizes, pods, ByFilter, order, *others), at_a_time)[0] == one_by_one
 
 
 def test_a_gang_is_placed_in_one_sweep() -> None:
-    where, choices = placed(cluster([8] * 6, 12, ByGate, Packed), 12)
+    where, choices = placed(cluster([8] * 6, 12, ByFilter, Packed), 12)
     assert where == ["n0", "n1", "n2"] * 4
     assert choices == 1
 
 
-def test_a_gate_that_stays_shut_ends_the_sweep() -> None:
-    where, _ = placed(cluster([1, 8, 8], 9, ByGate, Packed), 9)
+def test_a_filter_that_stays_closed_ends_the_sweep() -> None:
+    where, _ = placed(cluster([1, 8, 8], 9, ByFilter, Packed), 9)
     assert where == ["n0", "n1", "n2", "n1", "n2"], "zone 0 is full; the others may be one ahead of it"
 
 
 def test_single_tasks_follow_a_plan() -> None:
-    assert placed(cluster([8] * 6, 12, ByGate, Packed), 1)[0] == ["n0", "n1", "n2"] * 4
+    assert placed(cluster([8] * 6, 12, ByFilter, Packed), 1)[0] == ["n0", "n1", "n2"] * 4
 
 
-def test_other_gates_are_heeded_one_task_at_a_time() -> None:
-    where, choices = placed(cluster([8] * 6, 6, ByGate, OddOnes, Packed), 6)
+def test_with_two_filters_nodes_are_chosen_one_task_at_a_time() -> None:
+    where, choices = placed(cluster([8] * 6, 6, ByFilter, OddOnes, Packed), 6)
     assert where == ["n0", "n2", "n4"] * 2
     assert choices == 6
 
 
-def test_what_a_gate_says_is_told_and_counted() -> None:
-    opened = cluster([1, 8, 8], 9, ByGate, Packed)
+def test_refusals_of_a_filter_are_reported_and_counted() -> None:
+    opened = cluster([1, 8, 8], 9, ByFilter, Packed)
     placed(opened, 9)
     task_class = opened.ssn.task_class(int(opened.rows("g-8")[0]))
     assert opened.ssn.placer.misfit(task_class).counts == {"Insufficient cpu": 1, "node(s) were in a full zone": 2}
@@ -225,12 +225,12 @@ def test_what_a_gate_says_is_told_and_counted() -> None:
 
 
 @pytest.mark.parametrize("plugin", [Blinkered, Failing, Nonsense])
-def test_a_gate_that_fails_lets_nobody_through(plugin: type[Plugin]) -> None:
+def test_a_filter_that_fails_lets_no_pod_through(plugin: type[Plugin]) -> None:
     opened = cluster([8] * 3, 6, plugin, Packed)
     assert placed(opened, 6) == ([], 0)
     assert set(opened.ssn.dispatch.failures.counts) == {"zoned"}
 
 
-@pytest.mark.parametrize(("plugin", "flags"), [(NoGate, {}), (ByGate, {"enablePredicate": False})])
-def test_without_a_gate_nothing_is_shut(plugin: type[Plugin], flags: dict[str, bool]) -> None:
+@pytest.mark.parametrize(("plugin", "flags"), [(NoFilter, {}), (ByFilter, {"enablePredicate": False})])
+def test_without_a_filter_nothing_is_closed(plugin: type[Plugin], flags: dict[str, bool]) -> None:
     assert placed(cluster([8] * 3, 6, plugin, Packed, **flags), 6) == (["n0"] * 6, 1)
