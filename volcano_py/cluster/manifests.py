@@ -249,9 +249,9 @@ def passed_over(documents: Iterable[Document]) -> list[str]:
     """What of the documents `stored` does not read: so many of each kind, by name."""
     bodies = [document.body for document in documents if _read_as(document.body) is None]
     counts = Counter(str(body["kind"]) for body in bodies if body.get("kind"))
-    told = [f"{count} {kind}" for kind, count in sorted(counts.items())]
+    found = [f"{count} {kind}" for kind, count in sorted(counts.items())]
     unnamed = len(bodies) - counts.total()
-    return [*told, f"{counted(unnamed, 'object')} without a kind"] if unnamed else told
+    return [*found, f"{counted(unnamed, 'object')} without a kind"] if unnamed else found
 
 
 def made(body: dict[str, Any], priorities: Iterable[PriorityClass]) -> ApiObject:
@@ -298,10 +298,10 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
     try:
         return msgspec.convert(body, type=wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise ManifestError(f"{document.where}: {_complaint(error, body)}") from error
+        raise ManifestError(f"{document.where}: {_in_words(error, body)}") from error
 
 
-def _complaint(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
+def _in_words(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
     """What the decoder says; it does not name the key whose value is no text, as unquoted numbers and booleans are."""
     fault = _NO_TEXT.fullmatch(str(error))
     if fault is None or "[...]" in fault["path"]:

@@ -70,7 +70,7 @@ class MemoryCluster:
             elif isinstance(effect, Evict):
                 self._evict(effect)
             elif isinstance(effect, PodCondition):
-                self._tell_pod(effect)
+                self._write_condition(effect)
             elif isinstance(effect, PodGroupStatusUpdate):
                 self._update_group(effect)
             elif isinstance(effect, QueueAllocated):
@@ -121,13 +121,13 @@ class MemoryCluster:
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
 
-    def _tell_pod(self, told: PodCondition) -> None:
-        pod = self._pod(told.pod.key, told.pod.uid)
+    def _write_condition(self, update: PodCondition) -> None:
+        pod = self._pod(update.pod.key, update.pod.uid)
         if pod is None:
             return
-        condition = Condition(type=names.POD_SCHEDULED, status="False", reason=told.reason, message=told.message)
+        condition = Condition(type=names.POD_SCHEDULED, status="False", reason=update.reason, message=update.message)
         others = [known for known in pod.status.conditions if known.type != names.POD_SCHEDULED]
-        nominated = told.nominated_node or pod.status.nominated_node_name
+        nominated = update.nominated_node or pod.status.nominated_node_name
         status = msgspec.structs.replace(pod.status, conditions=[*others, condition], nominated_node_name=nominated)
         self.put("Pod", msgspec.structs.replace(pod, status=status))
 

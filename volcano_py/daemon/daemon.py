@@ -80,14 +80,14 @@ class Daemon:
         self._checks = Checks()
         self._registry = builtin_registry().with_installed()
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
-        self._outcomes = OutcomeRecorder(self._state, self._tell, self._metrics)
+        self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics)
         self._job_metrics = JobMetrics(self._metrics)
         self._lifeline = lifeline
         self._leadership = Leadership(
             lifeline, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
-        self._findings = LeadersEvents(self._tell, leads=self._leadership.is_leading)
-        self._unreadable = UnreadableObjects(self._findings.tell, count=self._metrics.intake.bad_object)
+        self._findings = LeadersEvents(self._record, leads=self._leadership.is_leading)
+        self._unreadable = UnreadableObjects(self._findings.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
         self._configuration = self._make_configuration()
         self._cycles = self._make_cycles()
@@ -99,7 +99,7 @@ class Daemon:
             options,
             client,
             active=self._leadership.may_decide,
-            record=self._tell,
+            record=self._record,
             learn=self._learn,
             bad_object=self._unreadable.found,
             queue_made=lambda queue: self._queues.made(queue),  # noqa: PLW0108 - the feed is made later
@@ -137,7 +137,7 @@ class Daemon:
             file=options.scheduler_conf,
             on_change=lambda: self._cycles.wake(True),
             on_outcome=self._configuration_read,
-            tell=self._findings.tell,
+            record=self._findings.record,
         )
 
     def _make_cycles(self) -> CycleLoop:
@@ -341,7 +341,7 @@ class Daemon:
         if not self._supervisor.is_stopping:
             self._live.stop_new()
 
-    def _tell(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         if self._leadership.is_leading():
             self._live.events.emit(event)
 

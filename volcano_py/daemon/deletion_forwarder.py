@@ -1,4 +1,4 @@
-"""Reports deletions to the writers, which then forget what they wrote to the objects."""
+"""Passes deletions on to the writers, which then forget what they wrote to the object."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from volcano_py.api.objects import ApiObject, Pod, PodGroup
 
 
 class DeletionForwarder:
-    """A `Sink` that reports which pods and PodGroups were deleted: of other kinds there are few.
+    """A `Sink` that calls `forget` for deleted pods and PodGroups. Objects of other kinds are few.
 
-    What a list leaves out is not reported, because nothing depends on it: memories are bounded in time as well.
+    What a list leaves out is not passed on. Nothing depends on it: what the writers remember is bounded in time, too.
     """
 
     def __init__(self, forget: Callable[[ObjectRef], None]) -> None:
         self._forget = forget
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        """What is missing from a list is not known here."""
+        """Ignored; see above."""
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        """It exists: nothing to forget."""
+        """Ignored: the object exists."""
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         if isinstance(obj, Pod | PodGroup):

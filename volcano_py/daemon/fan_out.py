@@ -21,19 +21,19 @@ class FanOut:
         self._sinks = sinks
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        self._tell_all(methodcaller("replace", kind, objects), "a list could not be taken in", kind)
+        self._pass_on(methodcaller("replace", kind, objects), "a list could not be taken in", kind)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        self._tell_all(methodcaller("upsert", kind, obj), "an object could not be taken in", kind)
+        self._pass_on(methodcaller("upsert", kind, obj), "an object could not be taken in", kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        self._tell_all(methodcaller("delete", kind, obj), "a deletion could not be taken in", kind)
+        self._pass_on(methodcaller("delete", kind, obj), "a deletion could not be taken in", kind)
 
-    def _tell_all(self, tell: Callable[[Sink], None], trouble: str, kind: str) -> None:
+    def _pass_on(self, deliver: Callable[[Sink], None], trouble: str, kind: str) -> None:
         failure: Exception | None = None
         for sink in self._sinks:
             try:
-                tell(sink)
+                deliver(sink)
             except Exception as error:
                 log.exception(trouble, kind=kind, sink=type(sink).__name__)
                 failure = failure or error

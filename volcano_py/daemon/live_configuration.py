@@ -57,12 +57,12 @@ class LiveConfiguration:
         file: Path | None,
         on_change: Callable[[], None],
         on_outcome: Callable[[Outcome], None],
-        tell: Callable[[Event], None],
+        record: Callable[[Event], None],
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._reloader = reloader
         self._file = file
-        self._on_change, self._on_outcome, self._tell = on_change, on_outcome, tell
+        self._on_change, self._on_outcome, self._record = on_change, on_outcome, record
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
         self._unreadable = False
@@ -173,25 +173,25 @@ class LiveConfiguration:
         self._on_outcome(outcome)
         if outcome.kind is OutcomeKind.UNCHANGED:
             return
-        told = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
+        remarks = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
         if outcome.kind is OutcomeKind.ACCEPTED:
             digest = outcome.configuration.digest if outcome.configuration else ""
             log.info("configuration in force", origin=outcome.origin, digest=digest)
-            if told:
-                log.warning("configuration has remarks", origin=outcome.origin, remarks=told)
+            if remarks:
+                log.warning("configuration has remarks", origin=outcome.origin, remarks=remarks)
             self._on_change()
             if about is not None:
-                self._tell(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
+                self._record(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
             return
         kept = (
             "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is mended"
         )
-        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=told)
+        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=remarks)
         target = about or self._map
         if target is not None:
             note = f"{kept}: "
             note += in_short(outcome.problems, room=_LONGEST_NOTE - len(note))
-            self._tell(Event(target, "Warning", "InvalidConfiguration", note))
+            self._record(Event(target, "Warning", "InvalidConfiguration", note))
 
 
 def _origin(config_map: ObjectRef) -> str:

@@ -48,7 +48,7 @@ class NodeLoad:
         self._read_at: float | None = None
         self._nodes = 0
         self._problem = ""
-        self._told_stale = False
+        self._reported_stale = False
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -58,7 +58,7 @@ class NodeLoad:
                 if settings != self._settings:
                     await self._close()
                     self._settings = settings
-                    self._read_at, self._problem, self._told_stale = None, "", False
+                    self._read_at, self._problem, self._reported_stale = None, "", False
                 if settings is not None:
                     await self._read(settings)
                 await self._pause(settings)
@@ -98,7 +98,7 @@ class NodeLoad:
             return
         if self._problem:
             log.info("the load of nodes is read again", source=settings.type, nodes=self._nodes)
-        self._problem, self._told_stale = "", False
+        self._problem, self._reported_stale = "", False
         self._read_at = self._clock.now().timestamp()
         self._metrics.load_read(self._read_at)
 
@@ -107,8 +107,8 @@ class NodeLoad:
         if problem != self._problem:
             log.warning("the load of nodes could not be read", problem=problem)
         self._problem = problem
-        if self._is_stale() and not self._told_stale:
-            self._told_stale = True
+        if self._is_stale() and not self._reported_stale:
+            self._reported_stale = True
             log.warning(
                 "the load of nodes is too old to be used; until it is read again pods are placed without it",
                 older_than_seconds=FRESH_FOR,

@@ -28,17 +28,17 @@ _MOST_FAILURES: Final = 10_000
 
 
 class OutcomeRecorder:
-    """Implements `cluster.protocol.Outcomes`. `tell` takes events; `clock` tells seconds since the epoch."""
+    """Implements `cluster.protocol.Outcomes`. `record` takes events; `clock` tells seconds since the epoch."""
 
     def __init__(
         self,
         state: ClusterState,
-        tell: Callable[[Event], None],
+        record: Callable[[Event], None],
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._state = state
-        self._tell = tell
+        self._record = record
         self._metrics = metrics
         self._clock = clock
         self._pauses: dict[str, float] = {}
@@ -68,7 +68,7 @@ class OutcomeRecorder:
         self._metrics.latencies.stage_took(SchedulingStage.BIND, seconds)
         self._reached(TaskStage.BOUND, bind, moment)
         text = f"Successfully assigned {bind.pod.key} to {bind.node}"
-        self._tell(Event(bind.pod, "Normal", "Scheduled", text, at=moment))
+        self._record(Event(bind.pod, "Normal", "Scheduled", text, at=moment))
 
     def bind_failed(self, bind: Bind, error: Exception, *, gone: bool) -> None:
         seconds = self._duration(bind, self._clock())
@@ -83,7 +83,7 @@ class OutcomeRecorder:
         self._state.bind_failed(bind.pod.uid, retry_at=self._clock() + pause)
         log.warning("binding failed", pod=bind.pod.key, node=bind.node, error=str(error), retry_in=pause)
         text = f"SchedulerError: binding to node {bind.node} failed: {error}; tried again in {pause:g} s"
-        self._tell(Event(bind.pod, "Warning", "FailedScheduling", text))
+        self._record(Event(bind.pod, "Warning", "FailedScheduling", text))
 
     def evicted(self, evict: Evict) -> None:
         self._pauses.pop(evict.pod.uid, None)

@@ -189,7 +189,7 @@ def _json_end() -> list[Processor]:
     exceptions = ExceptionDictTransformer(show_locals=False, max_frames=_MOST_FRAMES)
 
     def cut_exceptions(exc_info: ExcInfo) -> list[dict[str, Any]]:
-        return [{**told, "exc_value": _cut(str(told["exc_value"]))} for told in exceptions(exc_info)]
+        return [{**each, "exc_value": _cut(str(each["exc_value"]))} for each in exceptions(exc_info)]
 
     return [ExceptionRenderer(cut_exceptions), _json_line]
 

@@ -169,8 +169,8 @@ def _bucket_lines() -> list[str]:
                 shared.setdefault(definition.buckets, []).append(definition.name)
     lines = ["", "## Buckets", "", "Upper bounds, in the unit of the name.", ""]
     for bounds, names in shared.items():
-        told = ", ".join(f"{bound:g}" for bound in bounds)
-        lines.append(f"- {', '.join(f'`{name}`' for name in names)}: {told}")
+        listed = ", ".join(f"{bound:g}" for bound in bounds)
+        lines.append(f"- {', '.join(f'`{name}`' for name in names)}: {listed}")
     return lines
 
 

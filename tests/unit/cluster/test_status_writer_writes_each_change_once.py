@@ -303,7 +303,7 @@ async def test_nothing_is_remembered_of_an_object_that_is_gone(gone: int, api: F
             assert subject.writer.stats().remembered == 1
 
     assert subject.writer.stats().remembered == 0
-    assert not subject.writer._complained
+    assert not subject.writer._failures_logged
 
 
 async def test_a_refusal_is_told_once_for_each_object(

@@ -42,7 +42,7 @@ class Bench:
             file=file,
             on_change=self._changed,
             on_outcome=self.outcomes.append,
-            tell=self.events.append,
+            record=self.events.append,
             clock=self.clock,
         )
 

@@ -28,7 +28,7 @@ MEMORY_QUERY: Final = (
 _ANSWERS_WITHIN: Final = 10.0  # seconds
 # 10,000 nodes take about 2 MB. What answers more is no Prometheus that we know of.
 _MOST_BYTES: Final = 16 * 1024 * 1024
-_LONGEST_TOLD: Final = 200  # characters of a foreign error
+_LONGEST_ERROR: Final = 200  # characters of a foreign error
 
 
 class _Series(msgspec.Struct):
@@ -90,7 +90,7 @@ class Prometheus:
         except msgspec.DecodeError as error:
             raise LoadError(f"{self._url} answered {status} and not as Prometheus does: {error}") from error
         if answer.status != "success":
-            raise LoadError(f"{self._url} answered {status}: {answer.error[:_LONGEST_TOLD]}")
+            raise LoadError(f"{self._url} answered {status}: {answer.error[:_LONGEST_ERROR]}")
         return _by_node(answer.data)
 
 

@@ -21,7 +21,7 @@ from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs.controller import JobController
 from volcano_py.operator.kube_api import IsActive, Learn, Record
 
-_MOST_TOLD: Final = 3  # rules that a job breaks; the others are told when these are mended
+_MOST_REPORTED: Final = 3  # rules that a job breaks; the others are told when these are mended
 
 
 class JobControl:
@@ -87,7 +87,7 @@ def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
 
     def problem(job: Job) -> str:
         broken = breaks_of_job(as_submitted(job), "spec", nothing, customs)
-        told = (str(each) for each in broken if each.field != "spec.queue")
-        return " | ".join(islice(told, _MOST_TOLD))
+        reported = (str(each) for each in broken if each.field != "spec.queue")
+        return " | ".join(islice(reported, _MOST_REPORTED))
 
     return problem

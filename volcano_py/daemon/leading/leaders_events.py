@@ -16,19 +16,19 @@ _MOST: Final = 4096
 
 
 class LeadersEvents:
-    """Passes events on to `tell` while this replica leads (`leads`). A daemon reads objects and its configuration
+    """Passes events on to `record` while this replica leads (`leads`). A daemon reads objects and its configuration
     before anybody has the Lease: without it, the latest event about each object waits."""
 
     def __init__(
-        self, tell: Callable[[Event], None], *, leads: Callable[[], bool], now: Callable[[], float] = time.monotonic
+        self, record: Callable[[Event], None], *, leads: Callable[[], bool], now: Callable[[], float] = time.monotonic
     ) -> None:
-        self._tell, self._leads, self._now = tell, leads, now
+        self._record, self._leads, self._now = record, leads, now
         self._waiting: OrderedDict[ObjectRef, tuple[float, Event]] = OrderedDict()
 
-    def tell(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Now, or when this replica gets the Lease soon enough."""
         if self._leads():
-            self._tell(event)
+            self._record(event)
             return
         self._waiting[event.about] = self._now(), event
         self._waiting.move_to_end(event.about)
@@ -41,4 +41,4 @@ class LeadersEvents:
         waiting, self._waiting = self._waiting, OrderedDict()
         for found, event in waiting.values():
             if found >= since:
-                self._tell(event)
+                self._record(event)

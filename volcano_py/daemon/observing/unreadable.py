@@ -25,11 +25,11 @@ _REMEMBERED: Final = 4096
 class UnreadableObjects:
     """`found` is a `BadObjectHandler`. The same trouble of the same object is told once, however often it is met.
 
-    `tell` takes events. `count` is called with the kind of whatever is found.
+    `record` takes events. `count` is called with the kind of whatever is found.
     """
 
-    def __init__(self, tell: Callable[[Event], None], *, count: Callable[[str], None]) -> None:
-        self._tell, self._count = tell, count
+    def __init__(self, record: Callable[[Event], None], *, count: Callable[[str], None]) -> None:
+        self._record, self._count = record, count
         self._known: OrderedDict[tuple[str, str], str] = OrderedDict()  # (kind, UID or key) → what is wrong
 
     def found(self, kind: str, key: str, uid: str, error: Exception) -> None:
@@ -45,7 +45,7 @@ class UnreadableObjects:
         log.error(
             "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=wrong
         )
-        self._tell(_event(kind, key, uid, wrong))
+        self._record(_event(kind, key, uid, wrong))
 
 
 def _in_words(error: Exception) -> str:

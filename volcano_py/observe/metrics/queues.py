@@ -233,7 +233,7 @@ class LastReport:
 
 
 def _add_queues(families: dict[str, Family], report: CycleReport) -> None:
-    resources = _told_resources(report)
+    resources = _reported_resources(report)
     for name, queue in sorted(report.queues.items()):
         for quantity in _QUANTITIES:
             _add_quantity(families, quantity, name, {**quantity.amounts(queue)}, resources)
@@ -266,7 +266,7 @@ def _add_quantity(
             families[quantity.scalars.name].add(value if resource == "pods" else value * _MILLI, queue, resource)
 
 
-def _told_resources(report: CycleReport) -> frozenset[str]:
+def _reported_resources(report: CycleReport) -> frozenset[str]:
     """Resources that administrators or nodes brought up, and the first few that only requests mention."""
     known: set[str] = {"cpu", "memory", "pods"}
     mentioned: set[str] = set()

@@ -62,14 +62,14 @@ async def storm(seed: int) -> Counter[str]:
     rng, became = random.Random(seed), Counter[str]()
     listening = await asyncio.start_server(lambda *streams: fickle(rng, *streams), "127.0.0.1", 0)
     server = Server(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", ssl=True)
-    exchanges, left = Http1Pool(AT_ONCE), iter(range(REQUESTS))
+    pool, left = Http1Pool(AT_ONCE), iter(range(REQUESTS))
 
     async def ask() -> None:
         for number in left:
             patience = rng.choice((0.001, 0.005, 5.0))
             try:
                 async with asyncio.timeout(patience):
-                    answer = await exchanges.exchange(server, Head("POST", f"/{number}", Headers({})), b"", limit=2**20)
+                    answer = await pool.exchange(server, Head("POST", f"/{number}", Headers({})), b"", limit=2**20)
             except TimeoutError:
                 became["given up"] += 1
             except OSError:
@@ -78,7 +78,7 @@ async def storm(seed: int) -> Counter[str]:
                 became["its own" if answer.body == b"/%d" % number else "another's"] += 1
 
     await asyncio.gather(*(ask() for _ in range(2 * AT_ONCE)))
-    await exchanges.aclose()
+    await pool.aclose()
     listening.close()
     return became
 

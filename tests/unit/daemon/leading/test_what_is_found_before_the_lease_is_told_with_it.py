@@ -15,7 +15,7 @@ class Stage:
         self.events = LeadersEvents(self.told.append, leads=lambda: self.leads, now=lambda: self.now)
 
     def find(self, name: str, message: str = "wrong") -> None:
-        self.events.tell(Event(ObjectRef("Queue", "", name, f"uid-{name}"), "Warning", "Unreadable", message))
+        self.events.record(Event(ObjectRef("Queue", "", name, f"uid-{name}"), "Warning", "Unreadable", message))
 
     def gain(self) -> None:
         self.leads = True

@@ -190,14 +190,14 @@ class KubernetesClient:
         on_unreadable: Callable[[Identity, Exception], None] | None = None,
     ) -> list[T]:
         """All objects at this path, decoded. One that cannot be read is left out, and told, or logged."""
-        tell = on_unreadable or _logging(path)
+        report = on_unreadable or _logging(path)
         reader, objects = Reader(kind), list[T]()
         async for page in self.pages(path, params):
             for item in page.items or ():
                 try:
                     objects.append(reader.decode(item))
                 except msgspec.MsgspecError as error:
-                    tell(identify(item), error)
+                    report(identify(item), error)
         return objects
 
     async def post(

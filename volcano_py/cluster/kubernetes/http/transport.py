@@ -27,15 +27,15 @@ class Transport:
     def __init__(self, credentials: Credentials, connections: int) -> None:
         """`connections` are those of requests that are not urgent. To be made on the loop that will use it."""
         self._credentials = credentials
-        self._exchanges = Http1Pool(connections)
-        self._sessions = AiohttpTransport(credentials, connections)
+        self._http1 = Http1Pool(connections)
+        self._aiohttp = AiohttpTransport(credentials, connections)
         self._agent = f"volcano-py/{version('volcano-py')}"
         self._headers: dict[tuple[str, str, str | None], Headers] = {}
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._exchanges.aclose()
-        await self._sessions.aclose()
+        await self._http1.aclose()
+        await self._aiohttp.aclose()
 
     async def send(
         self,
@@ -60,10 +60,10 @@ class Transport:
         login = self._credentials
         head = Head(verb, target(path, params), self._headers_for(content_type, accept))
         if path.subresource != "binding" or login.proxy:
-            return await self._sessions.exchange(head, body, limit=limit, within=within, urgent=urgent)
+            return await self._aiohttp.exchange(head, body, limit=limit, within=within, urgent=urgent)
         server = Server(login.server, login.ssl, login.server_hostname)
         async with asyncio.timeout(within):
-            return await self._exchanges.exchange(server, head, body or b"", limit=limit)
+            return await self._http1.exchange(server, head, body or b"", limit=limit)
 
     def watch(
         self, path: ApiPath, params: Params, *, accept: str, clock: Clock
@@ -74,9 +74,7 @@ class Transport:
             OSError: the server did not answer.
             InvalidRequestError: a header cannot be sent.
         """
-        return self._sessions.watch(
-            Head("GET", target(path, params), self._headers_for(JSON, accept)), str(path), clock
-        )
+        return self._aiohttp.watch(Head("GET", target(path, params), self._headers_for(JSON, accept)), str(path), clock)
 
     def _headers_for(self, content_type: str, accept: str) -> Headers:
         authorization = self._credentials.authorization

@@ -1,4 +1,4 @@
-"""What becomes of claims that somebody waits for: the latest picture of each, whoever brings it."""
+"""The latest version of each claim that a binding waits for, from the watch or from an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from volcano_py.cluster.kubernetes.watching.versions import version_of
 KIND = "PersistentVolumeClaim"
 
 
-class News:
-    """One claim. Pictures may come out of order, by a watch and as answers; the newest counts."""
+class LatestClaim:
+    """One claim. Versions may come out of order, by the watch and as answers; the newest counts."""
 
     def __init__(self) -> None:
         self.claim: PersistentVolumeClaim | None = None
@@ -23,7 +23,7 @@ class News:
         self._changed = asyncio.Event()
 
     def take(self, claim: PersistentVolumeClaim) -> None:
-        """The claim looks like this, or did."""
+        """A version of the claim, perhaps an older one."""
         known = self.claim
         if known is None or version_of(claim.metadata.resource_version) >= version_of(known.metadata.resource_version):
             self.claim = claim
@@ -41,23 +41,23 @@ class News:
 
 
 class ClaimUpdates:
-    """A sink that keeps the claims that are listened for; other objects pass by."""
+    """A sink that keeps the claims that a binding waits for and ignores all other objects."""
 
     def __init__(self) -> None:
-        self._news: dict[str, dict[object, News]] = {}
+        self._latest: dict[str, dict[object, LatestClaim]] = {}
 
     @contextmanager
-    def listening(self, bindings: Sequence[ClaimBinding]) -> Iterator[list[News]]:
-        """News of these claims, for as long as the block lasts."""
+    def listening(self, bindings: Sequence[ClaimBinding]) -> Iterator[list[LatestClaim]]:
+        """The latest version of each of these claims, kept up to date while the block lasts."""
         listener = object()
         try:
-            yield [self._news.setdefault(each.claim.key, {}).setdefault(listener, News()) for each in bindings]
+            yield [self._latest.setdefault(each.claim.key, {}).setdefault(listener, LatestClaim()) for each in bindings]
         finally:
             for each in bindings:
-                listeners = self._news.get(each.claim.key, {})
+                listeners = self._latest.get(each.claim.key, {})
                 listeners.pop(listener, None)
                 if not listeners:
-                    self._news.pop(each.claim.key, None)
+                    self._latest.pop(each.claim.key, None)
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         for obj in objects:
@@ -65,11 +65,11 @@ class ClaimUpdates:
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
         if kind == KIND and isinstance(obj, PersistentVolumeClaim):
-            for news in self._news.get(obj.metadata.key, {}).values():
-                news.take(obj)
+            for latest in self._latest.get(obj.metadata.key, {}).values():
+                latest.take(obj)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
         if kind == KIND and isinstance(obj, PersistentVolumeClaim):
-            for news in self._news.get(obj.metadata.key, {}).values():
-                if news.claim is None or news.claim.metadata.uid == obj.metadata.uid:
-                    news.lose()
+            for latest in self._latest.get(obj.metadata.key, {}).values():
+                if latest.claim is None or latest.claim.metadata.uid == obj.metadata.uid:
+                    latest.lose()

@@ -1,4 +1,4 @@
-"""Logs that a kind of objects cannot be followed: once for each cause, not once for each attempt."""
+"""Logs that a kind of objects cannot be followed: once for each error, not once for each attempt."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _HINT_NOT_FOUND: Final = "is its CustomResourceDefinition installed?"
 
 
 class FailureLogThrottle:
-    """For one kind."""
+    """For one kind. `clock` measures how long an error has lasted."""
 
     def __init__(self, kind: str, clock: Clock) -> None:
         self._kind, self._clock = kind, clock
-        self._cause = ""
+        self._error = ""
         self._since = 0.0
         self._has_warned = False
 
     def failed(self, error: RequestError) -> None:
-        """It failed once more."""
-        now, is_new = self._clock.monotonic(), str(error) != self._cause
+        """An attempt has failed: log it, unless the same error was logged before."""
+        now, is_new = self._clock.monotonic(), str(error) != self._error
         if is_new:
-            self._cause, self._since, self._has_warned = str(error), now, False
+            self._error, self._since, self._has_warned = str(error), now, False
         if isinstance(error, TooManyRequestsError) and now - self._since < _MOMENT:
             level = "info" if is_new else "debug"
         else:
@@ -40,4 +40,4 @@ class FailureLogThrottle:
         getattr(log, level)("cannot follow a resource, trying again", kind=self._kind, error=str(error), **hint)
 
     def recovered(self) -> None:
-        self._cause = ""
+        self._error = ""

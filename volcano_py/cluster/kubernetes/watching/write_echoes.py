@@ -1,4 +1,4 @@
-"""Objects as the server showed them in answer to a request, ahead of what lists and watches have brought."""
+"""Objects seen in answers to requests, ahead of what lists and watches have brought."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from volcano_py.cluster.kubernetes.watching.versions import version_of
 
 
 class WriteEchoes:
-    """Objects of one kind, each until list or watch has come as far."""
+    """Objects of one kind, each kept until a list or the watch has reached its version."""
 
     def __init__(self) -> None:
         self._objects: dict[str, ApiObject] = {}
@@ -17,8 +17,8 @@ class WriteEchoes:
         self._objects[metadata_of(obj).key] = obj
 
     def passed(self, key: str, metadata: ObjectMeta) -> None:
-        """The watch has brought this version of what has this key, or its end; an earlier one, of an earlier object of
-        that name, too, says nothing of what is known."""
+        """The watch has brought this version of the object with this key, or its deletion. An older version, also one
+        of an earlier object of that name, changes nothing."""
         known = self._objects.get(key)
         if known is None:
             return
@@ -26,8 +26,8 @@ class WriteEchoes:
             del self._objects[key]
 
     def with_newest(self, objects: list[ApiObject], version: str) -> list[ApiObject]:
-        """A list of this version, which may have been begun before something was read or made, with the newer version
-        of each object. What was known before the list, and is not in it, is gone."""
+        """`objects`, a list of this version, with each object that is known in a newer version. The list may have been
+        started before that object was read or created. What was known before the list, and is not in it, is gone."""
         listed = version_of(version)
         self._objects = {
             key: obj

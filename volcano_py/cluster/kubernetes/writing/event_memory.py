@@ -31,7 +31,7 @@ EventKey = tuple[ObjectRef, str, str, str]
 
 
 class EventSeries(msgspec.Struct):
-    """One event object and what is to be told of it. `told` is the count on the server, 0 before it exists there."""
+    """One event object and what is to be told of it. `written` is the count on the server, 0 before it exists there."""
 
     key: EventKey
     name: str
@@ -39,17 +39,17 @@ class EventSeries(msgspec.Struct):
     last: datetime
     last_seen: float
     count: int = 1
-    told: int = 0
-    told_at: float = 0.0
+    written: int = 0
+    written_at: float = 0.0
     queued_at: float = 0.0
     queued: bool = False
     writing: bool = False
     """A request about it is under way."""
 
     @property
-    def is_told(self) -> bool:
+    def is_written(self) -> bool:
         """Whether the server has the latest count."""
-        return self.count == self.told
+        return self.count == self.written
 
 
 class EventMemory:
@@ -96,7 +96,7 @@ class EventMemory:
             return
         kept: set[ObjectRef] = set()
         for series in [series for series in self if series.key[0] in self._gone]:
-            if series.is_told:
+            if series.is_written:
                 del self._series[series.key]
             else:
                 kept.add(series.key[0])
@@ -104,7 +104,7 @@ class EventMemory:
             self._buckets.pop(each, None)
         self._gone, self._sweep_at = kept, len(kept) + _GONE_AT_ONCE
 
-    def may_tell(self, about: ObjectRef) -> bool:
+    def may_report(self, about: ObjectRef) -> bool:
         """Whether another event about the object is within its limit; it then counts."""
         now = self._clock.monotonic()
         while self._buckets and now - _first(self._buckets).last_asked >= OBJECT_REMEMBERED:

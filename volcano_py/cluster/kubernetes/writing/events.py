@@ -142,7 +142,7 @@ class EventRecorder:
     async def drain(self, seconds: float) -> int:
         """Wait that long for all that waits, latest counts included, then stop. Returns how many were dropped."""
         for series in list(self._memory):
-            if not series.is_told:
+            if not series.is_written:
                 self._enqueue(series)
         self._workers.wake()
         with contextlib.suppress(TimeoutError):
@@ -176,7 +176,7 @@ class EventRecorder:
         if (waiting := self._unwritten.get(key[:3])) is not None:
             self._say_instead(waiting, key)
             return
-        if not self._memory.may_tell(event.about):
+        if not self._memory.may_report(event.about):
             self._limited += 1
             return
         moment = self._clock.now() if event.at is None else datetime.fromtimestamp(event.at, UTC)
@@ -236,9 +236,9 @@ class EventRecorder:
     def _queue_counts(self) -> bool:
         """Whether there are counts that have grown."""
         now = self._clock.monotonic()
-        grown = [series for series in self._memory if not series.is_told]
+        grown = [series for series in self._memory if not series.is_written]
         for series in grown:
-            if now - series.told_at >= COUNT_EVERY:
+            if now - series.written_at >= COUNT_EVERY:
                 self._enqueue(series)
         self._workers.wake()
         return bool(grown)
@@ -269,20 +269,20 @@ class EventRecorder:
             return
         finally:
             series.writing = False
-        series.told, series.told_at = count, self._clock.monotonic()
+        series.written, series.written_at = count, self._clock.monotonic()
         self._written[series.key[1]] += 1
 
     async def _write(self, series: EventSeries, count: int) -> None:
         about = series.key[0]
         # Events about cluster-scoped objects live in the namespace `default`, where kubectl describe looks for them.
         path = ApiPath("v1", "events", about.namespace or "default")
-        if series.told:
+        if series.written:
             body = {"count": count, "lastTimestamp": rfc3339(series.last)}
             try:
                 await self._client.patch(path.of(series.name), body, PatchType.MERGE, within=_ANSWER_WITHIN)
             except NotFoundError:
                 # The server keeps events for an hour only.
-                series.name, series.told = self._name(about), 0
+                series.name, series.written = self._name(about), 0
             else:
                 return
         try:

@@ -107,7 +107,7 @@ class Evictor:
             self._fail(evict, error)
             return
         else:
-            self._tell(evict)
+            self._record_event(evict)
         self._evicted += 1
         self._outcomes.evicted(evict)
 
@@ -150,7 +150,7 @@ class Evictor:
                 raise _PodGoneError from error
             raise
 
-    def _tell(self, evict: Evict) -> None:
+    def _record_event(self, evict: Evict) -> None:
         message = f"{evict.action}: {evict.message}"
         self._emit(Event(evict.pod, "Warning", EVENT_REASON, message))
         if evict.group is not None:

@@ -52,7 +52,7 @@ PATIENCE_INQUEUE: Final = 0.1
 # scheduler, which sees the object, asks again and is heard after this time.
 _TRUSTED_FOR: Final = 300.0
 _REMEMBERED: Final = 100_000  # objects
-_COMPLAINED: Final = 4096  # objects; with more in trouble at a time some are told again
+_REMEMBERED_FAILURES: Final = 4096  # objects; with more in trouble at a time some are told again
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -98,7 +98,7 @@ class StatusWriter:
         self._queue: CoalescingQueue[Key, tuple[float, Status]] = CoalescingQueue(capacity, in_flight)
         self._workers = Workers("status", self._queue, self._work)
         self._written: OrderedDict[Key, tuple[float, Content]] = OrderedDict()
-        self._complained: OrderedDict[Key, None] = OrderedDict()
+        self._failures_logged: OrderedDict[Key, None] = OrderedDict()
         self._stopped = False
         self._patches = self._spared = self._failed = 0
 
@@ -167,7 +167,7 @@ class StatusWriter:
                 keep_trying=lambda: key not in self._queue and not self._stopped,
             )
         except RequestError as error:
-            self._complain(key, update, error)
+            self._log_failure(key, update, error)
         finally:
             self._queue.release(key)
 
@@ -256,7 +256,7 @@ class StatusWriter:
         now = self._clock.monotonic()
         self._written[key] = now, _content(update)
         self._written.move_to_end(key)
-        self._complained.pop(key, None)
+        self._failures_logged.pop(key, None)
         # Beside those that are known to be gone: whose last write is old is asked about again anyway.
         while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
@@ -264,18 +264,18 @@ class StatusWriter:
     def _forget(self, key: Key) -> None:
         """The object is gone."""
         self._written.pop(key, None)
-        self._complained.pop(key, None)
+        self._failures_logged.pop(key, None)
 
-    def _complain(self, key: Key, update: Status, error: RequestError) -> None:
+    def _log_failure(self, key: Key, update: Status, error: RequestError) -> None:
         """Once for each object until a write succeeds."""
         if key in self._queue:
             return  # it was given up for something newer
         self._failed += 1
-        level = "debug" if key in self._complained else "warning"
+        level = "debug" if key in self._failures_logged else "warning"
         getattr(log, level)("a status was not written", object=_name(update), error=str(error))
-        self._complained[key] = None
-        if len(self._complained) > _COMPLAINED:
-            self._complained.popitem(last=False)
+        self._failures_logged[key] = None
+        if len(self._failures_logged) > _REMEMBERED_FAILURES:
+            self._failures_logged.popitem(last=False)
         self._on_given_up(update)
 
 

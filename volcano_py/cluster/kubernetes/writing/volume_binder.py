@@ -31,7 +31,7 @@ from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
-from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, ClaimUpdates, News
+from volcano_py.cluster.kubernetes.watching.claim_updates import KIND, ClaimUpdates, LatestClaim
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.cluster.kubernetes.writing.workers import LEASE_IS_OVER, Fence, always
 from volcano_py.cluster.protocol import Outcomes
@@ -45,8 +45,8 @@ IN_FLIGHT: Final = 32
 """Pods whose claims are written at a time; Kubernetes' own volume binder is slower than that."""
 RETRIES: Final = RetryPolicy(give_up_after=30.0, conflicts=True)
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
-# Seconds without news of a claim after which it is read, and the volume that is kept for it: neither an event that was
-# lost nor a volume that was taken away must cost the whole time.
+# Seconds without an update of a claim after which the claim and its volume are read. A lost event or a volume that was
+# deleted should not cost the whole time.
 _READ_AGAIN_AFTER: Final = 30.0
 
 
@@ -127,9 +127,9 @@ class VolumeBinder:
     async def _run(self, bind: Bind) -> None:
         ends = self._clock.monotonic() + bind.claims_within
         try:
-            with self.claims.listening(bind.claims) as news:
-                await self._write(bind, news)
-                for binding, heard in zip(bind.claims, news, strict=True):
+            with self.claims.listening(bind.claims) as latest:
+                await self._write(bind, latest)
+                for binding, heard in zip(bind.claims, latest, strict=True):
                     claim = await self._until_bound(bind, binding, heard, ends)
                     await self._check_reach(bind, binding.claim, claim.spec.volume_name)
         except RequestError as error:
@@ -145,10 +145,10 @@ class VolumeBinder:
             self._on_prepared(bind)
             self._hand_on([bind])
 
-    async def _write(self, bind: Bind, news: list[News]) -> None:
+    async def _write(self, bind: Bind, latest: list[LatestClaim]) -> None:
         try:
             async with self._slots.hold(bind.pod.namespace):
-                for binding, heard in zip(bind.claims, news, strict=True):
+                for binding, heard in zip(bind.claims, latest, strict=True):
                     await self._decide(bind, binding, heard)
         finally:
             self._writing -= 1
@@ -161,20 +161,20 @@ class VolumeBinder:
 
     # -- one claim ---------------------------------------------------------------------------------------------------
 
-    async def _decide(self, bind: Bind, binding: ClaimBinding, news: News) -> None:
+    async def _decide(self, bind: Bind, binding: ClaimBinding, latest: LatestClaim) -> None:
         """Write what was decided for one claim, as long as nobody else has decided otherwise."""
 
         async def attempt() -> None:
             if not self._fence():
                 raise StoppedError("claims", LEASE_IS_OVER)
             claim = await self._client.read(_path(binding), PersistentVolumeClaim)
-            news.take(claim)
+            latest.take(claim)
             if _is_bound(binding, claim):
                 return
             if binding.volume:
                 await self._reserve(binding)
             else:
-                await self._order(bind, binding, claim, news)
+                await self._order(bind, binding, claim, latest)
 
         await self._insist(attempt)
 
@@ -190,11 +190,13 @@ class VolumeBinder:
             marks = {BOUND_BY_CONTROLLER: "yes"} if volume.spec.claim_ref is None else {}
             await self._patch(_volume_path(binding.volume), volume, marks, reference)
 
-    async def _order(self, bind: Bind, binding: ClaimBinding, claim: PersistentVolumeClaim, news: News) -> None:
+    async def _order(
+        self, bind: Bind, binding: ClaimBinding, claim: PersistentVolumeClaim, latest: LatestClaim
+    ) -> None:
         """A volume is to be made for the pod's node."""
         if not _is_ordered(bind, claim):
             answer = await self._patch(_path(binding), claim, {SELECTED_NODE: bind.node})
-            news.take(msgspec.json.decode(answer, type=PersistentVolumeClaim))
+            latest.take(msgspec.json.decode(answer, type=PersistentVolumeClaim))
 
     async def _patch(
         self,
@@ -211,29 +213,31 @@ class VolumeBinder:
             body["spec"] = {"claimRef": claim}
         return await self._client.patch(path, msgspec.json.encode(body), within=_ANSWER_WITHIN)
 
-    async def _until_bound(self, bind: Bind, binding: ClaimBinding, news: News, ends: float) -> PersistentVolumeClaim:
+    async def _until_bound(
+        self, bind: Bind, binding: ClaimBinding, latest: LatestClaim, ends: float
+    ) -> PersistentVolumeClaim:
         """The claim with its volume."""
-        while news.claim is None or not _is_bound(binding, news.claim):
-            if news.is_gone:
+        while latest.claim is None or not _is_bound(binding, latest.claim):
+            if latest.is_gone:
                 raise ClaimError(binding.claim.key, "was deleted")
-            if not binding.volume and news.claim is not None and _was_given_up(bind, news.claim):
+            if not binding.volume and latest.claim is not None and _was_given_up(bind, latest.claim):
                 raise ClaimError(binding.claim.key, f"gets no volume on node {bind.node}: its provisioner has given up")
             left = ends - self._clock.monotonic()
             if left <= 0:
                 why = f"is not bound {bind.claims_within:g} s after its volume was chosen; its events may say more"
                 raise ClaimError(binding.claim.key, why)
             try:
-                await within(self._clock, min(left, _READ_AGAIN_AFTER), news.next())
+                await within(self._clock, min(left, _READ_AGAIN_AFTER), latest.next())
             except TimeoutError:
-                await self._look(binding, news)
-        return news.claim
+                await self._look(binding, latest)
+        return latest.claim
 
-    async def _look(self, binding: ClaimBinding, news: News) -> None:
+    async def _look(self, binding: ClaimBinding, latest: LatestClaim) -> None:
         """Look whether an event was lost, and whether the claim still has what was reserved for it, of which it hears
         nothing; a server that is away just now is no reason to give up."""
         try:
             claim = await self._client.read(_path(binding), PersistentVolumeClaim)
-            news.take(claim)
+            latest.take(claim)
             if binding.volume and not _is_bound(binding, claim):
                 volume = await self._volume(binding.claim, binding.volume)
                 if not _is_kept(volume, binding.claim):

@@ -1,4 +1,4 @@
-"""What was told of pods and PodGroups, and written to them, is forgotten when they are deleted."""
+"""Deleted pods and PodGroups are passed on, so that the writers forget what they wrote to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ META = ObjectMeta(namespace="ns", name="a", uid="u")
 
 
 @pytest.mark.parametrize(("kind", "obj"), [("Pod", Pod(metadata=META)), ("PodGroup", PodGroup(metadata=META))])
-def test_who_is_deleted_is_forgotten_as_events_name_it(kind: str, obj: ApiObject) -> None:
+def test_a_deleted_object_is_forgotten_under_the_name_that_events_use(kind: str, obj: ApiObject) -> None:
     gone: list[ObjectRef] = []
     sink = DeletionForwarder(gone.append)
     sink.upsert(kind, obj)
@@ -23,7 +23,7 @@ def test_who_is_deleted_is_forgotten_as_events_name_it(kind: str, obj: ApiObject
     assert gone == [ObjectRef(kind, "ns", "a", "u")]
 
 
-def test_others_are_few() -> None:
+def test_other_kinds_are_not_passed_on() -> None:
     gone: list[ObjectRef] = []
     DeletionForwarder(gone.append).delete("Node", node("n"))
     assert gone == []

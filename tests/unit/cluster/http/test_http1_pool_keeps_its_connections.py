@@ -102,29 +102,27 @@ async def server() -> AsyncIterator[Scripted]:
 
 
 @pytest.fixture
-async def exchanges() -> AsyncIterator[Http1Pool]:
+async def pool() -> AsyncIterator[Http1Pool]:
     opened = Http1Pool(2)
     yield opened
     await opened.aclose()
 
 
 @pytest.fixture(params=["own", "aiohttp"])
-async def ask(
-    request: pytest.FixtureRequest, server: Scripted, exchanges: Http1Pool, tmp_path: Path
-) -> AsyncIterator[Ask]:
+async def ask(request: pytest.FixtureRequest, server: Scripted, pool: Http1Pool, tmp_path: Path) -> AsyncIterator[Ask]:
     """One request to the server, by either way."""
-    sessions = AiohttpTransport(await Credentials.load(kubeconfig(tmp_path / "kubeconfig", server.url)), 2)
+    transport = AiohttpTransport(await Credentials.load(kubeconfig(tmp_path / "kubeconfig", server.url)), 2)
 
     def asking(verb: str = "POST", path: str = "/a", body: bytes = b"{}", limit: int = LIMIT) -> asyncio.Task[Answer]:
         head = Head(verb, path, HEADERS)
         if request.param == "own":
-            answer: Awaitable[Answer] = exchanges.exchange(Server(server.url, ssl=True), head, body, limit=limit)
+            answer: Awaitable[Answer] = pool.exchange(Server(server.url, ssl=True), head, body, limit=limit)
         else:
-            answer = sessions.exchange(head, body, limit=limit, within=PATIENCE, urgent=False)
+            answer = transport.exchange(head, body, limit=limit, within=PATIENCE, urgent=False)
         return asyncio.ensure_future(answer)
 
     yield asking
-    await sessions.aclose()
+    await transport.aclose()
 
 
 Ask = Callable[..., asyncio.Task[Answer]]
@@ -136,9 +134,9 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_request_is_sent_with_host_headers_and_length(server: Scripted, exchanges: Http1Pool) -> None:
+async def test_a_request_is_sent_with_host_headers_and_length(server: Scripted, pool: Http1Pool) -> None:
     head, to = Head("POST", "/a?b=c", HEADERS), Server(server.url, ssl=True)
-    assert await exchanges.exchange(to, head, b"body", limit=LIMIT) == Answer(200, b"{}", None)
+    assert await pool.exchange(to, head, b"body", limit=LIMIT) == Answer(200, b"{}", None)
 
     host = server.url.removeprefix("http://").encode()
     sent = b"POST /a?b=c HTTP/1.1\r\nHost: " + host + b"\r\nAccept: application/json\r\nContent-Length: 4\r\n\r\nbody"
@@ -344,17 +342,17 @@ async def test_idle_connections_are_closed_before_the_server_does_so(
     assert server.connections == 2
 
 
-async def test_a_server_that_is_not_there_is_named(exchanges: Http1Pool) -> None:
+async def test_a_server_that_is_not_there_is_named(pool: Http1Pool) -> None:
     with silent_port() as port:
         server = Server(f"http://127.0.0.1:{port}", ssl=True)
         with pytest.raises(OSError, match=f"cannot connect to 127.0.0.1:{port}: "):
-            await exchanges.exchange(server, GET, b"", limit=LIMIT)
+            await pool.exchange(server, GET, b"", limit=LIMIT)
 
 
 async def test_connections_end_with_those_who_opened_them(server: Scripted) -> None:
-    exchanges = Http1Pool(1)
-    await exchanges.exchange(Server(server.url, ssl=True), GET, b"", limit=LIMIT)
-    await exchanges.aclose()
+    pool = Http1Pool(1)
+    await pool.exchange(Server(server.url, ssl=True), GET, b"", limit=LIMIT)
+    await pool.aclose()
     await until(server.writers[0].transport.is_closing)
 
 
@@ -377,25 +375,25 @@ async def encrypted(tmp_path: Path) -> AsyncIterator[tuple[Scripted, Certificate
 
 
 async def test_the_server_must_be_the_one_its_certificate_names(
-    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Http1Pool
+    encrypted: tuple[Scripted, CertificateAuthority], pool: Http1Pool
 ) -> None:
     scripted, authority = encrypted
     context = trusting(authority)
 
     named = Server(scripted.url, context, "kubernetes.default")
-    assert (await exchanges.exchange(named, GET, b"", limit=LIMIT)).status == 200
+    assert (await pool.exchange(named, GET, b"", limit=LIMIT)).status == 200
     with pytest.raises(OSError, match=r"certificate is not valid for '127\.0\.0\.1'"):
-        await exchanges.exchange(Server(scripted.url, context), GET, b"", limit=LIMIT)
+        await pool.exchange(Server(scripted.url, context), GET, b"", limit=LIMIT)
     stranger = trusting(CertificateAuthority("other"))
     with pytest.raises(OSError, match="certificate verify failed"):
-        await exchanges.exchange(Server(scripted.url, stranger, "kubernetes.default"), GET, b"", limit=LIMIT)
+        await pool.exchange(Server(scripted.url, stranger, "kubernetes.default"), GET, b"", limit=LIMIT)
 
 
 async def test_another_certificate_of_ours_is_shown_by_other_connections(
-    encrypted: tuple[Scripted, CertificateAuthority], exchanges: Http1Pool
+    encrypted: tuple[Scripted, CertificateAuthority], pool: Http1Pool
 ) -> None:
     scripted, authority = encrypted
     for context in (trusting(authority), trusting(authority)):
-        await exchanges.exchange(Server(scripted.url, context, "kubernetes.default"), GET, b"", limit=LIMIT)
+        await pool.exchange(Server(scripted.url, context, "kubernetes.default"), GET, b"", limit=LIMIT)
 
     assert [number for number, _ in scripted.requests] == [1, 2]
