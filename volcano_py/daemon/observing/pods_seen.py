@@ -20,7 +20,7 @@ class PodsSeen:
         self._clock = clock
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        """Pods in a list were there before anybody watched, for days perhaps: they were not late."""
+        """Pods in a first list were there before anybody watched, for days perhaps: they were not late."""
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         if not isinstance(obj, Pod) or obj.spec.node_name or obj.spec.scheduler_name not in self._state.scheduler_names:

@@ -365,6 +365,23 @@ async def test_a_list_with_such_an_object_is_taken_one_by_one(
     assert subject.stats().unreadable == 1
 
 
+async def test_an_object_that_the_sink_could_not_digest_is_tried_again_with_the_next_list(
+    api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
+) -> None:
+    """Also if it has not changed since."""
+    api.on("GET", PODS, page(10, pod("a", 1), pod("poison", 2)), page(20, pod("a", 1), pod("poison", 2)))
+    subject = Reflector(client, POD, sink, clock=clock)
+    sink.poison = "poison"
+    background(subject.run())
+    watch = await api.watch()
+    sink.poison = ""
+    await watch.send("ERROR", {"code": 410})
+    await eventually(lambda: api.watch_is_open, clock)
+
+    assert sink.versions == {"ns/a": "1", "ns/poison": "2"}
+    assert subject.stats().unreadable == 0
+
+
 async def test_a_defect_in_handling_an_object_costs_a_new_list_and_no_more(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
@@ -403,7 +420,7 @@ async def test_an_optional_resource_that_is_not_served_has_no_objects_until_it_i
     await clock.advance(299)
     assert len(api.sent("GET", PODS)) == 1
     await eventually(lambda: "ns/a" in sink.objects, clock)
-    assert sink.calls == [("replace",), ("replace", "ns/a")]
+    assert sink.calls == [("replace",), ("upsert", "ns/a")]
 
 
 async def test_a_resource_that_has_to_be_there_is_waited_for(

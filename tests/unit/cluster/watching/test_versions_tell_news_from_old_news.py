@@ -29,7 +29,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
 
 def deliver(events: list[Event]) -> dict[str, tuple[str, int]]:
     versions, told = Versions(), dict[str, tuple[str, int]]()
-    versions.restart((), "0", ())
+    versions.listed("0")
     for change, key, uid, version in events:
         if change == "DELETED":
             if (gone := versions.forget(key, uid, str(version))) is not None:
@@ -54,7 +54,7 @@ def test_any_order_ends_in_the_same_truth(history: list[Event], data: st.DataObj
 def test_a_deletion_that_is_older_than_the_list_lets_nothing_in_that_is_older_too() -> None:
     """Of the list's time the object is gone: neither the end of its namesake nor its own beginning is news."""
     versions = Versions()
-    versions.restart((), "37", ())
+    versions.listed("37")
 
     assert versions.forget("ns/a", "namesake", "32") is None
     assert not versions.is_news("ns/a", "33")
@@ -63,7 +63,8 @@ def test_a_deletion_that_is_older_than_the_list_lets_nothing_in_that_is_older_to
 
 def test_versions_that_are_no_numbers_are_taken_as_news() -> None:
     versions = Versions()
-    versions.restart([("ns/a", "u", "opaque-2")], "opaque-9", ())
+    versions.note("ns/a", "u", "opaque-2")
+    versions.listed("opaque-9")
 
     assert version_of("opaque-2") == -1
     assert versions.is_news("ns/a", "opaque-1")
@@ -73,7 +74,7 @@ def test_versions_that_are_no_numbers_are_taken_as_news() -> None:
 
 def test_only_so_many_deletions_are_remembered() -> None:
     versions = Versions()
-    versions.restart((), "0", ())
+    versions.listed("0")
     for number in range(5000):
         versions.note(f"ns/{number}", "u", str(number + 1))
         versions.forget(f"ns/{number}", "u", str(number + 10_000))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import NoReturn, TypeVar
 
 import msgspec
 import structlog
@@ -39,6 +39,8 @@ from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
 # Seconds; the server ends a watch after a time between this and twice this, as client-go asks it to, so that the
 # watches of many clients spread over the API servers behind one address.
 WATCH_LASTS = 300.0
@@ -48,9 +50,11 @@ STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
 _BACKOFF_BASE, _BACKOFF_CAP = 0.2, 10.0  # seconds; a restarted API server must not be found late
-# What the event loop does of a list before others have their turn: some 10 ms of work each.
+# What the event loop does of a list before others have their turn: so many objects at most, or so many seconds.
 _SLICE_OBJECTS = 200
-_SLICE_BYTES = 1 << 20
+_SLICE_SECONDS = 0.01
+_SLICE_BYTES = 1 << 20  # decoded; some 10 ms
+_FIRST_OBJECTS = 10  # of a first list, handed on as a whole
 # Seconds after which a resource that was not served, or forbidden, is asked for again: it takes an upgrade to appear.
 _ABSENT_FOR = 300.0
 # Seconds for which an optional resource has to be forbidden before it is done without: a server that has just started
@@ -216,7 +220,7 @@ class Reflector:
         is_gone = isinstance(error, NotFoundError) and len(self._versions) > 0
         if is_gone or not self.synced.is_set():
             log.info("none of a resource is taken to exist", kind=self.kind.name, error=str(error))
-            self._take_over([], {}, "")
+            await self._take_over([], {}, "")
             self.synced.set()
         self.resource_version = ""
         self._follow(None)
@@ -255,12 +259,7 @@ class Reflector:
             self._wanted += wanted
             raise
         objects = self._echoes.with_newest(objects, version)
-        if not self.synced.is_set() and not len(self._versions):
-            first, rest = objects[:_SLICE_OBJECTS], objects[_SLICE_OBJECTS:]
-            self._take_over(first, bad, version)
-            await self._take_over_more(rest)
-        else:
-            self._take_over(objects, bad, version)
+        await self._take_over(objects, bad, version)
         self._lists += 1
         self.listed_from = begun_at
         self._current_until = max(self._current_until, begun_at)
@@ -305,30 +304,46 @@ class Reflector:
                         self._report(identity, error)
         return objects, bad, version
 
-    def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
-        versions = self._versions
-        kept = [key for key, uid in bad.items() if versions.uid_of(key) == uid]
-        self._unreadable = bad
-        # A replacement would take away the last readable version of objects that still exist.
-        if kept or not self._replaced(objects):
-            named = {metadata_of(obj).key for obj in objects}
-            for key, uid in versions.items():
-                if key not in named and key not in kept:
-                    self._give(self._sink.delete, self._tombstone(key, uid))
-            for obj in objects:
-                self._replace_namesake(metadata_of(obj))
-                self._give(self._sink.upsert, obj)
-        versions.restart(
-            ((meta.key, meta.uid, meta.resource_version) for meta in map(metadata_of, objects)), version, kept
-        )
+    async def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
+        """Hand on what is news in a list, in slices: a large cluster has as many objects as take seconds.
 
-    async def _take_over_more(self, objects: list[ApiObject]) -> None:
-        """The rest of the first list, in slices: a large cluster has as many objects as take seconds."""
-        for start in range(0, len(objects), _SLICE_OBJECTS):
-            await asyncio.sleep(0)
-            for obj in objects[start : start + _SLICE_OBJECTS]:
-                meta = metadata_of(obj)
-                self._hand_on(meta, meta.key, obj)
+        The sink gets the beginning of a first list as a whole, and of everything else what a watch would have shown.
+        What is gone comes last, so that no node ever seems emptier than it is.
+        """
+        again, self._unreadable = self._unreadable, bad
+        before, still_there = list(self._versions.items()), dict(bad)
+        if not self.synced.is_set() and not before:
+            self._begin(objects[:_FIRST_OBJECTS])
+        async for obj in self._in_slices(objects):
+            meta = metadata_of(obj)
+            key = meta.key
+            still_there[key] = meta.uid
+            # What an answer has shown meanwhile is newer than the list.
+            if key in again or not (self._versions.has(key, meta) or self._echoes.has(key)):
+                self._hand_on(meta, key, obj)
+        async for key, uid in self._in_slices(before):
+            if still_there.get(key) != uid == self._versions.uid_of(key):
+                self._versions.drop(key)
+                self._give(self._sink.delete, self._tombstone(key, uid))
+        self._versions.listed(version)
+
+    async def _in_slices(self, items: Iterable[T]) -> AsyncIterator[T]:
+        """Each of them, with turns for others in between; objects differ in what they cost."""
+        done, since = 0, self._clock.monotonic()
+        for item in items:
+            yield item
+            done += 1
+            if done == _SLICE_OBJECTS or self._clock.monotonic() > since + _SLICE_SECONDS:
+                await asyncio.sleep(0)
+                done, since = 0, self._clock.monotonic()
+
+    def _begin(self, objects: list[ApiObject]) -> None:
+        """Hand on the beginning of a first list: there may be objects, or none."""
+        if not self._replaced(objects):
+            for obj in objects:
+                self._give(self._sink.upsert, obj)
+        for meta in map(metadata_of, objects):
+            self._versions.note(meta.key, meta.uid, meta.resource_version)
 
     def _replaced(self, objects: list[ApiObject]) -> bool:
         """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, ItemsView, Iterable
+from collections.abc import ItemsView
 
 from volcano_py.api.objects import ObjectMeta
 
@@ -43,15 +43,19 @@ class Versions:
         """Key and UID of every object."""
         return self._uids.items()
 
-    def restart(self, objects: Iterable[tuple[str, str, str]], list_version: str, kept: Collection[str]) -> None:
-        """A list is the truth: (key, uid, version) of its objects; what else was known is forgotten but for `kept`."""
-        uids = {key: self._uids[key] for key in kept}
-        versions = {key: self._versions[key] for key in kept}
-        for key, uid, version in objects:
-            uids[key] = uid
-            versions[key] = version_of(version)
-        self._uids, self._versions, self._deleted = uids, versions, {}
-        self._list_version = version_of(list_version)
+    def has(self, key: str, metadata: ObjectMeta) -> bool:
+        """Whether just this version of the object was handed on. A server that was restored may be back at an older
+        one, which is another."""
+        number = version_of(metadata.resource_version)
+        return self._uids.get(key) == metadata.uid and self._versions[key] == number >= 0
+
+    def listed(self, version: str) -> None:
+        """All objects of a list of this version have been noted, and what is not in it has been dropped."""
+        self._list_version, self._deleted = version_of(version), {}
+
+    def drop(self, key: str) -> None:
+        """A list does not have the object any more."""
+        del self._uids[key], self._versions[key]
 
     def is_news(self, key: str, version: str) -> bool:
         """Whether what has this key in this version is newer than what is known; counted as stale if not."""

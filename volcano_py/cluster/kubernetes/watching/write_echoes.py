@@ -16,6 +16,10 @@ class WriteEchoes:
         """The object was read, and is newer than what is known."""
         self._objects[metadata_of(obj).key] = obj
 
+    def has(self, key: str) -> bool:
+        """Whether what is known of this object is ahead of list and watch."""
+        return key in self._objects
+
     def passed(self, key: str, metadata: ObjectMeta) -> None:
         """The watch has brought this version of the object with this key, or its deletion. An older version, also one
         of an earlier object of that name, changes nothing."""
