@@ -18,7 +18,7 @@ from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
-from volcano_py.framework.placement.requeue import look_again_if_a_way_is_open
+from volcano_py.framework.placement.requeue import requeue_if_unblocked
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Emit, Memories, Session
@@ -86,7 +86,7 @@ class Scheduler:
         # What the last deciding cycle found; cycles that only bring statuses up to date report it again.
         self._pending: tuple[PendingJob, ...] = ()
         self._look_again_at = 0.0
-        self._strikes_at = 0.0
+        self._recheck_at = 0.0
 
     def run_cycle(
         self, snapshot: Snapshot, configuration: SchedulerConfiguration, *, decide: bool = True
@@ -120,7 +120,7 @@ class Scheduler:
         if decide:
             ssn.reservations.hold()
             times.actions, times.action_errors = self._run_actions(ssn)
-            look_again_if_a_way_is_open(ssn)
+            requeue_if_unblocked(ssn)
 
         # 3. Close: plugins first, then statuses.
         times.plugins_close = ssn.dispatch.life("on_session_close", ssn)
@@ -128,7 +128,7 @@ class Scheduler:
         tally(closing.effects())
         if decide:
             self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
-            self._strikes_at = ssn.moments.strikes_at
+            self._recheck_at = ssn.wakeups.next_recheck
             self._resting.remember(ssn, closing.quiet)
 
         # 4. Report.
@@ -167,7 +167,7 @@ class Scheduler:
             seed=seed,
             pipelined_tasks=_pipelined(ssn),
             look_again_at=self._look_again_at,
-            strikes_at=self._strikes_at,
+            recheck_at=self._recheck_at,
         )
 
     def _index(self, snapshot: Snapshot) -> NodeIndex:

@@ -71,7 +71,7 @@ def a_group(name: str, minimum: int, queue: str = "default", *, age: int = 0, ph
 
 @dataclass(frozen=True)
 class Job:
-    """A PodGroup and its pods, which are alike but for the last `light` ones, which ask for nothing."""
+    """A PodGroup and its pods, all with the same request, except that the last `best_effort` ones have none."""
 
     name: str
     pods: int
@@ -81,12 +81,12 @@ class Job:
     zone: str
     age: int
     priority: int
-    light: int = 0
+    best_effort: int = 0
 
     def objects(self) -> list[ApiObject]:
         return [
             a_group(self.name, self.minimum, self.queue, age=self.age),
-            *[self._pod(index, 0 if index >= self.pods - self.light else self.cpu) for index in range(self.pods)],
+            *[self._pod(index, 0 if index >= self.pods - self.best_effort else self.cpu) for index in range(self.pods)],
         ]
 
     def _pod(self, index: int, cpu: int) -> Pod:
@@ -143,7 +143,7 @@ def clusters(draw: st.DrawFn, most_jobs: int = 6) -> Cluster:
                 zone=draw(st.sampled_from(["", "", "a", "b"])),
                 age=draw(st.integers(0, 2)),
                 priority=draw(st.integers(0, 1)),
-                light=draw(st.sampled_from([0, 0, 0, 1, 2])),
+                best_effort=draw(st.sampled_from([0, 0, 0, 1, 2])),
             )
         )
     running = tuple(

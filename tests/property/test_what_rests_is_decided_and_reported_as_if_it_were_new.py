@@ -48,7 +48,7 @@ _COMPARED: Final = (
     "queues",
     "unschedulable_tasks",
     "look_again_at",
-    "strikes_at",
+    "recheck_at",
     "plugin_errors",
 )
 

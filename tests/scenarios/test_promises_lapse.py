@@ -69,9 +69,9 @@ class Cluster:
         return {key.partition("/")[2] for key in self._simulation.cluster.binds}
 
     @property
-    def strikes_at(self) -> float:
+    def recheck_at(self) -> float:
         """In how many seconds time alone makes another cycle worthwhile; negative for never."""
-        moment = self._simulation.reports[-1].strikes_at
+        moment = self._simulation.reports[-1].recheck_at
         return moment - self._simulation.now if moment else -1.0
 
 
@@ -135,10 +135,10 @@ def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
 def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
-    assert cluster.strikes_at < 0, "nobody waits"
+    assert cluster.recheck_at < 0, "nobody waits"
     cluster.add(vcjob("work", 2, 40))
     cluster.pass_by(2)
-    assert 0 < cluster.strikes_at <= TIMEOUT - 1
+    assert 0 < cluster.recheck_at <= TIMEOUT - 1
 
 
 def test_while_nobody_waits_an_empty_group_stays() -> None:

@@ -86,7 +86,7 @@ class Allocate(Action):
 
     def _collect(self, ssn: Session) -> list[Work]:
         """What there is to place."""
-        best_effort = ssn.best_effort_classes
+        best_effort_classes = ssn.best_effort_classes
         works: list[Work] = []
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending or ssn.is_set_aside(job, rows):
@@ -95,9 +95,11 @@ class Allocate(Action):
             if not job.best_effort_pending:
                 works.append(Work(job, ordered, ordered[:0]))
                 continue
-            light = best_effort[ssn.ledger.tasks.task_class[ordered]] & ~ssn.reservations.promised(ordered)
-            if not light.all():
-                works.append(Work(job, ordered[~light], ordered[light]))
+            best_effort = best_effort_classes[ssn.ledger.tasks.task_class[ordered]] & ~ssn.reservations.promised(
+                ordered
+            )
+            if not best_effort.all():
+                works.append(Work(job, ordered[~best_effort], ordered[best_effort]))
         return works
 
     @staticmethod
@@ -148,7 +150,7 @@ def _take_promised(ssn: Session, work: Work) -> Statement | None:
     statement = ssn.statement()
     if not ssn.reservations.place(job, work.tasks[holds], statement):
         return statement
-    if ssn.is_whole(job):
+    if ssn.gang_ready(job):
         statement.commit()
         work.tasks = work.tasks[~holds]
         return None
@@ -176,7 +178,7 @@ def _take_at_once(ssn: Session, work: Work, holds: NDArray[np.bool_]) -> bool:
     """The promised tasks go where there is room now, rather than wait; a gang that would not be whole has no use for
     it, and keeps others from what is free."""
     statement = ssn.statement()
-    if ssn.reservations.place(work.job, work.tasks[holds], statement, elsewhere=True) and ssn.is_whole(work.job):
+    if ssn.reservations.place(work.job, work.tasks[holds], statement, elsewhere=True) and ssn.gang_ready(work.job):
         statement.commit()
         work.tasks = work.tasks[~holds]
         return True
@@ -299,7 +301,7 @@ class Turn:
         ssn, work = self._ssn, self._work
         if not self._job.best_effort_pending:
             return True  # it was found ready without any
-        while not ssn.is_whole(self._job):
+        while not ssn.gang_ready(self._job):
             if not len(work.best_effort):
                 return False
             first, work.best_effort = work.best_effort[:1], work.best_effort[1:]

@@ -21,10 +21,10 @@ class Backfill(Action):
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending:
                 continue
-            light = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
+            best_effort = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
             # A gang that lacks more than such tasks is not made whole by them.
-            if len(light) and not ssn.is_set_aside(job, rows) and ssn.job_ready(job):
-                by_queue.setdefault(job.queue.name, []).append((job, light))
+            if len(best_effort) and not ssn.is_set_aside(job, rows) and ssn.job_ready(job):
+                by_queue.setdefault(job.queue.name, []).append((job, best_effort))
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.job_key(work[0])):
                 self._fill(ssn, job, ssn.ordered_tasks(rows))
@@ -45,7 +45,7 @@ class Backfill(Action):
                 self._fail(ssn, job, task_class, ssn.placer.misfit(task_class), failed)
             elif not choice.pipelined:
                 statement.allocate(job, task_class, rows[rows == row], choice.nodes)
-        if ssn.is_whole(job):
+        if ssn.gang_ready(job):
             statement.commit()
         else:
             statement.discard()

@@ -58,7 +58,7 @@ class Enqueue(Action):
         if last:
             self._go_behind(ssn, last)
         if self._refused and ssn.promise_times.next_due < float("inf"):
-            ssn.moments.strike(ssn.promise_times.next_due)
+            ssn.wakeups.recheck_at(ssn.promise_times.next_due)
 
     @staticmethod
     def _take_back(ssn: Session) -> None:

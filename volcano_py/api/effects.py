@@ -78,7 +78,7 @@ class PodCondition(msgspec.Struct, frozen=True):
 class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
     """The scheduler's own fields of a PodGroup's status (merge patch).
 
-    `passing`: it holds until the bindings of the same cycle are carried out, and need not be written.
+    `provisional`: it holds until the bindings of the same cycle are carried out, and need not be written.
     """
 
     group: ObjectRef
@@ -87,7 +87,7 @@ class PodGroupStatusUpdate(msgspec.Struct, frozen=True):
     running: int
     succeeded: int
     failed: int
-    passing: bool = False
+    provisional: bool = False
 
 
 class QueueAllocated(msgspec.Struct, frozen=True):

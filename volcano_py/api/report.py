@@ -95,8 +95,8 @@ class CycleReport(msgspec.Struct, frozen=True):
     pipelined_tasks: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Pod (namespace/name) → node whose resources are still being released for it."""
     look_again_at: float = 0.0
-    """Moment (seconds since the epoch) at which time alone makes another cycle worth while; 0 for none."""
-    strikes_at: float = 0.0
-    """The same for what follows the clock and not from this cycle (a window that opens): simulations do not wait."""
+    """When the cycle's own work continues (seconds since the epoch), though nothing changes; 0 for never."""
+    recheck_at: float = 0.0
+    """When an answer changes by the clock (a window opens), likewise. Simulations do not wait for it."""
     seed: int = 0
     """Seed of the random order among equal nodes; replay needs it."""

@@ -195,7 +195,7 @@ class CycleLoop:
         """
         moments = [self._state.next_retry(self._looked_at)]
         if self.last_report is not None:
-            asked_for = (self.last_report.look_again_at, self.last_report.strikes_at)
+            asked_for = (self.last_report.look_again_at, self.last_report.recheck_at)
             moments.extend(moment for moment in asked_for if moment > self._looked_at)
         now = self._now()
         return min((max(0.0, moment - now) for moment in moments if moment is not None), default=None)
@@ -290,7 +290,7 @@ class CycleLoop:
         if isinstance(effect, PodGroupStatusUpdate):
             self._state.assume_status(effect, self._now())
             # Written or not, it is worked out anew should it not show for long.
-            return not effect.passing
+            return not effect.provisional
         if isinstance(effect, PodCondition):
             self._state.assume_told(effect)
         return True

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.placement.row_groups import Combinations, alike
+from volcano_py.framework.placement.row_groups import RowGroups, group_rows
 from volcano_py.framework.views import Scores
 from volcano_py.state.table.ledger import Rows
 
@@ -63,7 +63,7 @@ def sum_of(domain_scores: Sequence[DomainScore]) -> DomainScore:
     """The sum of several domain scores; two nodes are in one group when all of them treat the two alike."""
     if len(domain_scores) == 1:
         return domain_scores[0]
-    groups, first = alike([each.groups for each in domain_scores])
+    groups, first = group_rows([each.groups for each in domain_scores])
     parts = [each.groups[first] for each in domain_scores]
     return DomainScore(groups, len(first), lambda: _SumAhead(domain_scores, parts))
 
@@ -84,7 +84,7 @@ class Levels:
 
     def __init__(self, bases: NDArray[np.integer], levels: NDArray[np.integer]) -> None:
         """[G] of each group; no two groups have the same base and level."""
-        self._groups = Combinations([bases, levels])
+        self._groups = RowGroups([bases, levels])
 
     @property
     def bases(self) -> NDArray[np.int64]:
@@ -106,7 +106,7 @@ class _SumAhead:
         """`parts`: for each domain score, [G] the one of its groups that each group of the sum is part of."""
         self._ahead = [each.ahead() for each in domain_scores]
         self._sizes = [each.size for each in domain_scores]
-        self._groups = Combinations(parts)
+        self._groups = RowGroups(parts)
 
     def scores(self, population: Population) -> Scores:
         total = np.zeros(len(population))

@@ -17,23 +17,23 @@ _PLUGIN_ERROR: Final = Refusal(Reason.PLUGIN_ERROR, plugin_failed())
 
 
 class Refusals:
-    """The refusals of one session by code. 0 is none; a code that nobody registered is a plugin's mistake."""
+    """The refusals of one session by code. 0 is none; an unregistered code is a plugin's mistake."""
 
     def __init__(self) -> None:
         self._known: list[Refusal] = [_PLUGIN_ERROR] * (PLUGIN_ERROR_CODE + 1)
         self._resolvable: list[bool] = [True, False]
-        self._passing: list[bool] = [False, False]
+        self._transient: list[bool] = [False, False]
         self._codes: dict[tuple[Refusal, bool, bool], int] = {(_PLUGIN_ERROR, False, False): PLUGIN_ERROR_CODE}
 
-    def code(self, refusal: Refusal, *, resolvable: bool, passing: bool = False) -> int:
-        """The code of a refusal, made at its first mention."""
-        key = (refusal, resolvable, passing)
+    def code(self, refusal: Refusal, *, resolvable: bool, transient: bool = False) -> int:
+        """The code of a refusal; a new one when it is first used."""
+        key = (refusal, resolvable, transient)
         found = self._codes.get(key)
         if found is None:
             found = self._codes[key] = len(self._known)
             self._known.append(refusal)
             self._resolvable.append(resolvable)
-            self._passing.append(passing)
+            self._transient.append(transient)
         return found
 
     def of(self, code: int) -> Refusal:
@@ -41,12 +41,12 @@ class Refusals:
         return self._known[code] if 0 < code < len(self._known) else _PLUGIN_ERROR
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
-        """[K] where the node says yes, or might once pods are evicted from it."""
+        """[K] where the node accepts the class, or may once pods are evicted from it."""
         return self._look_up(self._resolvable, codes)
 
-    def passing(self, codes: Codes) -> NDArray[np.bool_]:
-        """[K] where the node says no because of what is leaving it, or for want of what is promised to it."""
-        return self._look_up(self._passing, codes)
+    def transient(self, codes: Codes) -> NDArray[np.bool_]:
+        """[K] where the node refuses because of a pod that is leaving, or for lack of one that is promised to it."""
+        return self._look_up(self._transient, codes)
 
     @staticmethod
     def _look_up(flags: list[bool], codes: Codes) -> NDArray[np.bool_]:

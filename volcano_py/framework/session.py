@@ -26,7 +26,7 @@ from volcano_py.framework.registry import Registry
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.status.promise_times import PromiseTimes
 from volcano_py.framework.status.resting import Resting
-from volcano_py.framework.status.wakeups import Moments
+from volcano_py.framework.status.wakeups import Wakeups
 from volcano_py.framework.views import Codes
 from volcano_py.state.infos import TaskInfo
 from volcano_py.state.job_priority import effective_priorities
@@ -51,7 +51,7 @@ class Session(Combined):
         nodes: labels, taints and images of all nodes as columns.
         total: [R] allocatable of all nodes together.
         now: seconds since the epoch.
-        moments: at which time alone makes another cycle worth while.
+        wakeups: times at which another cycle is due even if nothing changes.
         fit_errors: job row → class row → why no node took it in this cycle.
         notes: job row → why it was passed over as a whole.
         resting: job row → what is reported of a job that nobody looks at in this cycle, see framework.resting.
@@ -78,7 +78,7 @@ class Session(Combined):
         self.nodes = node_index
         self.now = snapshot.now
         self.emit = emit
-        self.moments = Moments()
+        self.wakeups = Wakeups()
         self._memories: Memories = {} if memories is None else memories
         self.total: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
         self.queues = dict(snapshot.queues)
@@ -132,8 +132,8 @@ class Session(Combined):
         tasks = self.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         self._best_effort = np.zeros(self.ledger.jobs.size, dtype=np.int64)
-        light = rows[self._classes.best_effort[tasks.task_class[rows]] & ~tasks.gated[rows]]
-        np.add.at(self._best_effort, tasks.job[light], 1)
+        best_effort = rows[self._classes.best_effort[tasks.task_class[rows]] & ~tasks.gated[rows]]
+        np.add.at(self._best_effort, tasks.job[best_effort], 1)
         free = ~tasks.gated[rows] & (tasks.retry_at[rows] <= self.now)
         rests = np.zeros(self.ledger.jobs.size, dtype=np.bool_)
         rests[list(self.resting)] = True
@@ -297,22 +297,22 @@ class Session(Combined):
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
-    def refusal(self, reason: Reason, message: str, *, resolvable: bool = True, passing: bool = False) -> int:
+    def refusal(self, reason: Reason, message: str, *, resolvable: bool = True, transient: bool = False) -> int:
         """The id of a refusal, for arrays of codes.
 
-        Not `resolvable`: the node says no whoever is evicted from it. `passing`: it may say yes once terminating pods
+        Not `resolvable`: the node says no whoever is evicted from it. `transient`: it may say yes once terminating pods
         are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its room
         can be kept.
         """
-        return self._refusals.code(Refusal(reason, message), resolvable=resolvable, passing=passing)
+        return self._refusals.code(Refusal(reason, message), resolvable=resolvable, transient=transient)
 
     def resolvable(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the node says yes, or might once pods are evicted from it."""
         return self._refusals.resolvable(codes)
 
-    def passing(self, codes: Codes) -> NDArray[np.bool_]:
+    def transient(self, codes: Codes) -> NDArray[np.bool_]:
         """[K] where the refusal may pass by itself."""
-        return self._refusals.passing(codes)
+        return self._refusals.transient(codes)
 
     def refusal_of(self, code: int) -> Refusal:
         """The refusal of a code; one that nobody has registered is a plugin's mistake."""

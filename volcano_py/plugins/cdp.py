@@ -37,7 +37,7 @@ class Cdp(Plugin):
         known = self._tasks.scheduled_at[candidates] > 0
         spared: NDArray[np.bool_] = running & known & (until > self._ssn.now)
         if spared.any():
-            self._ssn.moments.strike(float(until[spared].min()))
+            self._ssn.wakeups.recheck_at(float(until[spared].min()))
         return ~spared
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:

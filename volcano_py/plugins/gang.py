@@ -154,9 +154,9 @@ class Gang(Plugin):
 
     def _best_effort_in_role(self, rows: Rows, number: int) -> int:
         tasks = self._tasks
-        light = self._ssn.best_effort_classes[tasks.task_class[rows]] & ~tasks.gated[rows]
+        best_effort = self._ssn.best_effort_classes[tasks.task_class[rows]] & ~tasks.gated[rows]
         pending = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.role[rows] == number)
-        return int(np.count_nonzero(light & pending))
+        return int(np.count_nonzero(best_effort & pending))
 
 
 def _maker_of(info: JobInfo) -> PodMaker | None:

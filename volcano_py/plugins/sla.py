@@ -38,7 +38,7 @@ class Sla(Plugin):
     arguments_type = SlaArguments
 
     def on_session_open(self, ssn: Session) -> None:
-        self._now, self._moments = ssn.now, ssn.moments
+        self._now, self._wakeups = ssn.now, ssn.wakeups
         limit: timedelta | None = self.arguments.waiting_time
         self._limit = _NO_LIMIT if limit is None else limit.total_seconds()
         self._due: dict[int, float] = {}
@@ -57,7 +57,7 @@ class Sla(Plugin):
         if due <= self._now:
             return PERMIT
         if due < _NO_LIMIT:
-            self._moments.strike(due)
+            self._wakeups.recheck_at(due)
         return ABSTAIN
 
     def _due_at(self, job: Job) -> float:

@@ -111,7 +111,7 @@ class Groups:
             return Change.NONE
         counts = (update.running, update.succeeded, update.failed)
         status = {"phase": update.phase, "conditions": update.conditions, "counts": counts}
-        assumed = replace(info, **status, is_passing=update.passing)
+        assumed = replace(info, **status, is_provisional=update.provisional)
         self.infos[row] = assumed
         self._ledger.jobs.phase[row] = Phase.of(update.phase)
         self._assumed[update.group.key] = (assumed, now + _ECHO_OVERDUE)
@@ -153,7 +153,7 @@ class Groups:
             del self._assumed[key]
             return seen
         status = {"phase": info.phase, "conditions": info.conditions, "counts": info.counts}
-        return replace(seen, **status, is_passing=info.is_passing)
+        return replace(seen, **status, is_provisional=info.is_provisional)
 
     def reprioritise(self) -> None:
         """PriorityClasses have changed."""

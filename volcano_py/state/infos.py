@@ -80,7 +80,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     """status.running, succeeded and failed as the API server has them."""
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
-    is_passing: bool = False
+    is_provisional: bool = False
     """Phase, conditions and counts were not written, as bindings under way were about to change them."""
     preemptable: bool = True
     """False when the PodGroup spares its pods, whatever they say themselves."""

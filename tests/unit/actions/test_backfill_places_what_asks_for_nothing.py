@@ -19,12 +19,12 @@ from volcano_py.state.infos import QueueInfo
 from volcano_py.state.task_class import Refusal, TaskClass
 
 
-def light(name: str, pods: int, **options: Any) -> Any:
+def best_effort(name: str, pods: int, **options: Any) -> Any:
     return gang(name, pods=pods, min_member=1, **options)
 
 
 def test_tasks_without_requests_fill_up_full_nodes() -> None:
-    opened = act(node("n1", cpu="1"), gang("g", cpu="1", running_on=["n1"]), light("l", 2))
+    opened = act(node("n1", cpu="1"), gang("g", cpu="1", running_on=["n1"]), best_effort("l", 2))
     assert opened.binds == {"l-0": "n1", "l-1": "n1"}
 
 
@@ -33,7 +33,7 @@ def test_tasks_with_requests_are_left_alone() -> None:
 
 
 def test_a_pods_place_is_needed() -> None:
-    opened = act(node("n1", pods="1"), light("l", 2))
+    opened = act(node("n1", pods="1"), best_effort("l", 2))
     assert len(opened.binds) == 1
     assert list(told(opened, "l").values()) == ["Unschedulable"]
 
@@ -45,7 +45,7 @@ def test_no_share_is_asked_for() -> None:
         def overused(self, queue: QueueInfo) -> bool:
             return True
 
-    assert len(act(node("n1"), light("l", 2), tiers=[[Gang, Stingy]]).binds) == 2
+    assert len(act(node("n1"), best_effort("l", 2), tiers=[[Gang, Stingy]]).binds) == 2
 
 
 def test_predicates_hold_and_are_told() -> None:
@@ -58,7 +58,7 @@ def test_predicates_hold_and_are_told() -> None:
         def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
             return np.full(len(view), self.code, dtype=np.int32)
 
-    opened = act(node("n1"), light("l", 1), tiers=[[Gang, Refuses]])
+    opened = act(node("n1"), best_effort("l", 1), tiers=[[Gang, Refuses]])
     assert opened.binds == {}
     job = opened.job("l")
     (error,) = opened.ssn.fit_errors[job.row].values()
@@ -72,7 +72,7 @@ def test_a_refusal_before_the_nodes_is_told_for_all_of_them() -> None:
         def pre_predicate(self, task_class: TaskClass) -> Refusal:
             return Refusal(Reason.REFUSED_BY_PLUGIN, "not at all")
 
-    opened = act(node("n1"), node("n2"), light("l", 1), tiers=[[Gang, Refuses]])
+    opened = act(node("n1"), node("n2"), best_effort("l", 1), tiers=[[Gang, Refuses]])
     (error,) = opened.ssn.fit_errors[opened.job("l").row].values()
     assert (error.nodes, error.counts) == (2, {"not at all": 2})
 
@@ -80,7 +80,7 @@ def test_a_refusal_before_the_nodes_is_told_for_all_of_them() -> None:
 def test_jobs_that_were_not_let_in_or_are_invalid_wait() -> None:
     opened = act(
         node("n1"),
-        light("pending", 1, group_phase="Pending"),
+        best_effort("pending", 1, group_phase="Pending"),
         gang("short", pods=1, min_member=2),
         actions=[Backfill],
     )
@@ -96,15 +96,17 @@ def test_queues_and_jobs_go_in_order() -> None:
         node("n1", pods="2"),
         queue("old", age=10),
         queue("young"),
-        light("a", 1, queue="young"),
-        light("b", 1, queue="old"),
-        light("c", 1, queue="old", age=5),
+        best_effort("a", 1, queue="young"),
+        best_effort("b", 1, queue="old"),
+        best_effort("c", 1, queue="old", age=5),
     )
     assert set(opened.binds) == {"b-0", "c-0"}
 
 
 def test_a_place_that_is_only_being_released_is_not_taken() -> None:
-    opened = act(node("n1", pods="1"), pod("old", on="n1", deleting=True), light("l", 1), actions=[Allocate, Backfill])
+    opened = act(
+        node("n1", pods="1"), pod("old", on="n1", deleting=True), best_effort("l", 1), actions=[Allocate, Backfill]
+    )
     assert opened.binds == {}
 
 

@@ -32,8 +32,8 @@ def test_pods_that_do_not_run_yet_may_be_victims_a_moment_later(phase: str, look
     cycles = starving_beside(phase)
     report = cycles.run()
     assert any(isinstance(effect, Evict) for effect in cycles.effects) != looks_again
-    assert report.strikes_at == (NOW.timestamp() + 1.0 if looks_again else 0.0)
+    assert report.recheck_at == (NOW.timestamp() + 1.0 if looks_again else 0.0)
 
 
 def test_pods_that_nobody_may_reclaim_are_not_waited_for() -> None:
-    assert starving_beside("Pending", reclaimable=False).run().strikes_at == 0.0
+    assert starving_beside("Pending", reclaimable=False).run().recheck_at == 0.0

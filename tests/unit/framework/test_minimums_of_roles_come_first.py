@@ -16,10 +16,11 @@ def opened_with(pods: list[Pod], min_member: int, **minimums: int) -> Opened:
     return open_session(node("n1"), pod_group("g", min_member=min_member, min_task_member=minimums), pods)
 
 
-def members(*names: str, light: tuple[str, ...] = (), on: str = "") -> list[Pod]:
+def members(*names: str, best_effort: tuple[str, ...] = (), on: str = "") -> list[Pod]:
     """Pods of the roles that their names begin with."""
     return [
-        pod(name, group="g", role=name.partition("-")[0], cpu="" if name in light else "1", on=on) for name in names
+        pod(name, group="g", role=name.partition("-")[0], cpu="" if name in best_effort else "1", on=on)
+        for name in names
     ]
 
 
@@ -41,7 +42,7 @@ def test_tasks_with_a_place_count_towards_the_minimum_of_their_role() -> None:
 
 
 def test_those_of_a_role_that_ask_for_nothing_go_first() -> None:
-    pods = members("a-0", "a-1", "b-0", light=("a-1",))
+    pods = members("a-0", "a-1", "b-0", best_effort=("a-1",))
     assert first(opened_with(pods, 2, a=1, b=1), pods) == ["a-1", "b-0", "a-0"]
 
 

@@ -111,7 +111,7 @@ def test_who_may_go_later_is_looked_at_again_then() -> None:
         tiers=[[Ruthless], [Cdp]],
     )
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == []
-    assert opened.ssn.moments.strikes_at == NOW.timestamp() + 15
+    assert opened.ssn.wakeups.next_recheck == NOW.timestamp() + 15
 
 
 def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
@@ -170,10 +170,10 @@ def test_the_limit_is_reached_without_anything_else_happening() -> None:
     opened = open_session(waiting("later", 60, "5m"), waiting("soon", 60, "2m"), waiting("never", 60), tiers=[[Sla]])
     for name in ("later", "soon", "never"):
         opened.plugin(Sla).job_enqueueable(opened.job(name))
-    assert opened.ssn.moments.strikes_at == NOW.timestamp() + 60
+    assert opened.ssn.wakeups.next_recheck == NOW.timestamp() + 60
     at_last = open_session(waiting("soon", 120, "2m"), tiers=[[Sla]])
     assert at_last.plugin(Sla).job_enqueueable(at_last.job("soon")).vote is Vote.PERMIT
-    assert at_last.ssn.moments.strikes_at == 0
+    assert at_last.ssn.wakeups.next_recheck == 0
 
 
 def test_the_configured_limit_holds_for_jobs_without_their_own() -> None:

@@ -88,8 +88,8 @@ class Combined:
     def job_ready(self, job: Job) -> bool:
         return all(call(job) for call in self.dispatch.calls("job_ready"))
 
-    def is_whole(self, job: Job) -> bool:
-        """Ready by the tasks that have a place, not counting on pending ones that ask for nothing to find one."""
+    def gang_ready(self, job: Job) -> bool:
+        """Whether the tasks that have a place make the job ready, without pending ones that request nothing."""
         if not job.best_effort_pending:
             return self.job_ready(job)
         with job.without_best_effort():
@@ -110,8 +110,8 @@ class Combined:
                 break
         return True
 
-    def will_be_whole(self, job: Job) -> bool:
-        """Whole once what is being released is free: nobody objects, whatever another tier permits.
+    def gang_will_be_ready(self, job: Job) -> bool:
+        """`gang_ready` once what is being released is free: no plugin of any tier rejects.
 
         A tier may permit half a gang to keep the places it found, but not to have others evicted for it.
         """

@@ -90,7 +90,7 @@ class Candidates:
     def _wait_for(self, rows: Rows) -> None:
         """Their pods may be victims a moment later."""
         if len(rows):
-            self._ssn.moments.strike(self._ssn.now + RIPE_AFTER)
+            self._ssn.wakeups.recheck_at(self._ssn.now + RIPE_AFTER)
 
     def _queues(self, rows: Rows) -> NDArray[np.int32]:
         return self._ssn.ledger.tasks.queue[rows]

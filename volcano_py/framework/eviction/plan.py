@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.reprieve import Place, needless
+from volcano_py.framework.eviction.reprieve import Place, reprieve
 from volcano_py.framework.eviction.starving import allocate_follows
 from volcano_py.framework.eviction.victims import eviction_order
 from volcano_py.framework.job import Job, Task
-from volcano_py.framework.placement.rows_by_node import ByNode
+from volcano_py.framework.placement.rows_by_node import RowsByNode
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.views import FITS
 from volcano_py.state.infos import QueueInfo
@@ -66,7 +66,7 @@ class EvictionPlan:
         self._for_backfill: Statement = ssn.statement()
         """Places of tasks that ask for nothing, had at once. They count while the plan is made. If nobody goes for the
         gang they are given back then: only backfill can turn them into bindings, and it takes what has no place."""
-        self._light: list[Place] = []
+        self._best_effort: list[Place] = []
         """Those places."""
         self._places: list[Place] = []
         self._hopeless: set[tuple[int, str]] = set()
@@ -84,7 +84,7 @@ class EvictionPlan:
             if not ssn.job_starving(self._job):
                 break
             self._place(row)
-        is_complete = ssn.will_be_whole(self._job)
+        is_complete = ssn.gang_will_be_ready(self._job)
         if is_complete:
             self._spare()
         victims = [victim for place in self._places for victim in place.victims]
@@ -95,7 +95,7 @@ class EvictionPlan:
             self._tell_again(tasks, told)
             return False
         if victims:  # those of the gang that nobody went for keep their places, too, until these are gone
-            self._places.extend(self._light)
+            self._places.extend(self._best_effort)
             self._for_backfill.commit()
             ssn.nominate({place.row: place.node for place in self._places})
         else:
@@ -108,7 +108,7 @@ class EvictionPlan:
     def _spare(self) -> None:
         """Who went for one task stays if what others free for other tasks is enough for both."""
         places = self._places
-        if spared := needless(self._ssn, self._job, {self._statement: places, self._for_backfill: self._light}):
+        if spared := reprieve(self._ssn, self._job, {self._statement: places, self._for_backfill: self._best_effort}):
             self._places = [
                 Place(place.row, place.node, tuple(row for row in place.victims if row not in spared))
                 for place in places
@@ -154,7 +154,7 @@ class EvictionPlan:
             return False
         if task.task_class.best_effort and not choice.pipelined:
             self._for_backfill.pipeline(task.job, task.task_class, np.array([task.row], dtype=np.intp), choice.nodes)
-            self._light.append(Place(task.row, int(choice.nodes[0]), ()))
+            self._best_effort.append(Place(task.row, int(choice.nodes[0]), ()))
         else:
             self._promise(task, int(choice.nodes[0]), ())
         return True
@@ -181,19 +181,19 @@ class EvictionPlan:
         victims = ssn.possible_victims(self._scheme.point, task, below) if len(below) else below
         return len(victims) > 0 and self._place_on(task, int(nodes[0]), victims)
 
-    def _hopeful(self, task: Task) -> ByNode:
+    def _hopeful(self, task: Task) -> RowsByNode:
         """Candidates on the nodes that have room for the task if all candidates there were to go.
 
         The cheap look at all nodes together drops most of them before any plugin elects victims node by node.
         """
         ssn, where = self._ssn, self._ssn.ledger.tasks.node
-        hopeful = self._roomy(task.task_class, ByNode.of(self._scheme.candidates(task), where))
+        hopeful = self._roomy(task.task_class, RowsByNode.of(self._scheme.candidates(task), where))
         possible = ssn.possible_victims(self._scheme.point, task, hopeful.rows) if len(hopeful.rows) else hopeful.rows
         if len(possible) == len(hopeful.rows):
             return hopeful
-        return self._roomy(task.task_class, ByNode.of(possible, where))
+        return self._roomy(task.task_class, RowsByNode.of(possible, where))
 
-    def _roomy(self, task_class: TaskClass, candidates: ByNode) -> ByNode:
+    def _roomy(self, task_class: TaskClass, candidates: RowsByNode) -> RowsByNode:
         """Those on nodes that may take the class and would have room for one of it without them."""
         ssn, ledger = self._ssn, self._ssn.ledger
         free = ledger.nodes.future_idle()[candidates.nodes]

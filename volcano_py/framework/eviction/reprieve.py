@@ -1,4 +1,4 @@
-"""Victims of a whole plan who need not go: what others free for some of its tasks is enough for all of them."""
+"""Reprieve: victims that a whole plan does not need, as what the other victims free is enough for all its tasks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A task that has a place now, and who had to go for it."""
+    """A task that has a place now, and the victims evicted for it."""
 
     row: int
     node: int
     victims: tuple[int, ...]
 
 
-def needless(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]]) -> set[int]:
-    """The victims without whose eviction every task of the plan still has its place; they are taken out of it.
+def reprieve(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]]) -> set[int]:
+    """Take out of the plan the victims without which every task still has its place, and return them.
 
-    `plan` has the places of the job's tasks by the statement that they are in. While only one task had others evicted,
-    it has looked for itself.
+    `plan` has the places of the job's tasks by their statement. A plan in which only one task has victims needs no
+    second check: they were chosen one by one for that task.
     """
     evicting = [(statement, place) for statement, places in plan.items() for place in places if place.victims]
     if len(evicting) < 2:
@@ -51,7 +51,7 @@ def needless(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]]) 
 
 
 def _has_room(ssn: Session, job: Job, victim: int) -> bool:
-    """Whether its node, and the ceilings of the job's queue that it counts for, hold it beside what was placed."""
+    """Whether its node, and the ceilings that it shares with the job's queue, have room for it alongside the plan."""
     tasks, task_class = ssn.ledger.tasks, ssn.task_class(victim)
     if (task_class.request > ssn.ledger.nodes.future_idle(int(tasks.node[victim]))).any():
         return False
@@ -60,9 +60,9 @@ def _has_room(ssn: Session, job: Job, victim: int) -> bool:
 
 
 def _all_may_come(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]], near: int) -> bool:
-    """Whether each task could be placed last, where it is; those on the node `near` are asked first.
+    """Whether each task could be placed last, where it is; those on the node `near` are checked first.
 
-    Tasks of one class on one node are alike.
+    Of the tasks of one class on one node, one is checked.
     """
     kinds = {
         (place.node != near, ssn.task_class(place.row).row, place.node): (statement, place)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.domain_filters import DomainFilter, best_per_group
 from volcano_py.framework.domain_scores import DomainScore, Groups, number_on_grid, on_grid
-from volcano_py.framework.placement.row_groups import Combinations, alike
+from volcano_py.framework.placement.row_groups import RowGroups, group_rows
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
 from volcano_py.state.table.ledger import Rows
@@ -65,9 +65,9 @@ class _Buckets:
         scores = sweep.domain_score.groups[sweep.rows]
         its_filter = sweep.domain_filter
         filters = np.zeros(len(scores), dtype=np.intp) if its_filter is None else its_filter.groups[sweep.rows]
-        self.of_node, first = alike([scores, filters])
+        self.of_node, first = group_rows([scores, filters])
         self.population = np.bincount(self.of_node, minlength=len(first)).astype(np.int64)
-        self._pairs = Combinations([scores[first], filters[first]])
+        self._pairs = RowGroups([scores[first], filters[first]])
 
     def __len__(self) -> int:
         return len(self._pairs)

@@ -237,7 +237,7 @@ class Placer:
         codes = state.codes[rows]
         if not (self._promised or self._nodes.releasing.any()):
             return codes
-        moot = np.flatnonzero(self._ssn.passing(codes))
+        moot = np.flatnonzero(self._ssn.transient(codes))
         if len(moot):
             codes[moot] = self._codes(state.task_class, rows[moot], released=True)
         return codes

@@ -1,8 +1,9 @@
-"""Whether what a cycle has placed opens a way for pods that it refused before.
+"""Request another cycle when a placement may unblock a pod that was refused earlier in the same cycle.
 
-Mostly a placement leaves less for others. But it may be the company that an older job's pod wants, the one that keeps
-its topology even, or the use of devices beside which room was kept. It may also bring its queue beyond its share after
-victims were sought. Nobody else wakes the scheduler for that, nor for what is merely promised then.
+Mostly a placement leaves less for others. But the placed pod may be one that a refused pod has affinity to, one that
+evens out a topology spread, or one that uses devices for which CPUs were kept free. It may also bring its queue above
+its share after victims were sought. No event of the cluster wakes the scheduler for these, nor for a place that was
+only promised.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 _SOON: Final = 0.01
-"""Seconds; just later than the cycle's own moment."""
+"""Seconds: just after the time of the cycle itself."""
 
 
-def look_again_if_a_way_is_open(ssn: Session) -> None:
-    """Ask for another cycle when a node takes a pod now that none took in its turn, or may once others are evicted.
+def requeue_if_unblocked(ssn: Session) -> None:
+    """Request another cycle when some node now takes a refused pod, or may take it after evictions.
 
-    Only after bindings, so that each further cycle has done something. What gangs have given back opens no way: it was
-    free when they were tried.
+    Only after bindings, so that every further cycle has made progress. Room that gangs gave back unblocks nothing: it
+    was free when the refused pods were tried.
     """
     bound = ssn.bound()
     if not bound:
@@ -34,22 +35,22 @@ def look_again_if_a_way_is_open(ssn: Session) -> None:
     hopeful = [errors for job, errors in ssn.fit_errors.items() if job not in ssn.set_aside]
     refused = sorted({row for errors in hopeful for row in errors})
     classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
-    opened = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
-    if opened or _is_promised_what_is_free(ssn):
-        ssn.moments.strike(ssn.now + _SOON)
-    is_anybody_left = bool(refused or ssn.notes or ssn.set_aside or ssn.resting)
-    if is_anybody_left and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
-        ssn.moments.strike(ssn.now + RIPE_AFTER)
+    is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
+    if is_unblocked or _is_promised_what_is_free(ssn):
+        ssn.wakeups.recheck_at(ssn.now + _SOON)
+    is_any_waiting = bool(refused or ssn.notes or ssn.set_aside or ssn.resting)
+    if is_any_waiting and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
+        ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
 
 
 def _is_promised_what_is_free(ssn: Session) -> bool:
-    """Whether an action after allocate has found a place for which nobody has to leave: it may only promise it."""
+    """Whether an action after allocate found a place that needs no eviction: it can only promise it, not bind."""
     tasks, nodes = ssn.ledger.tasks, ssn.ledger.nodes
     places = tasks.node[tasks.status == TaskStatus.PIPELINED]
     return bool((~nodes.releasing[places].any(axis=1)).any())
 
 
 def _moves(ssn: Session, task_class: TaskClass) -> bool:
-    """Whether placements may change what nodes say to the class."""
+    """Whether placements may change which nodes take the class."""
     reaches = reaches_of(ssn.dispatch.calls("predicate"), "predicate_reach", task_class)
     return bool(task_class.spreads) or any(reach is not Reach.STATIC for reach in reaches)

@@ -1,4 +1,4 @@
-"""Pods by the node they are on, for questions about all nodes at once."""
+"""Task rows grouped by node, for questions about all nodes at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from volcano_py.state.table.ledger import Rows
 
 
-class ByNode(msgspec.Struct, frozen=True, eq=False):
-    """Task rows that lie sorted by node.
+class RowsByNode(msgspec.Struct, frozen=True, eq=False):
+    """Task rows sorted by node.
 
     Attributes:
         rows: [K]
-        nodes: [M] the nodes that any of them is on, ascending.
-        starts: [M + 1] where those of each node begin, and K.
+        nodes: [M] the nodes that have any of them, ascending.
+        starts: [M + 1] where the rows of each node begin, then K.
     """
 
     rows: Rows
@@ -23,8 +23,8 @@ class ByNode(msgspec.Struct, frozen=True, eq=False):
     starts: Rows
 
     @classmethod
-    def of(cls, rows: Rows, node_of: NDArray[np.int32]) -> ByNode:
-        """`rows` have to be sorted by `node_of`, the node by task row."""
+    def of(cls, rows: Rows, node_of: NDArray[np.int32]) -> RowsByNode:
+        """`rows` must be sorted by `node_of`, which has the node of every task row."""
         where = node_of[rows]
         is_start = np.ones(len(rows) + 1, dtype=np.bool_)
         is_start[1:-1] = where[1:] != where[:-1]
@@ -32,7 +32,7 @@ class ByNode(msgspec.Struct, frozen=True, eq=False):
         return cls(rows, where[starts[:-1]].astype(np.intp), starts)
 
     def on(self, node: int) -> Rows:
-        """Those on one of the nodes."""
+        """The rows on a node, which must be one of `nodes`."""
         place = int(np.searchsorted(self.nodes, node))
         return self.rows[self.starts[place] : self.starts[place + 1]]
 
@@ -41,8 +41,8 @@ class ByNode(msgspec.Struct, frozen=True, eq=False):
         sums: NDArray[np.int64] = np.add.reduceat(amounts, self.starts[:-1])
         return sums
 
-    def where(self, keep: NDArray[np.bool_]) -> ByNode:
-        """Those on the nodes that are marked in `keep` [M]."""
+    def where(self, keep: NDArray[np.bool_]) -> RowsByNode:
+        """The rows on the nodes that are marked in `keep` [M]."""
         sizes = np.diff(self.starts)
         starts = np.concatenate(([0], np.cumsum(sizes[keep])))
-        return ByNode(self.rows[np.repeat(keep, sizes)], self.nodes[keep], starts)
+        return RowsByNode(self.rows[np.repeat(keep, sizes)], self.nodes[keep], starts)

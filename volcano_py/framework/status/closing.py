@@ -164,7 +164,7 @@ class Closing:
                 phase = incomplete
             yield from self._status(job.row, phase, conditions, counts)
             return
-        passing = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
+        provisional = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
         if waits or not job.tasks or not (is_scheduled or ssn.job_ready(job)):
@@ -173,7 +173,7 @@ class Closing:
             phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)
             reason = _condition_reason(verdict)
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
-        yield from self._status(job.row, phase, conditions, counts, passing=passing)
+        yield from self._status(job.row, phase, conditions, counts, provisional=provisional)
         if verdict is not None:
             for row, told in pod_verdicts(ssn, job, verdict):
                 yield from self._pod(ssn.task_info(row), told, self._nominated(row))
@@ -222,15 +222,15 @@ class Closing:
         conditions: tuple[Condition, ...],
         counts: tuple[int, int, int],
         *,
-        passing: bool = False,
+        provisional: bool = False,
     ) -> Iterator[Effect]:
         info = self._ssn.snapshot.jobs[row]
         if info is None or not info.ref.uid:
             return  # only foreseen: the API server has no such PodGroup yet
-        is_overdue = info.is_passing and not self._will_run[row]
+        is_overdue = info.is_provisional and not self._will_run[row]
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
-        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, passing=passing)
+        yield PodGroupStatusUpdate(info.ref, phase.text, conditions, *counts, provisional=provisional)
         changed = [condition for condition in conditions if condition not in info.conditions]
         for condition in changed:
             if condition.type == names.UNSCHEDULABLE:
@@ -276,7 +276,7 @@ class Closing:
 
     def _look_again_at_deadlines(self) -> None:
         """A place that is kept in vain is free for others from its deadline on; plugins have moments of their own."""
-        for moment in (self._ssn.reservations.next_deadline(), self._ssn.moments.goes_on_at):
+        for moment in (self._ssn.reservations.next_deadline(), self._ssn.wakeups.next_progress):
             if moment:
                 self.look_again_at = min(self.look_again_at, moment) if self.look_again_at else moment
 

@@ -1,27 +1,27 @@
-"""Moments at which time alone makes another cycle worth while."""
+"""Times at which another cycle is due even if nothing in the cluster changes."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-class Moments(msgspec.Struct):
-    """The earliest of each kind that plugins have asked for in this cycle, seconds since the epoch; 0 for none.
+class Wakeups(msgspec.Struct):
+    """The earliest times that plugins and actions have asked for in this cycle, in seconds since the epoch; 0 for none.
 
     Attributes:
-        goes_on_at: something in hand goes on then (the next eviction). A simulation runs until then.
-        strikes_at: an answer changes then, because a window opens, say. A simulation does not wait for it.
+        next_progress: the cycle's own work continues then (the next eviction). A simulation runs until then.
+        next_recheck: an answer changes then by the clock (a window opens). A simulation does not wait for it.
     """
 
-    goes_on_at: float = 0.0
-    strikes_at: float = 0.0
+    next_progress: float = 0.0
+    next_recheck: float = 0.0
 
-    def go_on(self, moment: float) -> None:
-        self.goes_on_at = _earlier(self.goes_on_at, moment)
+    def progress_at(self, time: float) -> None:
+        self.next_progress = _earlier(self.next_progress, time)
 
-    def strike(self, moment: float) -> None:
-        self.strikes_at = _earlier(self.strikes_at, moment)
+    def recheck_at(self, time: float) -> None:
+        self.next_recheck = _earlier(self.next_recheck, time)
 
 
-def _earlier(known: float, moment: float) -> float:
-    return min(known, moment) if known else moment
+def _earlier(known: float, time: float) -> float:
+    return min(known, time) if known else time

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
@@ -202,7 +202,7 @@ class Capacity(Plugin):
         if point != "reclaimable":
             return None
         tasks = self._ssn.ledger.tasks
-        places, firsts = alike([tasks.queue[candidates], tasks.task_class[candidates]])
+        places, firsts = group_rows([tasks.queue[candidates], tasks.task_class[candidates]])
         return self._given_up(given_up_first, task, candidates[firsts])[places]
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.job import Task
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
@@ -69,7 +69,7 @@ class Suppositions:
             return np.zeros(len(candidates), dtype=np.bool_)
         classes, jobs = self._tasks.task_class[candidates], self._tasks.job[candidates]
         # Pods of one class, of jobs of one kind, come to the same when each is judged alone.
-        places, firsts = alike([classes, of_jobs[jobs]])
+        places, firsts = group_rows([classes, of_jobs[jobs]])
         classes, jobs = classes[firsts], jobs[firsts]
         looks = list(zip(classes.tolist(), of_jobs[jobs].tolist(), strict=True))
         known = self._verdicts.setdefault((own, reclaimer.task_class.row), {})

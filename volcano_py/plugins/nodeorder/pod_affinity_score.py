@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.domain_scores import DomainScore, Levels, Population
 from volcano_py.framework.placement.pod_counts import Tally
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Scores
 from volcano_py.plugins.amounts.node_capacity import HIGHEST
@@ -77,10 +77,10 @@ class PodAffinityScore:
             level += pull.weight * _numbers(tally)[tally.domain_of]
             if pull.own:
                 single.append((pull.weight, tally))
-        bases, first_of_base = alike(
+        bases, first_of_base = group_rows(
             [*(tally.domain_of + 1 for _, tally in moving), *(np.sign(tally.domain_of + 1) for _, tally in single)]
         )
-        groups, first = alike([bases, level - level.min(initial=0)])
+        groups, first = group_rows([bases, level - level.min(initial=0)])
         rises = np.zeros(len(first_of_base), dtype=np.int64)
         for pull_weight, tally in single:
             rises += pull_weight * (tally.domain_of[first_of_base] >= 0)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.framework.domain_scores import DomainScore, Groups, Levels
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
@@ -62,10 +62,10 @@ class SpreadWishes:
         """
         of_nodes = next((spread for spread in spreads if spread.topology_key == HOSTNAME), None)
         if of_nodes is None:
-            groups, first = alike([layout.groups])
+            groups, first = group_rows([layout.groups])
             return groups, first, np.zeros(len(first), dtype=np.int64)
         per_node = pods_per_node(self._ssn, of_nodes)
-        groups, first = alike([layout.groups, per_node])
+        groups, first = group_rows([layout.groups, per_node])
         return groups, first, per_node[first].astype(np.int64)
 
     def _wishes(self, task_class: TaskClass) -> _Wishes:

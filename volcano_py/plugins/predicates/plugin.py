@@ -85,7 +85,7 @@ class Predicates(Plugin):
         if self._asks_for_ports(task_class):
             ports = self._books.at(released=view.released).ports
             refused = ports.any_on(rival_ports(task_class.host_ports), view.rows) & (codes == FITS)
-            codes[refused] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN, passing=True)
+            codes[refused] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN, transient=True)
         if self._affinity is not None:
             self._affinity.refuse(task_class, view, codes)
         self._volumes.refuse(task_class, view, codes)

@@ -65,9 +65,9 @@ class PodAffinity:
         self._ssn = ssn
         self._rules_of: dict[int, _Rules | None] = {}
         self._lonely = ssn.refusal(Reason.NODES_REFUSE, POD_AFFINITY_MISMATCH, resolvable=False)
-        self._company_is_promised = ssn.refusal(Reason.NODES_REFUSE, POD_AFFINITY_MISMATCH, passing=True)
-        self._apart = ssn.refusal(Reason.NODES_REFUSE, POD_ANTI_AFFINITY_MISMATCH, passing=True)
-        self._shunned = ssn.refusal(Reason.NODES_REFUSE, POD_KEPT_AWAY, passing=True)
+        self._company_is_promised = ssn.refusal(Reason.NODES_REFUSE, POD_AFFINITY_MISMATCH, transient=True)
+        self._apart = ssn.refusal(Reason.NODES_REFUSE, POD_ANTI_AFFINITY_MISMATCH, transient=True)
+        self._shunned = ssn.refusal(Reason.NODES_REFUSE, POD_KEPT_AWAY, transient=True)
 
     def refuse(self, task_class: TaskClass, view: NodeView, codes: Codes) -> None:
         """Write into `codes` [K] the refusals of nodes that say yes so far."""

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.plugins.predicates.taints import refusal_of
 from volcano_py.state.nodes.index import ABSENT, Key, NodeIndex
 from volcano_py.state.nodes.terms import Mask, affinity_mask, selector_mask
@@ -120,7 +120,7 @@ def _lay_out(
         )
         for column, spread in zip(columns, spreads, strict=True)
     )
-    groups, first = alike([part for one in domains for part in (one.codes - ABSENT, one.counted)])
+    groups, first = group_rows([part for one in domains for part in (one.codes - ABSENT, one.counted)])
     return Layout(
         domains,
         groups,

@@ -15,7 +15,7 @@ from volcano_py.api.wording.amounts import amount
 from volcano_py.api.wording.explain import Ceiling, over_ceiling, queue_closed
 from volcano_py.api.wording.holders import Holders
 from volcano_py.framework.job import Job, Placement, Task
-from volcano_py.framework.placement.row_groups import alike
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
@@ -159,7 +159,7 @@ class Proportion(Plugin):
         """[K] each as if nobody had gone before."""
         nothing = [0] * len(self._total)
         slots = self._slots(candidates)
-        places, firsts = alike([slots, self._ssn.ledger.tasks.task_class[candidates]])
+        places, firsts = group_rows([slots, self._ssn.ledger.tasks.task_class[candidates]])
         giving = [
             self._by_slot[slot].gives(self._asked[self._ssn.task_class(row)], nothing)
             for row, slot in zip(candidates[firsts].tolist(), slots[firsts].tolist(), strict=True)

@@ -56,7 +56,7 @@ class Tdm(Plugin):
         used = [hours[zone] for zone in zones.values if zone in hours]
         for change in (when.next_change(ssn.now, timezone) for when in used):
             if change is not None:
-                ssn.moments.strike(change)
+                ssn.wakeups.recheck_at(change)
         self._codes = {allowed: self._answers(allowed) for allowed in (False, True)}
         per_zone = [_HIGHEST if zone in self._open else 0.0 for zone in zones.values]
         self._scores: Scores = zones.per_node(np.array([*per_zone, 0.0]))
@@ -138,13 +138,13 @@ class Tdm(Plugin):
         memory, period = self._ssn.memory(self.name), self.arguments.period.total_seconds()
         next_time = memory.get(_EVICTED_AT, float("-inf")) + period
         if self._ssn.now < next_time:
-            self._ssn.moments.go_on(next_time)
+            self._ssn.wakeups.progress_at(next_time)
             return {}
         victims = self._within_budgets(expendable_first(self._ssn.ledger.tasks, due).tolist())
         if victims:
             memory[_EVICTED_AT] = self._ssn.now
             if len(victims) < len(due):
-                self._ssn.moments.go_on(self._ssn.now + period)
+                self._ssn.wakeups.progress_at(self._ssn.now + period)
         return {row: self._why(row) for row in victims}
 
     def _overdue(self, running: Rows) -> Rows:

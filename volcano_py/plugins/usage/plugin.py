@@ -60,7 +60,7 @@ class Usage(Plugin):
             if row is not None and load.measured > ssn.now - FRESH_FOR:
                 self._load[row] = [np.nan if part is None else part for part in (load.cpu, load.memory)]
                 self._measured[row] = load.measured
-                ssn.moments.strike(load.measured + FRESH_FOR)
+                ssn.wakeups.recheck_at(load.measured + FRESH_FOR)
         self._codes = self._answers()
         self._shadow: Amounts = np.zeros((nodes.size, 2), dtype=np.int64)
         """[N, 2] estimates of pods that were placed and not measured yet."""

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano_py.framework.placement.rows_by_node import ByNode
+from volcano_py.framework.placement.rows_by_node import RowsByNode
 
 PODS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2**60)), max_size=20)
 """Node and amount of each pod."""
@@ -17,7 +17,7 @@ def test_what_is_true_of_each_node_is_true_of_all(pods: list[tuple[int, int]], k
     node_of = np.array([node for node, _ in pods], dtype=np.int32)
     amounts = np.array([amount for _, amount in pods], dtype=np.int64)
     rows = np.argsort(node_of, kind="stable")
-    found = ByNode.of(rows, node_of)
+    found = RowsByNode.of(rows, node_of)
     by_node = {node: [row for row, (where, _) in enumerate(pods) if where == node] for node in sorted(node_of.tolist())}
 
     assert found.nodes.tolist() == list(by_node)

@@ -121,7 +121,7 @@ def test_what_was_bound_in_this_cycle_runs_from_the_next_one_on() -> None:
 def test_until_its_bindings_are_carried_out_a_status_is_passing() -> None:
     update = closed(node("n1"), gang("g", pods=2, cpu="1")).status("g")
     assert update is not None
-    assert update.passing
+    assert update.provisional
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_until_its_bindings_are_carried_out_a_status_is_passing() -> None:
 def test_a_status_that_no_binding_changes_is_not(stored: list[ApiObject]) -> None:
     update = closed(node("n1", cpu="150"), stored, tiers=[[]]).status("g")
     assert update is not None
-    assert not update.passing
+    assert not update.provisional
 
 
 def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_made() -> None:
@@ -147,14 +147,14 @@ def test_nor_is_one_whose_bindings_wait_for_volumes_to_be_made() -> None:
     assert [len(effect.claims) for effect in done.opened.effects if isinstance(effect, Bind)] == [1]
     update = done.status("g")
     assert update is not None
-    assert not update.passing
+    assert not update.provisional
 
 
 def test_nor_is_one_of_a_group_that_runs_already() -> None:
     group, *members = in_phase("Running", "Running", "Running", "Succeeded", "Pending")
     update = closed(node("n1", cpu="500"), group, members).status("g")
     assert update is not None
-    assert (update.phase, update.running, update.passing) == ("Running", 2, False)
+    assert (update.phase, update.running, update.provisional) == ("Running", 2, False)
 
 
 @pytest.mark.parametrize("decided", [True, False])
@@ -166,11 +166,11 @@ def test_what_has_passed_is_worked_out_anew_although_the_api_server_never_had_it
     def pass_by(state: ClusterState) -> None:
         meta = group.metadata
         ref = ObjectRef("PodGroup", meta.namespace, meta.name, meta.uid)
-        state.assume_status(PodGroupStatusUpdate(ref, "Pending", (), 1, 0, 0, passing=True), NOW.timestamp())
+        state.assume_status(PodGroupStatusUpdate(ref, "Pending", (), 1, 0, 0, provisional=True), NOW.timestamp())
 
     update = closed(node("n1"), group, members, prepare=pass_by, decided=decided).status("g")
     assert update is not None
-    assert (update.phase, update.running, update.passing) == ("Running", 2, False)
+    assert (update.phase, update.running, update.provisional) == ("Running", 2, False)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------

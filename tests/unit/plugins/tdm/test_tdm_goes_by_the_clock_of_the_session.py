@@ -101,7 +101,7 @@ def test_an_eviction_a_minute_is_the_default() -> None:
 
 
 def test_the_next_change_of_hours_is_worth_a_cycle() -> None:
-    assert opened_with().ssn.moments.strikes_at == (NOW + timedelta(hours=1)).timestamp()
+    assert opened_with().ssn.wakeups.next_recheck == (NOW + timedelta(hours=1)).timestamp()
 
 
 # -- hours ---------------------------------------------------------------------------------------------------------
@@ -303,19 +303,19 @@ def test_nobody_has_to_go_again_before_the_period_is_over() -> None:
     ssn = opened.ssn
     Shuffle(Shuffle.arguments_type()).execute(ssn)
     assert len(opened.evictions) == 1
-    assert ssn.moments.goes_on_at == ssn.now + 300
+    assert ssn.wakeups.next_progress == ssn.now + 300
     for later, gone in ((299, 1), (300, 2)):
-        ssn.moments.goes_on_at = 0.0
+        ssn.wakeups.next_progress = 0.0
         ssn.now = NOW.timestamp() + later
         Shuffle(Shuffle.arguments_type()).execute(ssn)
         assert len(opened.evictions) == gone
-    assert ssn.moments.goes_on_at == ssn.now + 300
+    assert ssn.wakeups.next_progress == ssn.now + 300
 
 
 def test_once_all_have_gone_the_clock_wakes_nobody() -> None:
     opened = opened_with(gang("batch", cpu="1", running_on=["out"], annotations=BATCH), period="5m")
     Shuffle(Shuffle.arguments_type()).execute(opened.ssn)
-    assert (len(opened.evictions), opened.ssn.moments.goes_on_at) == (1, 0)
+    assert (len(opened.evictions), opened.ssn.wakeups.next_progress) == (1, 0)
 
 
 def test_who_goes_is_told_why() -> None:

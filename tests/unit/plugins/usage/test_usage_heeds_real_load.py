@@ -93,7 +93,7 @@ def test_old_data_do_not_count(age: float, counts: bool) -> None:
     opened = opened_with({"a": load(0.9, 0.1, age), "b": load(0.1, 0.1, age)})
     assert willing(opened, Usage, "job-0") == (["b", "c"] if counts else ["a", "b", "c"])
     assert (scores(opened, Usage, "job-0")["b"] > 0) is counts
-    assert opened.ssn.moments.strikes_at == (MOMENT - age + FRESH_FOR if counts else 0)
+    assert opened.ssn.wakeups.next_recheck == (MOMENT - age + FRESH_FOR if counts else 0)
 
 
 # -- the score -----------------------------------------------------------------------------------------------------

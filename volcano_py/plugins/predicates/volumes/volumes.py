@@ -144,7 +144,7 @@ class Volumes:
     def _write(self, codes: Codes, refused: Mask, message: str, *, resolvable: bool = False) -> None:
         """Refusals on account of other pods are `resolvable`: they pass when those are gone."""
         if refused.any():
-            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable, passing=resolvable)
+            code = self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=resolvable, transient=resolvable)
             codes[refused & (codes == FITS)] = code
 
     def _mounts_disks(self, task_class: TaskClass) -> bool:

@@ -1,4 +1,4 @@
-"""Nothing that others do is needed for a pod that becomes possible by what was placed after it was refused."""
+"""A cycle requests another one when it placed something that may unblock a pod which it had refused before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from volcano_py.api.objects import (
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
-from volcano_py.framework.placement.requeue import look_again_if_a_way_is_open
+from volcano_py.framework.placement.requeue import requeue_if_unblocked
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
@@ -51,7 +51,7 @@ def allocated(*objects: Objects, arguments: dict[str, object] | None = None) -> 
     tiers: list[list[PluginChoice]] = [[Gang, (Predicates, {"arguments": arguments or {}})]]
     session = open_session(*objects, tiers=tiers, actions=[Allocate])
     Allocate(None).execute(session.ssn)
-    look_again_if_a_way_is_open(session.ssn)
+    requeue_if_unblocked(session.ssn)
     return session
 
 
@@ -64,23 +64,23 @@ def web(name: str, **fields: Any) -> Objects:
 
 
 def looks_again(session: Opened) -> bool:
-    strikes_at, now = session.ssn.moments.strikes_at, session.ssn.now
-    return now < strikes_at < now + 0.1
+    recheck_at, now = session.ssn.wakeups.next_recheck, session.ssn.now
+    return now < recheck_at < now + 0.1
 
 
-def test_a_pod_whose_company_came_after_it_is_looked_at_again() -> None:
+def test_a_pod_whose_affinity_is_met_after_its_turn_is_requeued() -> None:
     company = gang("db", cpu="1", labels={"app": "db"})
     session = allocated(nodes("n1"), gang("waits", cpu="1", affinity=WANTS_COMPANY, age=9), company)
     assert (session.binds, looks_again(session)) == ({"db-0": "n1"}, True)
 
 
-def test_a_pod_for_which_cores_are_no_longer_kept_is_looked_at_again() -> None:
+def test_a_pod_for_which_cores_are_no_longer_kept_is_requeued() -> None:
     train = gang("train", cpu="1", devices={GPU: "1"})
     session = allocated(nodes("n1"), gang("waits", cpu="8", age=9), train, arguments=KEEPS_8_CPU)
     assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
 
 
-def test_a_pod_that_is_no_longer_one_too_many_in_its_place_is_looked_at_again() -> None:
+def test_a_pod_that_a_spread_allows_after_its_turn_is_requeued() -> None:
     session = allocated(
         nodes("n1", "n2"),
         web("there", running_on=["n1"]),
@@ -90,14 +90,14 @@ def test_a_pod_that_is_no_longer_one_too_many_in_its_place_is_looked_at_again() 
     assert (session.binds, looks_again(session)) == ({"other-0": "n2"}, True)
 
 
-def test_a_pod_that_preempt_promises_what_is_free_by_now_is_looked_at_again() -> None:
-    """Where nobody has to leave, nothing else will come of the promise."""
+def test_a_pod_to_which_preempt_promises_a_free_place_is_requeued() -> None:
+    """No eviction makes this place, so no event follows."""
     tiers: list[list[PluginChoice]] = [[Priority, Gang, (Predicates, {"arguments": KEEPS_8_CPU})]]
     waits, train = gang("waits", cpu="8", age=9), gang("train", cpu="1", devices={GPU: "1"})
     session = open_session(nodes("n1"), waits, train, tiers=tiers, actions=[Allocate, Preempt])
     for action in (Allocate, Preempt):
         action(None).execute(session.ssn)
-    look_again_if_a_way_is_open(session.ssn)
+    requeue_if_unblocked(session.ssn)
     assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
 
 
@@ -109,28 +109,28 @@ def test_a_pod_that_preempt_promises_what_is_free_by_now_is_looked_at_again() ->
         gang("waits", cpu="1", node_selector={"host": "n9"}, affinity=WANTS_COMPANY, age=9),
     ],
 )
-def test_a_pod_that_still_has_no_place_is_not(waits: Objects) -> None:
+def test_a_pod_that_still_has_no_place_is_not_requeued(waits: Objects) -> None:
     session = allocated(nodes("n1"), waits, gang("db", cpu="1", labels={"app": "db"}))
     assert (session.binds, looks_again(session)) == ({"db-0": "n1"}, False)
 
 
-def test_where_nothing_was_placed_there_is_no_second_look() -> None:
-    """A gang that was given back leaves the room that it found: looking again would find the same."""
+def test_where_nothing_was_placed_nothing_is_requeued() -> None:
+    """A gang that gave its places back leaves the same room: another cycle would find the same."""
     waits = gang("waits", pods=13, cpu="1", affinity=WANTS_COMPANY)
     session = allocated(nodes("n1"), gang("db", cpu="1", labels={"app": "db"}, running_on=["n1"]), waits)
     assert (session.binds, looks_again(session)) == ({}, False)
 
 
-def test_the_cycle_tells_when_the_next_is_due() -> None:
+def test_the_report_says_when_the_next_cycle_is_due() -> None:
     company = gang("db", cpu="1", labels={"app": "db"})
     cycles = Cycles(
         nodes("n1"), gang("waits", cpu="1", affinity=WANTS_COMPANY, age=9), company, plugins=(Gang, Predicates)
     )
     report = cycles.run()
-    assert (cycles.binds, report.strikes_at > report.started) == ({"db-0": "n1"}, True)
+    assert (cycles.binds, report.recheck_at > report.started) == ({"db-0": "n1"}, True)
 
 
-def test_who_was_bound_after_victims_were_sought_may_be_one_for_a_job_that_its_queue_keeps_back() -> None:
+def test_a_pod_bound_after_victims_were_sought_may_be_a_victim_in_the_next_cycle() -> None:
     session = open_session(
         node("n1", cpu="8"),
         queue("q", capability={"cpu": "1"}),
@@ -143,5 +143,5 @@ def test_who_was_bound_after_victims_were_sought_may_be_one_for_a_job_that_its_q
     Preempt(None).execute(session.ssn)
     Allocate(None).execute(session.ssn)
     assert sorted(session.binds) == ["small-0"]
-    look_again_if_a_way_is_open(session.ssn)
-    assert session.ssn.moments.strikes_at == session.ssn.now + 1.0
+    requeue_if_unblocked(session.ssn)
+    assert session.ssn.wakeups.next_recheck == session.ssn.now + 1.0
