@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from volcano_py.api.effects import Event
-from volcano_py.api.nulls import without_nulls
+from volcano_py.api.json_values import without_nulls
 from volcano_py.api.objects import ApiObject
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.protocol import Sink

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from volcano_py.admission.violation import Violation
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 
 _MOST_NAMES: Final = 5  # that a message lists
 
@@ -24,7 +24,7 @@ def breaks_of_dependencies(
         for each in needed:
             if each not in needs:
                 others = [other for other in known if other != name][:_MOST_NAMES]
-                there_are = few(others, most=_MOST_NAMES, total=len(needs) - 1) or "no other"
+                there_are = summarize(others, most=_MOST_NAMES, total=len(needs) - 1) or "no other"
                 fix = f"name one of the {what}s ({there_are})"
                 yield Violation(field=fields[name], value=each, rule=f"is no {what} of this object", fix=fix)
     circle = _circle({name: [each for each in needed if each in needs] for name, needed in needs.items()})

@@ -14,7 +14,7 @@ from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.sizes import beyond
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
-from volcano_py.api.nulls import converted
+from volcano_py.api.json_values import converted
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.crons.plan import CronJob, job_name
 from volcano_py.jobs.crons.schedule import ScheduleError, parse_schedule

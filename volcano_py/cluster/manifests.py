@@ -21,7 +21,7 @@ import orjson
 import yaml
 
 from volcano_py.api import objects, volumes, workloads
-from volcano_py.api.depth import is_deeper_than
+from volcano_py.api.json_values import is_deeper_than
 from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, PriorityClass, metadata_of
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.memory_volumes import with_default_class

@@ -292,5 +292,5 @@ class CycleLoop:
             # Written or not, it is worked out anew should it not show for long.
             return not effect.provisional
         if isinstance(effect, PodCondition):
-            self._state.assume_told(effect)
+            self._state.assume_reported(effect)
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.policies.policies import failures, policy_for
@@ -29,7 +29,7 @@ def waits_for_itself(job: Job, members: Members) -> str:
     every_role = spec.min_available >= minimums and any(task.minimum for task in held)
     if first >= spec.min_available and not every_role:
         return ""
-    names = few([task.name for task in held])
+    names = summarize([task.name for task in held])
     most = min(first, minimums - 1) if every_role else first
     waits = "task %s waits" if len(held) == 1 else "tasks %s wait"
     return (

@@ -119,7 +119,7 @@ def reasons_page() -> str:
     for rank in Rank:
         lines += ["", f"## {rank.value + 1}. {RANK_TITLES[rank]}"]
         for reason in (reason for reason in Reason if reason.rank is rank):
-            message = explain.tell(reason, EXAMPLES[reason])
+            message = explain.message(reason, EXAMPLES[reason])
             lines += ["", f"### {reason.value}", "", reason.text, "", "```text", message, "```"]
     return "\n".join(lines) + "\n"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from volcano_py.api.effects import Event, JsonObject
+from volcano_py.api.json_values import Reader
 from volcano_py.api.names import SCHEDULING_API
-from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError, UnprocessableError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath

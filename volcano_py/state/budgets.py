@@ -9,7 +9,8 @@ import msgspec
 
 from volcano_py.api.objects import LabelSelector
 from volcano_py.api.workloads import PodDisruptionBudget
-from volcano_py.state.table.change import Change, ObjectStore
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.terms.selectors import is_empty
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class Budgets:
     """Store of PodDisruptionBudgets."""
 
     def __init__(self) -> None:
-        self._shelf: ObjectStore[PodDisruptionBudget] = ObjectStore()
+        self._objects: ObjectStore[PodDisruptionBudget] = ObjectStore()
         self._known: Mapping[str, tuple[Budget, ...]] | None = None
         """The answer of `by_namespace`; None when a budget has changed since."""
 
     def upsert(self, budget: PodDisruptionBudget) -> Change:
         """What is no longer allowed changes nothing that waits; what is allowed now may."""
-        old, self._known = self._shelf.put(budget), None
+        old, self._known = self._objects.put(budget), None
         if old is not None and old.spec == budget.spec:
             eased = budget.status.disruptions_allowed > old.status.disruptions_allowed
             return Change.DECISION if eased else Change.NONE
@@ -46,10 +47,10 @@ class Budgets:
 
     def delete(self, budget: PodDisruptionBudget) -> Change:
         self._known = None
-        return Change.NONE if self._shelf.take(budget) is None else Change.DECISION
+        return Change.NONE if self._objects.take(budget) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def by_namespace(self) -> Mapping[str, tuple[Budget, ...]]:
         """Worked out once, not for every snapshot."""
@@ -59,7 +60,7 @@ class Budgets:
 
     def _by_namespace(self) -> Mapping[str, tuple[Budget, ...]]:
         found: dict[str, list[Budget]] = {}
-        for each in self._shelf.all():
+        for each in self._objects.all():
             selector, meta = each.spec.selector, each.metadata
             if selector is not None and not is_empty(selector):
                 status = each.status

@@ -26,9 +26,10 @@ from volcano_py.state.queues.charges import Charges
 from volcano_py.state.queues.queues import Queues, Quotas
 from volcano_py.state.snapshot import Snapshot
 from volcano_py.state.table.axis import ResourceAxis
-from volcano_py.state.table.change import Change, Store
+from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.ledger import Ledger
+from volcano_py.state.table.stores import Store
 from volcano_py.state.terms.spread_defaults import SpreadDefaults
 from volcano_py.state.terms.term_book import TermBook
 from volcano_py.state.terms.term_shares import TermShares
@@ -166,9 +167,9 @@ class ClusterState:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
         self._tell(self._groups.assume_status(update, now))
 
-    def assume_told(self, told: PodCondition) -> None:
+    def assume_reported(self, told: PodCondition) -> None:
         """A pod's PodScheduled condition was handed to the status writer."""
-        self._pods.assume_told(told)
+        self._pods.assume_reported(told)
 
     def condition_write_failed(self, told: PodCondition) -> None:
         """The condition was not written after all."""

@@ -11,12 +11,13 @@ from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
 from volcano_py.state.infos import JobInfo
-from volcano_py.state.readers import JobReading, read_job
+from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
-from volcano_py.state.table.change import Change, ObjectStore
+from volcano_py.state.table.change import Change
 from volcano_py.state.table.interner import Interner
 from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.stores import ObjectStore
 from volcano_py.state.task_class import Refusal
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Groups:
         self._queue_slots = queue_slots
         self._priorities = priorities
         self._default_queue = default_queue
-        self._shelf: ObjectStore[PodGroup] = ObjectStore()
+        self._objects: ObjectStore[PodGroup] = ObjectStore()
         self._rows: dict[str, int] = {}
         self.infos: list[JobInfo | None] = []
         self.keys: list[str] = []
@@ -55,7 +56,7 @@ class Groups:
 
     def upsert(self, group: PodGroup) -> Change:
         key = group.metadata.key
-        old = self._shelf.put(group)
+        old = self._objects.put(group)
         if old is None:
             self._assumed.pop(key, None)  # that of a namesake
         row = self.row(key)
@@ -68,7 +69,7 @@ class Groups:
         return Change.DECISION if wishes_moved or status_moved else Change.NONE
 
     def delete(self, group: PodGroup) -> Change:
-        if self._shelf.take(group) is None:
+        if self._objects.take(group) is None:
             return Change.NONE
         row, jobs = self._rows[group.metadata.key], self._ledger.jobs
         self._queue_slots.give_back(int(jobs.queue[row]))
@@ -80,7 +81,7 @@ class Groups:
         return Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def row(self, key: str) -> int:
         """The row of a group, made for it when need be: pods may come before their PodGroup."""
@@ -125,7 +126,7 @@ class Groups:
             self._assumed[key] = (self._assumed[key][0], latest)
         for key in [key for key, (_, due) in self._assumed.items() if due < now]:
             del self._assumed[key]
-            stored = self._shelf.get(key)
+            stored = self._objects.get(key)
             if stored is not None:
                 row, jobs = self._rows[key], self._ledger.jobs
                 self.infos[row] = self._read(stored).info
@@ -136,7 +137,7 @@ class Groups:
         if self._width == len(self._ledger.axis):
             return
         for key in sorted(self._uncounted):
-            group, row = self._shelf.get(key), self._rows[key]
+            group, row = self._objects.get(key), self._rows[key]
             assert group is not None, "a group that is gone"
             reading = self._read(group)
             self.infos[row] = self._as_assumed(key, reading.info)
@@ -161,7 +162,7 @@ class Groups:
             if info is not None:
                 self._ledger.jobs.priority[row] = self._priorities.value(info.priority_class)
 
-    def _read(self, group: PodGroup) -> JobReading:
+    def _read(self, group: PodGroup) -> ParsedJob:
         reading = read_job(group, self._default_queue)
         self._uncounted.discard(group.metadata.key)
         try:
@@ -171,7 +172,7 @@ class Groups:
             return reading.refused(Refusal(Reason.INVALID_POD_GROUP, str(error)))
         return reading
 
-    def _write_wishes(self, row: int, group: PodGroup, reading: JobReading) -> None:
+    def _write_wishes(self, row: int, group: PodGroup, reading: ParsedJob) -> None:
         jobs, before = self._ledger.jobs, int(self._ledger.jobs.queue[row])
         jobs.queue[row] = self._queue_slots.take(reading.info.queue)
         if before != NOWHERE:
@@ -204,27 +205,27 @@ class PriorityClasses:
     """Store of PriorityClasses."""
 
     def __init__(self) -> None:
-        self._shelf: ObjectStore[PriorityClass] = ObjectStore()
+        self._objects: ObjectStore[PriorityClass] = ObjectStore()
 
     def upsert(self, priority_class: PriorityClass) -> Change:
-        old = self._shelf.put(priority_class)
+        old = self._objects.put(priority_class)
         if old is not None and _value(old) == _value(priority_class):
             return Change.NONE
         return Change.DECISION
 
     def delete(self, priority_class: PriorityClass) -> Change:
-        return Change.NONE if self._shelf.take(priority_class) is None else Change.DECISION
+        return Change.NONE if self._objects.take(priority_class) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def value(self, name: str) -> int:
         """Value of the class of that name, else of the global default (the lowest, should there be two, as the API
         server's admission takes it), else 0."""
-        named = self._shelf.get(name)
+        named = self._objects.get(name)
         if named is not None:
             return named.value
-        return min((item.value for item in self._shelf.all() if item.global_default), default=0)
+        return min((item.value for item in self._objects.all() if item.global_default), default=0)
 
 
 def _status(info: JobInfo) -> tuple[object, ...]:

@@ -59,7 +59,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
         return f"{self.ref.namespace}/{self.ref.name}"
 
     @property
-    def told(self) -> tuple[str, str]:
+    def reported(self) -> tuple[str, str]:
         """Reason and message of why it is not scheduled, as the API server has them or is about to."""
         if self.on_its_way is not None:
             return self.on_its_way

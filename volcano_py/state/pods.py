@@ -151,7 +151,7 @@ class Pods:
         info = None if row is None else self.infos[row]
         return None if info is None else info.condition
 
-    def assume_told(self, told: PodCondition) -> None:
+    def assume_reported(self, told: PodCondition) -> None:
         """The condition is on its way: it need not be written again while its echo is."""
         row = self._rows.get(told.pod.uid)
         info = None if row is None else self.infos[row]

@@ -25,33 +25,33 @@ from volcano_py.state.task_class import Refusal
 _NOT_NEGATIVE: Final = "write 0 or more"
 
 
-class NodeReading(msgspec.Struct, frozen=True):
+class ParsedNode(msgspec.Struct, frozen=True):
     """A node as far as scheduling goes; equal readings need no work."""
 
     info: NodeInfo
     allocatable: Mapping[str, int]
     problems: tuple[str, ...]
 
-    def differs_in_images_only(self, other: NodeReading) -> bool:
+    def differs_in_images_only(self, other: ParsedNode) -> bool:
         """Whether no pod can have become placeable: images move scores, and nodes pull them all the time."""
         return replace(self, info=replace(self.info, images=other.info.images)) == other
 
 
-class JobReading(msgspec.Struct, frozen=True):
+class ParsedJob(msgspec.Struct, frozen=True):
     info: JobInfo
     min_resources: Mapping[str, int] | None
 
-    def refused(self, problem: Refusal) -> JobReading:
+    def refused(self, problem: Refusal) -> ParsedJob:
         """The same with a problem."""
         return replace(self, info=replace(self.info, problem=problem))
 
 
-class QueueReading(msgspec.Struct, frozen=True):
+class ParsedQueue(msgspec.Struct, frozen=True):
     info: QueueInfo
     axis: ResourceAxis
 
 
-def read_node(node: Node) -> NodeReading:
+def read_node(node: Node) -> ParsedNode:
     """Allocatable is rounded down; oversubscribed cpu and memory that a node agent announces are added."""
     units, problems = read_amounts(node.status.allocatable, "status.allocatable", Rounding.DOWN)
     labels, annotations = node.metadata.labels, node.metadata.annotations
@@ -67,15 +67,15 @@ def read_node(node: Node) -> NodeReading:
         unschedulable=node.spec.unschedulable,
         images={name: image.size_bytes for image in node.status.images for name in image.names},
     )
-    return NodeReading(info, units, tuple(problems))
+    return ParsedNode(info, units, tuple(problems))
 
 
-def read_job(group: PodGroup, default_queue: str) -> JobReading:
+def read_job(group: PodGroup, default_queue: str) -> ParsedJob:
     """A PodGroup; one whose amounts cannot be read, or that needs what is not evaluated yet, gets a problem."""
     if too_large := _too_large(group):
         # of the rest, which is never used, none is read or kept
         group = replace(group, spec=replace(group.spec, min_task_member={}, min_resources={}))
-        return JobReading(job_info(group, default_queue, Refusal(Reason.INVALID_POD_GROUP, too_large)), {})
+        return ParsedJob(job_info(group, default_queue, Refusal(Reason.INVALID_POD_GROUP, too_large)), {})
     unusable = [*_negative_minimums(group)]
     units: dict[str, int] | None = None
     if group.spec.min_resources is not None:
@@ -89,7 +89,7 @@ def read_job(group: PodGroup, default_queue: str) -> JobReading:
         problem = Refusal(Reason.UNSUPPORTED, "spec.subGroupPolicy is not evaluated by this scheduler yet")
     elif (group.spec.network_topology or {}).get("mode", "hard") == "hard" and group.spec.network_topology:
         problem = Refusal(Reason.UNSUPPORTED, "spec.networkTopology (hard) is not evaluated by this scheduler yet")
-    return JobReading(job_info(group, default_queue, problem), units)
+    return ParsedJob(job_info(group, default_queue, problem), units)
 
 
 def _too_large(group: PodGroup) -> str:
@@ -113,7 +113,7 @@ def _negative_minimums(group: PodGroup) -> Iterator[str]:
             yield invalid_field(f"spec.minTaskMember.{task}", least, _NOT_NEGATIVE)
 
 
-def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
+def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
     """A queue on an axis that has the resource names it speaks of."""
     spec = queue.spec
     problems: list[str] = []
@@ -159,7 +159,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> QueueReading:
         problems=tuple(problems),
         entitlements={"deserved": spec.deserved, "guarantee": spec.guarantee.resource},
     )
-    return QueueReading(info, axis)
+    return ParsedQueue(info, axis)
 
 
 def _quota_names(amounts: Mapping[str, str | int | float]) -> dict[str, str | int | float]:

@@ -83,8 +83,8 @@ def test_what_a_pod_was_told_in_vain_is_told_again(state: ClusterState) -> None:
     ref = ObjectRef("Pod", "team", "train-1", "pod-team-train-1")
     old = PodCondition(ref, "Unschedulable", "0/2 nodes", Reason.NODES_REFUSE)
     new = PodCondition(ref, "Unschedulable", "0/3 nodes", Reason.NODES_REFUSE)
-    state.assume_told(old)
-    state.assume_told(new)
+    state.assume_reported(old)
+    state.assume_reported(new)
 
     state.condition_write_failed(old)
     assert told_reason(state) == "0/3 nodes"
@@ -95,4 +95,4 @@ def test_what_a_pod_was_told_in_vain_is_told_again(state: ClusterState) -> None:
 
 def told_reason(state: ClusterState) -> str:
     infos = (info for info in state.snapshot(100.0).tasks if info is not None)
-    return next(info.told[1] for info in infos if info.ref.name == "train-1")
+    return next(info.reported[1] for info in infos if info.ref.name == "train-1")

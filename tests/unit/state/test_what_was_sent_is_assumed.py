@@ -308,9 +308,9 @@ def test_a_status_on_its_way_is_not_that_of_a_namesake(watched: Watched) -> None
 
 def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
     info = next(each for each in watched.snapshot().tasks if each is not None)
-    watched.state.assume_told(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
+    watched.state.assume_reported(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
     again = next(each for each in watched.snapshot().tasks if each is not None)
-    assert again.told == ("Unschedulable", "full")
+    assert again.reported == ("Unschedulable", "full")
     assert watched.state.pod_condition(UID, "PodScheduled") is None, "it is not stored yet"
 
 
@@ -319,13 +319,13 @@ def test_a_promise_of_another_node_outlives_what_was_on_its_way_before_it(watche
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.put(promised("n1"))
     told = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")
-    watched.state.assume_told(told)
+    watched.state.assume_reported(told)
     watched.put(with_meta(promised("n1"), labels={"changed": "yes"}))
     assert promised_node(watched) == "n2"
     watched.put(promised("n2"))
     watched.put(promised("n1"))
     assert promised_node(watched) == "n1"
-    watched.state.assume_told(told)
+    watched.state.assume_reported(told)
     watched.put(promised("n3"))
     assert promised_node(watched) == "n3"
 

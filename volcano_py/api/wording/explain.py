@@ -19,7 +19,7 @@ from volcano_py.api.names import GROUP_NAME, QUEUE_NAME
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.wording.explain_gangs import ShortRole
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 
 # Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
 # condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
@@ -148,7 +148,7 @@ def gang_incomplete(
     """`2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound`, and why it does not. `short`:
     roles of which too few pods have a place."""
     missing = max(min_member - placed, sum(role.minimum - role.existing for role in short), 0)
-    roles = f", minTaskMember is not met by {few([role.told for role in short])}" if short else ""
+    roles = f", minTaskMember is not met by {summarize([role.text for role in short])}" if short else ""
     sentence = (
         f"{placed} of {total} pod{_s(total)} {'has' if placed == 1 else 'have'} a place, minMember is "
         f"{min_member}{roles}: {missing} more must fit before any is bound"
@@ -347,7 +347,8 @@ def plugin_failed(plugin: str = "") -> str:
 
 
 def scheduling_gated(gates: Sequence[str]) -> str:
-    return f"has the scheduling gate{_s(len(gates))} {few(gates)}: whoever set {_it(gates)} must remove {_it(gates)}"
+    listed, it = summarize(gates), _it(gates)
+    return f"has the scheduling gate{_s(len(gates))} {listed}: whoever set {it} must remove {it}"
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
@@ -375,7 +376,7 @@ def not_yet_evaluated() -> str:
     return "the scheduler has not come to it yet; if that lasts, its /status and log tell whether it runs and leads"
 
 
-def tell(reason: Reason, sentence: str) -> str:
+def message(reason: Reason, sentence: str) -> str:
     """A whole message: the closed code first, so that machines find it, then the sentence."""
     return f"{reason.value}: {sentence}"
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.names import TASK_SPEC
-from volcano_py.api.wording.summarize import counted, few, plural
+from volcano_py.api.wording.summarize import counted, plural, summarize
 
 
 class PodMaker(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class ShortRole(msgspec.Struct, frozen=True):
     minimum: int
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         return f"{self.existing} of {self.minimum} pods of role {self.name}"
 
 
@@ -53,7 +53,7 @@ def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMak
     fix = f": create {missing} more of this scheduler with annotation {TASK_SPEC} or lower minTaskMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.role_minimum}"
-    return f"PodGroup {group}: minTaskMember is not met by {few([role.told for role in roles])}{fix}"
+    return f"PodGroup {group}: minTaskMember is not met by {summarize([role.text for role in roles])}{fix}"
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:
@@ -82,7 +82,7 @@ def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, hel
     they should be gone; 0 when nobody was evicted for it, so that it is found anew each time."""
     if not leavers.pods:
         return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
-    sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {few(leavers.pods)}"
+    sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"
     if leavers.groups:
         sentence += f" of {_named('PodGroup', leavers.groups)} in {_named('queue', leavers.queues)}"
     return f"{sentence}; the promise ends {held_for:g} s after they should be gone" if held_for else sentence
@@ -94,9 +94,9 @@ def waiting_for_another_try(nodes: Sequence[str]) -> str:
 
 
 def _places_kept(nodes: Sequence[str]) -> str:
-    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {few(nodes)} are"
+    places = f"a place on node {nodes[0]} is" if len(nodes) == 1 else f"places on nodes {summarize(nodes)} are"
     return f"{places} kept for it"
 
 
 def _named(kind: str, names: Sequence[str]) -> str:
-    return f"{plural(kind, len(names))} {few(names)}"
+    return f"{plural(kind, len(names))} {summarize(names)}"

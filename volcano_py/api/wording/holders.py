@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from volcano_py.api.wording.amounts import amount
-from volcano_py.api.wording.summarize import MOST_TOLD, few
+from volcano_py.api.wording.summarize import MOST_LISTED, summarize
 
 _NOBODY: Final = frozenset[str]()
 
@@ -22,8 +22,8 @@ class Holders:
         )
         self._names = frozenset(name for name, _ in self._largest_first)
 
-    def told(self, left_out: Collection[str] = _NOBODY) -> str:
+    def summary(self, left_out: Collection[str] = _NOBODY) -> str:
         """`train: 20 cpu, web: 4 cpu and 2 more`, the most first; nothing of those who are left out."""
-        candidates = self._largest_first[: MOST_TOLD + len(left_out)]
+        candidates = self._largest_first[: MOST_LISTED + len(left_out)]
         parts = [f"{name}: {amount(self._resource, units)}" for name, units in candidates if name not in left_out]
-        return few(parts, total=len(self._names) - len(self._names.intersection(left_out)))
+        return summarize(parts, total=len(self._names) - len(self._names.intersection(left_out)))

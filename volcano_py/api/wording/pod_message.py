@@ -17,6 +17,6 @@ def why_pod_waits(pod: Pod) -> str:
         return ""
     if pod.spec.scheduling_gates:
         gates = [gate.name for gate in pod.spec.scheduling_gates]
-        return explain.tell(Reason.SCHEDULING_GATED, explain.scheduling_gated(gates))
+        return explain.message(Reason.SCHEDULING_GATED, explain.scheduling_gated(gates))
     told = (each for each in pod.status.conditions if each.type == POD_SCHEDULED and each.status == "False")
     return next((each.message or each.reason for each in told), "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-MOST_TOLD: Final = 3
+MOST_LISTED: Final = 3
 
 
-def few(told: Sequence[str], *, total: int | None = None, most: int = MOST_TOLD) -> str:
+def summarize(told: Sequence[str], *, total: int | None = None, most: int = MOST_LISTED) -> str:
     """`a, b, c and 2 more`. `total`: how many there are, where only the first are given; `most`: how many to list."""
     first = told[:most]
     more = (len(told) if total is None else total) - len(first)

@@ -26,7 +26,7 @@ _TIME_WIDTH: Final = 8
 _REASON_WIDTH: Final = 16
 _ABOUT_WIDTH: Final = 32  # characters; longer names of objects are cut
 _MOST_EVENTS: Final = 5
-_NOT_LOOKED_AT: Final = explain.tell(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
+_NOT_LOOKED_AT: Final = explain.message(Reason.NOT_YET_EVALUATED, explain.not_yet_evaluated())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import yaml
 from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.nulls import without_nulls
+from volcano_py.api.json_values import without_nulls
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, Listing, phase_text
 from volcano_py.cli.printing.output import console, print_data

@@ -190,7 +190,7 @@ class Closing:
             if verdict.reason is Reason.NOT_YET_EVALUATED:
                 return None  # let in, and nothing asks for pods
             since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
-        message = explain.tell(verdict.reason, verdict.message)
+        message = explain.message(verdict.reason, verdict.message)
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
         if verdict.reason is Reason.NOT_YET_EVALUATED or (verdict.reason in _MAY_COME and self._is_young(since)):
             self._too_early.add(job.row)
@@ -248,7 +248,7 @@ class Closing:
             if info is None or self._is_young(float(ssn.ledger.jobs.created[row])):
                 continue
             refusal = Refusal(Reason.QUEUE_NOT_FOUND, explain.queue_not_found(info.queue, queue_source(ssn, row, info)))
-            message = explain.tell(refusal.reason, refusal.message)
+            message = explain.message(refusal.reason, refusal.message)
             phase = Phase(int(ssn.ledger.jobs.phase[row])) or Phase.PENDING
             counts = ssn.ledger.jobs.counts[row]
             pending = int(counts[TaskStatus.PENDING])
@@ -268,7 +268,7 @@ class Closing:
         for row in np.unique(tasks.job[orphans]).tolist():
             namespace, _, name = ssn.snapshot.job_keys[row].partition("/")
             refusal = Refusal(Reason.POD_GROUP_NOT_FOUND, explain.pod_group_not_found(namespace, name))
-            message = explain.tell(refusal.reason, refusal.message)
+            message = explain.message(refusal.reason, refusal.message)
             pending = int(jobs.counts[row][TaskStatus.PENDING])
             key = ssn.snapshot.job_keys[row]
             self.pending.append(PendingJob(key, "", Phase.PENDING.text, refusal.reason, message, pending))
@@ -295,11 +295,11 @@ class Closing:
             yield from self._pod(self._ssn.task_info(row), told)
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
-        reason, message = verdict.told
+        reason, message = verdict.reported
         # A promise is made anew with the evictions, though the pod may name the node already.
-        if info.told != verdict.told or nominated:
+        if info.reported != verdict.reported or nominated:
             yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
-        if info.told != verdict.told:
+        if info.reported != verdict.reported:
             yield Event(info.ref, "Warning", "FailedScheduling", message)
 
     # -- queues ----------------------------------------------------------------------------------------------------

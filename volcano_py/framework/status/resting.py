@@ -185,6 +185,6 @@ def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:
 
 def _says_the_same(now: TaskInfo | None, known: TaskInfo) -> bool:
     """Whether it is the same but for the echo of what was written into its status."""
-    if now is None or now.told != known.told:
+    if now is None or now.reported != known.reported:
         return False
     return replace(now, condition=known.condition, on_its_way=known.on_its_way) == known

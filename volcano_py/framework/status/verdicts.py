@@ -34,12 +34,12 @@ class PodVerdict(msgspec.Struct, frozen=True):
 
     reason: str
     refusal: Refusal
-    told: tuple[str, str]
+    reported: tuple[str, str]
     """Reason and message as they stand in the condition."""
 
     @classmethod
     def of(cls, reason: str, refusal: Refusal) -> PodVerdict:
-        return cls(reason, refusal, (reason, explain.tell(refusal.reason, refusal.message)))
+        return cls(reason, refusal, (reason, explain.message(refusal.reason, refusal.message)))
 
 
 def job_verdict(ssn: Session, job: Job) -> Refusal:
@@ -79,7 +79,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
 def gang_message(job: Job, verdict: Refusal) -> str:
     """Volcano's «n/m tasks in gang unschedulable» with our code in front and the reason behind."""
     missing = max(job.min_member - job.ready, 0) or job.pending_tasks
-    return explain.tell(
+    return explain.message(
         verdict.reason, explain.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
     )
 

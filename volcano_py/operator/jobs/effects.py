@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.nulls import Reader
+from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ObjectMeta, Pod, PodGroup
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.api.nulls import Reader
+from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, ObjectRef
-from volcano_py.api.nulls import Reader
+from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock

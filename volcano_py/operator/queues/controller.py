@@ -16,8 +16,8 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, JsonObject, ObjectRef
+from volcano_py.api.json_values import Reader
 from volcano_py.api.names import CLOSED_BY_PARENT, DEFAULT_QUEUE
-from volcano_py.api.nulls import Reader
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError

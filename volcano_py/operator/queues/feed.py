@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.nulls import Reader, converted
+from volcano_py.api.json_values import Reader, converted
 from volcano_py.api.objects import Queue
 from volcano_py.cluster.kubernetes.watching.versions import version_of
 from volcano_py.cluster.protocol import BadObjectHandler, Sink

@@ -23,8 +23,8 @@ from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules
 from volcano_py.admission.sizes import breaks_of_size
 from volcano_py.admission.violation import Violations, told
+from volcano_py.api.json_values import converted
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
-from volcano_py.api.nulls import converted
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.jobs.defaults import JobRules

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from volcano_py.api.depth import is_deeper_than
+from volcano_py.api.json_values import is_deeper_than
 
 DEEPEST: Final = 50
 """Levels of lists and objects in each other. The deepest field of a CronJob, a value of a node affinity, is at 21."""

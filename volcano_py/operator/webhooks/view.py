@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.api.nulls import Reader
+from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ApiObject, Namespace, PodGroup, Queue
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ApiError

@@ -97,7 +97,7 @@ def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueI
             together, own = amount(names[dim], int(given[dim])), amount(names[dim], int(limits[dim]))
             parts = ((child.name, int(part)) for child, part in zip(children, each[:, dim], strict=True))
             # An edit that should not have been let in is one of theirs.
-            whose = Holders(names[dim], parts).told()
+            whose = Holders(names[dim], parts).summary()
             text = f"spec.{field} is {own}, the queues below it have {together} together ({whose})"
             yield _event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")
 

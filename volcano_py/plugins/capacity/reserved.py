@@ -38,7 +38,7 @@ class Reserved:
             missing = ((each, each.guarantee[dim] - each.needed[dim]) for each in self._of(dim))
             parts = [(each.name, units) for each, units in missing if units > 0 and _is_below(each, bound)]
             self._missing[key] = Holders(self._names[dim], parts)
-        return self._missing[key].told([each.name for each in asking.chain])
+        return self._missing[key].summary([each.name for each in asking.chain])
 
     def holding_down(self, account: QueueAccount, dim: int) -> str:
         """The guarantees that leave `account` no more than its real capability: those beside it, and beside the queues
@@ -51,7 +51,7 @@ class Reserved:
             own = [each.name for each in account.chain]
             if account.children:
                 own += [each.name for each in self._of(dim) if each is not account and account in each.chain]
-            self._held_down[key] = self._own_below(top, dim).told(own)
+            self._held_down[key] = self._own_below(top, dim).summary(own)
         return self._held_down[key]
 
     def _own_below(self, top: QueueAccount, dim: int) -> Holders:

@@ -8,7 +8,7 @@ from typing import Final
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount, numbers
 from volcano_py.api.wording.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.opening import Accounts
 from volcano_py.plugins.capacity.reserved import Reserved
@@ -28,7 +28,8 @@ def not_for_jobs(account: QueueAccount) -> Refusal | None:
 
 
 def _inner(children: Sequence[str]) -> str:
-    return f"has queues below it ({few(children)}), and jobs run in queues without any; name such a one in spec.queue"
+    below = summarize(children)
+    return f"has queues below it ({below}), and jobs run in queues without any; name such a one in spec.queue"
 
 
 def closed(account: QueueAccount) -> Refusal | None:

@@ -16,7 +16,7 @@ import numpy as np
 from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_queue
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
@@ -101,9 +101,8 @@ class NodeGroup(Plugin):
             return []
         name, told = task_class.variant[self.name], []
         if _outside(name) in refused or _WITHOUT in refused:
-            uses = (
-                f"uses nodes with label {NODE_GROUP} {few(queue.groups)}: label more so" if queue.groups else _NO_GROUP
-            )
+            labelled = f"uses nodes with label {NODE_GROUP} {summarize(queue.groups)}: label more so"
+            uses = labelled if queue.groups else _NO_GROUP
             told.append(f"Queue {name} {uses}, or name others in spec.affinity of the queue")
         if _full(name) in refused and queue.holdings is not None:
             may_pass = queue.holdings.may_pass(task_class, queue.codes == FITS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from volcano_py.api.wording.summarize import few, plural
+from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.holders import Holders
 from volcano_py.plugins.predicates.pod_sentences import by_whom
@@ -42,7 +42,7 @@ def rival_ports(wanted: Iterable[HostPort]) -> list[HostPort]:
 def ports_taken(ssn: Session, holders: Holders[HostPort], wanted: Sequence[HostPort], nodes: Rows) -> str:
     """Who has the wanted ports on these nodes, and what would help."""
     ports = [port for port in wanted if holders.any_on(rival_ports([port]), nodes).any()]
-    told, are = few([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
+    told, are = summarize([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
     by = by_whom(ssn, holders.rows(rival_ports(ports)), nodes)
     return f"{plural('Host port', len(ports))} {told} {are} taken{by}: wait for that to end, or choose another hostPort"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from volcano_py.api.objects import Taint
 from volcano_py.api.wording.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
-from volcano_py.api.wording.summarize import counted, few
+from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.plugins.predicates.selector_advice import unmet
 from volcano_py.plugins.predicates.taints import is_refusal, untolerated
@@ -62,7 +62,7 @@ def node_advice(
         labels = unmet(index, present, task_class.node_selector, task_class.required_node_affinity)
     tainted = np.logical_or.reduce([nothing, *(rows for message, rows in by_message.items() if is_refusal(message))])
     return NodeAdvice(
-        cordons=f"Cordoned (kubectl uncordon opens): {few(cordoned)}" if cordoned else "",
+        cordons=f"Cordoned (kubectl uncordon opens): {summarize(cordoned)}" if cordoned else "",
         labels=labels,
         taints=_of_taints(index, tainted, task_class),
     )
@@ -103,4 +103,4 @@ def _written(taints: Sequence[Taint]) -> str:
 def _most(counts: Counter[str]) -> str:
     """The most frequent first."""
     found = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return few([f"{taints} ({counted(count, 'node')})" for taints, count in found])
+    return summarize([f"{taints} ({counted(count, 'node')})" for taints, count in found])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from volcano_py.api.wording.summarize import few
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.framework.placement.pod_counts import Tally
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.pod_sentences import on_nodes, selected, settled
@@ -19,7 +19,7 @@ def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:
     """Whom the pod wants to be with, by its required affinity, and where they are."""
     terms = list(dict.fromkeys(one.term for one in together))
     keys = list(dict.fromkeys(one.topology_key for one in together))
-    wanted = f"podAffinity wants the same {few(keys)} as {selected(terms)}"
+    wanted = f"podAffinity wants the same {summarize(keys)} as {selected(terms)}"
     unlabelled = next((key for key in keys if not ssn.nodes.label(key).values), None)
     if unlabelled is not None:
         return f"{wanted}, and no node has label {unlabelled}: label nodes or correct topologyKey"
@@ -29,7 +29,7 @@ def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:
     there = ssn.ledger.tasks.node[pods]
     bare = [key for key in keys if not ssn.nodes.label(key).present[there].any()]
     if bare:
-        where = f"{on_nodes(ssn, pods)}, without label {few(bare)} there"
+        where = f"{on_nodes(ssn, pods)}, without label {summarize(bare)} there"
         return f"{wanted}, which are {where}: label their nodes or correct topologyKey"
     return f"{wanted}, which are {on_nodes(ssn, pods)}: make room beside them, or prefer that instead of requiring it"
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.api.wording.summarize import MOST_TOLD, few
+from volcano_py.api.wording.summarize import MOST_LISTED, summarize
 from volcano_py.framework.session import Session
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -29,8 +29,8 @@ def settled(ssn: Session, rows: Rows) -> Rows:
 def on_nodes(ssn: Session, rows: Rows) -> str:
     """`ml/web-0 on n1, ml/web-1 on n2 and 3 more`: tasks `rows` [K] with their nodes, the first row first."""
     nodes = ssn.ledger.tasks.node
-    told = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in rows[:MOST_TOLD].tolist()]
-    return few(told, total=len(rows))
+    told = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in rows[:MOST_LISTED].tolist()]
+    return summarize(told, total=len(rows))
 
 
 def by_whom(ssn: Session, rows: Rows, nodes: Rows) -> str:
@@ -41,14 +41,14 @@ def by_whom(ssn: Session, rows: Rows, nodes: Rows) -> str:
 
 def selected(terms: Sequence[PodTerm]) -> str:
     """`pods with app=db in namespace ml`: those that match all the terms."""
-    return " which are also ".join(map(_selected, terms[:MOST_TOLD]))
+    return " which are also ".join(map(_selected, terms[:MOST_LISTED]))
 
 
 def _selected(term: PodTerm) -> str:
     if term.selector is None:
         return "no pods at all (it has no labelSelector)"
     pods = f"pods with {_conditions(term.selector)}" if term.selector else "any pods"
-    where = f"in namespace {few(term.namespaces)}" if term.namespaces else ""
+    where = f"in namespace {summarize(term.namespaces)}" if term.namespaces else ""
     if term.namespace_selector is not None:
         labelled = f"in namespaces with {_conditions(term.namespace_selector)}" if term.namespace_selector else ""
         where = " or ".join(part for part in (where, labelled) if part) if labelled else "in any namespace"
@@ -56,11 +56,11 @@ def _selected(term: PodTerm) -> str:
 
 
 def _conditions(requirements: Requirements) -> str:
-    return few([_condition(one) for one in requirements])
+    return summarize([_condition(one) for one in requirements])
 
 
 def _condition(one: Requirement) -> str:
     if one.operator in _SIGNS:
         return _SIGNS[one.operator].format(one.key)
     sign, word = ("=", "in") if one.operator == "In" else ("!=", "not in")
-    return f"{one.key}{sign}{one.values[0]}" if len(one.values) == 1 else f"{one.key} {word} ({few(one.values)})"
+    return f"{one.key}{sign}{one.values[0]}" if len(one.values) == 1 else f"{one.key} {word} ({summarize(one.values)})"

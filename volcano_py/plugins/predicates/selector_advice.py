@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
-from volcano_py.api.wording.summarize import MOST_TOLD, counted, few
+from volcano_py.api.wording.summarize import MOST_LISTED, counted, summarize
 from volcano_py.state.nodes.index import ABSENT, NodeIndex
 from volcano_py.state.nodes.terms import Mask, field_mask, label_mask, term_mask
 
@@ -43,7 +43,7 @@ def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Wish]:
     """The wishes of one term of a required node affinity."""
     labels = [_of_label(index, one) for one in term.match_expressions[:_MOST_WISHES]]
     fields = [
-        Wish(f"is{' not' * (one.operator == 'NotIn')} called {few(one.values)}", "", field_mask(index, one))
+        Wish(f"is{' not' * (one.operator == 'NotIn')} called {summarize(one.values)}", "", field_mask(index, one))
         for one in term.match_fields[:_MOST_WISHES]
     ]
     return labels + fields
@@ -95,10 +95,10 @@ def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:
     if one.operator in _UNLABELLED:
         words = _UNLABELLED[one.operator].format(key)
     elif one.operator in _COMPARED:
-        words = f"has label {key} {_COMPARED[one.operator]} {few(values)}"
+        words = f"has label {key} {_COMPARED[one.operator]} {summarize(values)}"
     else:
         has = "has" if one.operator == "In" else "is without"
-        words = f"{has} label {key}={values[0]}" if len(values) == 1 else f"{has} label {key} in ({few(values)})"
+        words = f"{has} label {key}={values[0]}" if len(values) == 1 else f"{has} label {key} in ({summarize(values)})"
     return Wish(words, key, label_mask(index, one))
 
 
@@ -123,7 +123,7 @@ def _lacking(index: NodeIndex, present: Mask, wishes: Sequence[Wish]) -> str:
         return f"{hopeless.words}, and none does{there}"
     pairs: Iterator[tuple[Wish, ...]] = combinations(wishes, 2)
     together = next((pair for pair in pairs if not _met(pair, present)), tuple(wishes))
-    told = " and ".join(f"{wish.words} ({_met([wish], present)})" for wish in together[:MOST_TOLD])
+    told = " and ".join(f"{wish.words} ({_met([wish], present)})" for wish in together[:MOST_LISTED])
     return f"{told}, and none does all" if told else "matches a term without conditions, which none does"
 
 
@@ -135,4 +135,4 @@ def _labels_there(index: NodeIndex, present: Mask, key: str) -> str:
     found = sorted((-count, value) for value, count in zip(column.values, counts, strict=True) if count)
     if not found:
         return "; no node has such a label"
-    return f"; nodes have {few([f'{key}={value} ({-count})' for count, value in found])}"
+    return f"; nodes have {summarize([f'{key}={value} ({-count})' for count, value in found])}"

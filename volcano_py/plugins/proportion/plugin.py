@@ -244,7 +244,7 @@ class Proportion(Plugin):
         if dim not in self._guaranteed:
             parts = ((name, each.guarantee[dim]) for name, each in self._accounts.items())
             self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], parts)
-        return self._guaranteed[dim].told([account.info.name])
+        return self._guaranteed[dim].summary([account.info.name])
 
 
 def _exceeded(account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int]) -> int | None:

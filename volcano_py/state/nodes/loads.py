@@ -16,7 +16,8 @@ from volcano_py.api.objects import NodeMetrics
 from volcano_py.api.quantity import Rounding
 from volcano_py.state.infos import read_amounts
 from volcano_py.state.table.axis import CPU, MEMORY
-from volcano_py.state.table.change import Change, ObjectStore
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import ObjectStore
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
@@ -43,13 +44,13 @@ class Loads:
     def __init__(self, ledger: Ledger, nodes: Nodes) -> None:
         self._ledger = ledger
         self._nodes = nodes
-        self._shelf: ObjectStore[NodeMetrics] = ObjectStore()
+        self._objects: ObjectStore[NodeMetrics] = ObjectStore()
         self._parts: dict[str, Load] = {}
         self._known: tuple[int, Mapping[str, Load]] | None = None
         """The answer of `by_node` while nodes are as they were at that version; None when something was measured."""
 
     def upsert(self, metrics: NodeMetrics) -> Change:
-        old = self._shelf.put(metrics)
+        old = self._objects.put(metrics)
         self._known = None
         if old is None or old.usage != metrics.usage:
             for problem in read_amounts(_usage(metrics), "usage", Rounding.UP)[1]:
@@ -58,10 +59,10 @@ class Loads:
 
     def delete(self, metrics: NodeMetrics) -> Change:
         self._known = None
-        return Change.NONE if self._shelf.take(metrics) is None else Change.DECISION
+        return Change.NONE if self._objects.take(metrics) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def measured(self, loads: Mapping[str, Load]) -> Change:
         """Parts of nodes, by name; those of nodes that are gone are forgotten."""
@@ -80,7 +81,7 @@ class Loads:
     def _by_node(self) -> Mapping[str, Load]:
         existing = self._nodes.existing_row
         found = {name: load for name, load in self._parts.items() if existing(name) is not None}
-        for metrics in self._shelf.all():
+        for metrics in self._objects.all():
             name = metrics.metadata.name
             row = existing(name)
             if row is None or metrics.timestamp is None:

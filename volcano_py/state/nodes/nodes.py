@@ -8,7 +8,7 @@ import structlog
 
 from volcano_py.api.objects import Node, ObjectMeta
 from volcano_py.state.infos import NodeInfo
-from volcano_py.state.readers import NodeReading, read_node
+from volcano_py.state.readers import ParsedNode, read_node
 from volcano_py.state.table.axis import TooManyResourcesError
 from volcano_py.state.table.change import Change
 
@@ -35,14 +35,14 @@ class Nodes:
         self.infos: list[NodeInfo] = []
         self.version = 0
         self.offers_version = 0
-        self._readings: dict[str, tuple[str, NodeReading]] = {}
+        self._parsed: dict[str, tuple[str, ParsedNode]] = {}
         self._rows: dict[str, int] = {}
 
     def upsert(self, node: Node) -> Change:
         name, uid = node.metadata.name, node.metadata.uid
         reading = read_node(node)
-        _, known = self._readings.get(name, ("", None))
-        self._readings[name] = (uid, reading)
+        _, known = self._parsed.get(name, ("", None))
+        self._parsed[name] = (uid, reading)
         if known == reading:
             return Change.NONE
         self._count(name, reading)
@@ -59,10 +59,10 @@ class Nodes:
 
     def delete(self, node: Node) -> Change:
         name = node.metadata.name
-        uid, known = self._readings.get(name, ("", None))
+        uid, known = self._parsed.get(name, ("", None))
         if known is None or uid != node.metadata.uid:
             return Change.NONE
-        del self._readings[name]
+        del self._parsed[name]
         row = self._rows[name]
         self._ledger.nodes.present[row] = False
         self._ledger.nodes.allocatable[row] = 0
@@ -73,7 +73,7 @@ class Nodes:
         return Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [Node(metadata=ObjectMeta(name=name, uid=uid)) for name, (uid, _) in self._readings.items()]
+        return [Node(metadata=ObjectMeta(name=name, uid=uid)) for name, (uid, _) in self._parsed.items()]
 
     def row(self, name: str) -> int:
         """The row of a node, made for it when need be: a pod that names an unknown node is kept on it."""
@@ -88,7 +88,7 @@ class Nodes:
 
     def existing_row(self, name: str) -> int | None:
         """The row of a node that exists."""
-        return self._rows[name] if name in self._readings else None
+        return self._rows[name] if name in self._parsed else None
 
     def forget_if_empty(self, row: int) -> None:
         """Give back the row of a node that neither exists nor has pods."""
@@ -99,7 +99,7 @@ class Nodes:
             self.infos[row] = _NOBODY
             self.version += 1
 
-    def _count(self, name: str, reading: NodeReading) -> None:
+    def _count(self, name: str, reading: ParsedNode) -> None:
         """Make columns for what the node offers; whatever cannot be counted is told to the administrator."""
         problems = list(reading.problems)
         try:

@@ -12,7 +12,8 @@ from volcano_py.state.infos import QueueInfo
 from volcano_py.state.queues.quotas import Quota, eased, quotas_by_namespace
 from volcano_py.state.queues.weights import namespace_weights
 from volcano_py.state.readers import read_queue
-from volcano_py.state.table.change import Change, ObjectStore
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import ObjectStore
 
 if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
@@ -32,14 +33,14 @@ class Queues:
     def __init__(self, ledger: Ledger, slots: Interner) -> None:
         self._ledger = ledger
         self._slots = slots
-        self._shelf: ObjectStore[Queue] = ObjectStore()
+        self._objects: ObjectStore[Queue] = ObjectStore()
         self._infos: dict[str, QueueInfo] = {}
         self._width = len(ledger.axis)
         self.version = 0
 
     def upsert(self, queue: Queue) -> Change:
         name = queue.metadata.name
-        old = self._shelf.put(queue)
+        old = self._objects.put(queue)
         known = self._infos.get(name)
         slot = known.slot if known is not None else self._slots.take(name)
         reading = read_queue(queue, slot, self._ledger.axis)
@@ -54,20 +55,20 @@ class Queues:
         return Change.DECISION
 
     def delete(self, queue: Queue) -> Change:
-        if self._shelf.take(queue) is None:
+        if self._objects.take(queue) is None:
             return Change.NONE
         self._slots.give_back(self._infos.pop(queue.metadata.name).slot)
         self.version += 1
         return Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def infos(self) -> dict[str, QueueInfo]:
         """By name, each as wide as the axis is now."""
         axis = self._ledger.axis
         if self._width != len(axis):
-            for queue in self._shelf.all():
+            for queue in self._objects.all():
                 name = queue.metadata.name
                 self._infos[name] = read_queue(queue, self._infos[name].slot, axis).info
             self._width = len(axis)
@@ -78,29 +79,29 @@ class Quotas:
     """Store of ResourceQuotas."""
 
     def __init__(self) -> None:
-        self._shelf: ObjectStore[ResourceQuota] = ObjectStore()
+        self._objects: ObjectStore[ResourceQuota] = ObjectStore()
         self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
         """None when it has to be worked out anew."""
 
     def upsert(self, quota: ResourceQuota) -> Change:
-        old = self._shelf.put(quota)
+        old = self._objects.put(quota)
         self._by_namespace = None
         return Change.DECISION if old is None or eased(old, quota) else Change.NONE
 
     def delete(self, quota: ResourceQuota) -> Change:
         self._by_namespace = None
-        return Change.NONE if self._shelf.take(quota) is None else Change.DECISION
+        return Change.NONE if self._objects.take(quota) is None else Change.DECISION
 
     def known(self) -> list[ApiObject]:
-        return [*self._shelf.all()]
+        return [*self._objects.all()]
 
     def namespace_weights(self) -> Mapping[str, int]:
-        return namespace_weights(self._shelf.all())
+        return namespace_weights(self._objects.all())
 
     def by_namespace(self) -> Mapping[str, tuple[Quota, ...]]:
         """Quotas are read once, not for every snapshot."""
         if self._by_namespace is None:
-            self._by_namespace = quotas_by_namespace(self._shelf.all())
+            self._by_namespace = quotas_by_namespace(self._objects.all())
         return self._by_namespace
 
 

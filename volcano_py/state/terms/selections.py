@@ -22,8 +22,8 @@ import msgspec
 from volcano_py.api.bounds import SERVICES
 from volcano_py.api.objects import Pod
 from volcano_py.api.workloads import ReplicationController, Service, Workload
-from volcano_py.state.table.change import Change, Store
-from volcano_py.state.table.derived_store import DerivedStore
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import DerivedStore, Store
 from volcano_py.state.terms.label_syntax import faults_of_selector
 from volcano_py.state.terms.pod_terms import Requirement, Requirements, meets, requirements_of
 

@@ -23,8 +23,8 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from volcano_py.state.table.change import Change, Store
-from volcano_py.state.table.derived_store import DerivedStore
+from volcano_py.state.table.change import Change
+from volcano_py.state.table.stores import DerivedStore, Store
 from volcano_py.state.volumes import wording as volume_words
 from volcano_py.state.volumes.decisions import Decision, Decisions
 from volcano_py.state.volumes.needs import BoundNeed, Need, OpenNeed, Trouble, claims_of, own_claims_of

@@ -323,7 +323,7 @@ def test_who_asks_for_more_than_there_may_ever_be_is_not_told_to_wait() -> None:
 
 
 def test_a_message_opens_with_its_code() -> None:
-    assert explain.tell(Reason.QUEUE_CLOSED, explain.queue_closed("a", "Closed")) == (
+    assert explain.message(Reason.QUEUE_CLOSED, explain.queue_closed("a", "Closed")) == (
         "QueueClosed: queue a is Closed and starts no jobs: open it (volcano-py queue open --name a) or choose another "
         "queue"
     )

@@ -181,7 +181,7 @@ def test_a_place_that_is_made_again_is_promised_anew() -> None:
     told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
     assert [(effect.pod.name, effect.nominated_node) for effect in told] == [("high-0", "n1")]
     again = NOW.timestamp() + 5 * HELD_FOR
-    opened.state.assume_told(told[0])
+    opened.state.assume_reported(told[0])
     assert opened.state.snapshot(again).ledger.tasks.nominated_since[row] == again
     opened.state.upsert("Pod", claimant)
     assert opened.state.snapshot(again + 1).ledger.tasks.nominated_since[row] == again, "its echo is no other promise"
@@ -195,7 +195,7 @@ def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
 
     def tell(state: ClusterState) -> None:
         for effect in told:
-            state.assume_told(effect)
+            state.assume_reported(effect)
 
     again = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt], prepare=tell)
     Preempt(None).execute(again.ssn)
@@ -206,7 +206,7 @@ def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
 def test_a_promise_on_its_way_to_the_api_server_holds_already() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS)
     ref = ObjectRef("Pod", "team", "high-0", "pod-team-high-0")
-    opened.state.assume_told(PodCondition(ref, "Unschedulable", "waits", Reason.WAITING_FOR_RELEASE, "n1"))
+    opened.state.assume_reported(PodCondition(ref, "Unschedulable", "waits", Reason.WAITING_FOR_RELEASE, "n1"))
     opened.state.upsert("Pod", pod("high-0", group="high", cpu="2", priority=1000))
     row = int(opened.rows("high-0")[0])
     info = opened.state.snapshot(NOW.timestamp()).tasks[row]

@@ -14,7 +14,7 @@ from tests.support.counted_work import growth, work_of
 from volcano_py.admission import jobs
 from volcano_py.admission.jobs import JobCustoms
 from volcano_py.admission.meanings import first_difference
-from volcano_py.api.depth import is_deeper_than
+from volcano_py.api.json_values import is_deeper_than
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins

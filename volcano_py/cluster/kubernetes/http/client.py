@@ -17,7 +17,7 @@ import msgspec
 import orjson
 import structlog
 
-from volcano_py.api.nulls import Reader
+from volcano_py.api.json_values import Reader
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
 from volcano_py.cluster.kubernetes.http.answers import BINDING, OBJECT, PAGE, WHOLE_LIST, Answer, BeyondLimitError
 from volcano_py.cluster.kubernetes.http.credentials import Connection, Credentials

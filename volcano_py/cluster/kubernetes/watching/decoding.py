@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from volcano_py.api.nulls import read_without_nulls
+from volcano_py.api.json_values import read_without_nulls
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.watching.kinds import Kind
 

@@ -10,7 +10,7 @@ import msgspec
 from volcano_py.api.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement
 from volcano_py.api.volumes import StorageClass
 from volcano_py.api.wording.amounts import number
-from volcano_py.api.wording.summarize import counted, few
+from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.pod_sentences import on_nodes, settled
 from volcano_py.plugins.predicates.selector_advice import how_far
@@ -38,7 +38,7 @@ def reach(ssn: Session, need: BoundNeed) -> str:
 
 def zones(need: BoundNeed) -> str:
     """Where a bound volume is, by its labels."""
-    told = " and ".join(f"{key} {few(values)}" for key, values in need.zones)
+    told = " and ".join(f"{key} {summarize(values)}" for key, values in need.zones)
     return f"A volume of the pod is in {told}: add nodes there, or make the claim anew"
 
 
@@ -61,7 +61,7 @@ def not_given(ssn: Session, need: OpenNeed, storage_class: StorageClass | None) 
         return f"A volume of the pod is being made for node {need.node}: make room there, or make the claim anew"
     if need.reserved:
         return f"PersistentVolume {need.reserved} is kept for its claim: make room where it can be used"
-    wanted = f"{number('storage', need.size)} {few(need.access_modes)}".strip()
+    wanted = f"{number('storage', need.size)} {summarize(need.access_modes)}".strip()
     if storage_class is None or not storage_class.provisions:
         return f"{name} makes no volumes, and none that is free has {wanted} for these nodes: create a PersistentVolume"
     terms = [

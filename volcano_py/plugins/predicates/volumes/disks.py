@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from volcano_py.api.wording.summarize import few, plural
+from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
 from volcano_py.plugins.predicates.holders import Holders
 from volcano_py.plugins.predicates.pod_sentences import by_whom
@@ -31,4 +31,4 @@ def disks_in_use(ssn: Session, holders: Holders[Disk], wanted: Sequence[Disk], n
     disks = [disk for disk in wanted if holders.any_on(rival_disks([disk]), nodes).any()]
     told = list(dict.fromkeys(f"{disk.name} ({disk.source})" for disk in disks))
     by, are = by_whom(ssn, holders.rows(rival_disks(disks)), nodes), "is" if len(told) == 1 else "are"
-    return f"{plural('Disk', len(told))} {few(told)} {are} in use{by}: wait for that to end, or add nodes"
+    return f"{plural('Disk', len(told))} {summarize(told)} {are} in use{by}: wait for that to end, or add nodes"

@@ -49,6 +49,18 @@ def converted(value: Any, kind: type[T]) -> T:
         return msgspec.convert(without_nulls(value), kind)
 
 
+def is_deeper_than(levels: int, value: Any) -> bool:
+    """Whether a JSON value has more levels of lists and mappings. Level by level: nesting cannot exhaust the stack."""
+    level = [value]
+    for _ in range(levels + 1):
+        # (exact types: JSON has no others, and anything else would be several times as slow)
+        level = [each for each in level if type(each) is dict or type(each) is list]
+        if not level:
+            return False
+        level = [child for each in level for child in (each.values() if type(each) is dict else each)]
+    return True
+
+
 class Reader(Generic[T]):
     """Reads documents that are one object of a kind."""
 
