@@ -81,6 +81,16 @@ class Call:
         if self.point in _KEEPS_BOOKS:
             self._closed.add(self._name)
 
+    def guard(self, work: Callable[[], T], otherwise: T) -> T:
+        """What `work` returns, which runs more code of the plugin for this answer; `otherwise` when that fails."""
+        if self._name in self._closed:
+            return otherwise
+        try:
+            return work()
+        except BaseException as error:
+            self._failures.note(self._name, self.point, error)
+            return otherwise
+
     def ask(self, question: str, *args: Any, otherwise: T) -> T:
         """Another question to the plugin, about its answers at this point; `otherwise` when it fails."""
         if self.plugin.name in self._failures.closed:

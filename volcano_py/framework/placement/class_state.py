@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from volcano_py.framework.domain_filters import DomainFilters
+from volcano_py.framework.domain_filters import DomainFilter, DomainFilters
+from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.sweep import Plan
 from volcano_py.framework.plugin import Reach
@@ -47,13 +48,45 @@ class ClassState(msgspec.Struct):
     misfit: tuple[int, FitError] | None = None
     """Why no node takes the class, as of a position."""
 
-    def open_room(self, room: Counts) -> Counts:
+    def open_room(self) -> Counts:
         """[N] the room of nodes that no domain filter closes."""
-        return room if self.filters is None else self.filters.open_room(room)
+        return self.room if self.filters is None else self.filters.open_room(self.room)
+
+    def replace_by(self, fresh: ClassState) -> None:
+        """Take over a new evaluation; the plan stays."""
+        self.codes, self.fit, self.room, self.scores = fresh.codes, fresh.fit, fresh.room, fresh.scores
+        self.bounds, self.filters, self.position = fresh.bounds, fresh.filters, fresh.position
 
     def refusals(self) -> Codes:
         """[N] `codes`, then those of the domain filters."""
         return self.codes if self.filters is None else self.filters.refuse(self.codes)
+
+
+class Candidates(msgspec.Struct, frozen=True, eq=False):
+    """The nodes offered to the next tasks of a class.
+
+    Attributes:
+        state: the evaluation of the class.
+        room: [N] how many tasks each node takes while its domain filters are open; 0 where it is not offered.
+        filters: the domain filters of the class; None when it has none.
+        open: [K] the nodes with room that the filters leave open.
+        domain_score: the domain score of the class; None when it has none.
+    """
+
+    state: ClassState
+    room: Counts
+    filters: DomainFilters | None
+    open: Rows
+    domain_score: DomainScore | None
+
+    @property
+    def with_room(self) -> Rows:
+        """[M] the nodes with room, whatever the filters say."""
+        return np.flatnonzero(self.room)
+
+    @property
+    def sole_filter(self) -> tuple[Call, DomainFilter] | None:
+        return None if self.filters is None else self.filters.sole
 
 
 def reaches_of(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:

@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.domain_filters import DomainFilter, best_per_group
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore, Groups, number_on_grid, on_grid
+from volcano_py.framework.placement.filtered_sweep import best_per_group
 from volcano_py.framework.placement.row_groups import RowGroups, group_rows
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.views import FITS, Counts, Scores
@@ -25,7 +26,7 @@ MakeLadder = Callable[[Rows, Scores | None], Ladder]
 """From rows of nodes [K] and the fixed part of their scores [K]."""
 
 
-class DomainSweep(msgspec.Struct, frozen=True, eq=False):
+class DomainReplay(msgspec.Struct, frozen=True, eq=False):
     """What a sweep starts from. K nodes, all that have room for a task and that nothing but the domain filter refuses.
 
     Attributes:
@@ -61,7 +62,7 @@ class _Buckets:
         population: [B] nodes that have room.
     """
 
-    def __init__(self, sweep: DomainSweep) -> None:
+    def __init__(self, sweep: DomainReplay) -> None:
         scores = sweep.domain_score.groups[sweep.rows]
         its_filter = sweep.domain_filter
         filters = np.zeros(len(scores), dtype=np.intp) if its_filter is None else its_filter.groups[sweep.rows]
@@ -93,7 +94,7 @@ class _Buckets:
 class _Steps:
     """The sequence itself: positions among the K best nodes of each bucket."""
 
-    def __init__(self, buckets: _Buckets, sweep: DomainSweep, top: Rows, ladder: Ladder) -> None:
+    def __init__(self, buckets: _Buckets, sweep: DomainReplay, top: Rows, ladder: Ladder) -> None:
         self._buckets = buckets
         self._ladder = ladder
         self._room = sweep.room[top].tolist()

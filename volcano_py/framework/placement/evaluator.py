@@ -1,0 +1,231 @@
+"""What plugins say of a class of tasks over all nodes: refusals, room and scores, as things stand and as they will be.
+
+*Then* in a name means: once terminating pods are gone and promised places are taken.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.calls.domain_score_guard import domain_score_of
+from volcano_py.framework.domain_filters import DomainFilters
+from volcano_py.framework.domain_scores import DomainScore, on_grid
+from volcano_py.framework.placement.class_state import ClassState, reaches_of, widest
+from volcano_py.framework.placement.sweep import Ladder
+from volcano_py.framework.plugin import Reach
+from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call
+    from volcano_py.framework.session import Session
+
+
+class StageSeconds(msgspec.Struct):
+    """Seconds that each evaluation of a class over all nodes took; partial updates are not in it."""
+
+    predicate: list[float] = msgspec.field(default_factory=list)
+    scoring: list[float] = msgspec.field(default_factory=list)
+
+
+class Evaluator:
+    """See the module.
+
+    Attributes:
+        all_rows: [N] every node.
+        is_promised: whether any node has promised room to a task.
+        has_best_node: whether any plugin may name the node itself.
+        stages: how long evaluations took.
+    """
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._nodes = ssn.ledger.nodes
+        self._predicates = ssn.dispatch.calls("predicate")
+        self._predicate_rooms = ssn.dispatch.calls("predicate_room")
+        self._filters = ssn.dispatch.calls("domain_filter")
+        self._scores = ssn.dispatch.calls("node_order")
+        self._batch_scores = ssn.dispatch.calls("batch_node_order")
+        self._domain_scores = ssn.dispatch.calls("domain_order")
+        self._best = ssn.dispatch.calls("best_node")
+        self.all_rows: Rows = np.arange(self._nodes.size)
+        self.is_promised = bool(self._nodes.pipelined.any())
+        self.has_best_node = bool(self._best)
+        self.stages = StageSeconds()
+
+    # -- the evaluation of a class ---------------------------------------------------------------------------------
+
+    def evaluate(self, task_class: TaskClass, position: int) -> ClassState:
+        """The class over all nodes, as of `position` in the log of touched nodes."""
+        rows = self.all_rows
+        reaches = self._predicate_reaches(task_class)
+        started = time.perf_counter()
+        codes = self.codes(task_class, rows)
+        judged = time.perf_counter()
+        scores = self._score(task_class, NodeView(self._nodes, rows))
+        self.stages.predicate.append(judged - started)
+        self.stages.scoring.append(time.perf_counter() - judged)
+        state = ClassState(
+            task_class=task_class,
+            predicate_reach=widest(Reach.STATIC, reaches.values()),
+            batch_reach=widest(
+                Reach.FEASIBLE_SET, reaches_of(self._batch_scores, "batch_node_order_reach", task_class)
+            ),
+            codes=codes,
+            fit=self._fit(task_class, rows),
+            room=np.zeros(len(rows), dtype=np.int64),
+            scores=scores,
+            position=position,
+            bounds=self._bounds(reaches),
+            filters=self.filters(task_class),
+        )
+        state.room = self._room_now(state, rows)
+        return state
+
+    def refresh(self, state: ClassState, rows: Rows) -> None:
+        """Bring the evaluation up to date after the nodes `rows` were touched."""
+        task_class = state.task_class
+        state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
+        state.fit[rows] = self._fit(task_class, rows)
+        if state.predicate_reach is Reach.DOMAIN:
+            state.bounds, rows = self._bounds(self._predicate_reaches(task_class)), self.all_rows
+        if state.predicate_reach is not Reach.STATIC:
+            state.codes[rows] = self.codes(task_class, rows)
+        state.room[rows] = self._room_now(state, rows)
+        if state.filters is not None:
+            state.filters = self.filters(task_class)
+
+    # -- refusals --------------------------------------------------------------------------------------------------
+
+    def codes(self, task_class: TaskClass, rows: Rows, *, released: bool = False) -> Codes:
+        """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
+        codes = np.where(self._nodes.present[rows], FITS, self._ssn.absent_node).astype(np.int32)
+        for call in self._predicates:
+            open_rows = codes == FITS
+            if not open_rows.any():
+                break
+            answer = call(task_class, NodeView(self._nodes, rows, released=released))
+            codes = np.where(open_rows, answer, codes)
+        return codes
+
+    def filters(self, task_class: TaskClass, *, released: bool = False) -> DomainFilters | None:
+        """The domain filters of the class, `released`: as they will be then; None when it has none."""
+        filters = DomainFilters(self._filters, task_class, NodeView(self._nodes, self.all_rows, released=released))
+        return filters if len(filters) else None
+
+    def filters_then(self, state: ClassState) -> DomainFilters | None:
+        """The domain filters as they will be then."""
+        return None if state.filters is None else self.filters(state.task_class, released=True)
+
+    def _codes_then(self, state: ClassState, rows: Rows) -> Codes:
+        codes = state.codes[rows]
+        if not (self.is_promised or self._nodes.releasing.any()):
+            return codes
+        moot = np.flatnonzero(self._ssn.transient(codes))
+        if len(moot):
+            codes[moot] = self.codes(state.task_class, rows[moot], released=True)
+        return codes
+
+    def _predicate_reaches(self, task_class: TaskClass) -> dict[str, Reach]:
+        """Plugin name → how far a placement moves its answers for the class."""
+        names = [call.plugin.name for call in self._predicates]
+        return dict(zip(names, reaches_of(self._predicates, "predicate_reach", task_class), strict=True))
+
+    # -- room ------------------------------------------------------------------------------------------------------
+
+    def room_then(self, state: ClassState, rows: Rows) -> Counts:
+        """[K] how many tasks each node will have room for then."""
+        room = self._room(state.task_class, self._future_idle(rows))
+        return np.where(self._codes_then(state, rows) == FITS, room, 0)
+
+    def _room_now(self, state: ClassState, rows: Rows) -> Counts:
+        """[K] how many of the tasks that fit pass the predicates."""
+        room = np.where(state.codes[rows] == FITS, state.fit[rows], 0)
+        for call in state.bounds or ():
+            bound: Counts | None = call(state.task_class, NodeView(self._nodes, rows))
+            if bound is None:
+                state.bounds = None
+                break
+            # the predicate itself has passed a first task
+            np.minimum(room, np.maximum(bound, 1), out=room)
+        return room
+
+    def _bounds(self, reaches: dict[str, Reach]) -> list[Call] | None:
+        """The calls that bound a sweep of the class: one of each plugin whose answers move."""
+        moving = [name for name, reach in reaches.items() if reach is not Reach.STATIC]
+        bounds = {call.plugin.name: call for call in self._predicate_rooms}
+        return [bounds[name] for name in moving] if bounds.keys() >= set(moving) else None
+
+    def _fit(self, task_class: TaskClass, rows: Rows) -> Counts:
+        """[K] how many tasks fit into what is free and not promised to others."""
+        idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
+        if self.is_promised:
+            idle = np.minimum(idle, self._future_idle(rows))
+        return self._room(task_class, idle)
+
+    def _future_idle(self, rows: Rows) -> NDArray[np.int64]:
+        """[K, R] what will be free then."""
+        # without `rows` no column is copied
+        return self._nodes.future_idle() if rows is self.all_rows else self._nodes.future_idle(rows)
+
+    @staticmethod
+    def _room(task_class: TaskClass, free: NDArray[np.int64]) -> Counts:
+        """[K] how many tasks fit into `free` [K, R]."""
+        request = task_class.request
+        room = np.full(len(free), np.iinfo(np.int64).max, dtype=np.int64)
+        for dim in task_class.requested:
+            np.minimum(room, free[:, dim] // request[dim], out=room)
+        return np.maximum(room, 0, out=room)
+
+    # -- scores ----------------------------------------------------------------------------------------------------
+
+    def scores(self, state: ClassState, rows: Rows) -> tuple[Scores, Scores | None]:
+        """[K] scores of nodes that are all feasible ones, without the domain score; and the batch scores in them."""
+        batch = self.batch_scores(state, rows)
+        return (state.scores[rows], None) if batch is None else (state.scores[rows] + batch, batch)
+
+    def total_scores(self, state: ClassState, rows: Rows, domain_score: DomainScore | None) -> Scores:
+        """[K] scores of nodes that are all feasible ones."""
+        scores, _ = self.scores(state, rows)
+        return scores if domain_score is None else on_grid(scores) + domain_score.over(rows)
+
+    def batch_scores(self, state: ClassState, rows: Rows) -> Scores | None:
+        """[K] scores that depend on which nodes are feasible: `rows`. None when there are none."""
+        total: Scores | None = None
+        for call in self._batch_scores:
+            scores = call(state.task_class, NodeView(self._nodes, rows))
+            if scores is not None:
+                total = scores if total is None else total + scores
+        return total
+
+    def domain_score(self, task_class: TaskClass) -> DomainScore | None:
+        """The domain score of the class as things stand; None when it has none."""
+        return domain_score_of(self._domain_scores, task_class, NodeView(self._nodes, self.all_rows))
+
+    def best_node(self, task_class: TaskClass, rows: Rows, scores: Scores) -> Rows | None:
+        """The one of `rows` that a plugin names, [1]; None when none does."""
+        for call in self._best:
+            position = call(task_class, NodeView(self._nodes, rows), scores)
+            if position is not None:
+                return rows[position : position + 1]
+        return None
+
+    def ladder(self, task_class: TaskClass, rows: Rows, fixed: Scores | None, highest: int) -> Ladder:
+        """Scores of the nodes after each of up to `highest` further tasks; `fixed` [K] is added to all of them."""
+        return Ladder(partial(self._supposing, task_class), rows, fixed, highest)
+
+    def _supposing(self, task_class: TaskClass, rows: Rows, placed: Counts) -> Scores:
+        return self._score(task_class, NodeView(self._nodes, rows, task_class, placed))
+
+    def _score(self, task_class: TaskClass, view: NodeView) -> Scores:
+        total = np.zeros(len(view))
+        for call in self._scores:
+            total += call(task_class, view)
+        return total
