@@ -59,8 +59,8 @@ class Allocate(Action):
         ssn.reservations.give_back()
         if "enqueue" not in ssn.configuration.actions:
             # Also those without pods: who creates them waits for that.
-            for job in ssn.jobs_kept_out():
-                ssn.let_in(job)
+            for job in ssn.unenqueued_jobs():
+                ssn.enqueue(job)
         by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:

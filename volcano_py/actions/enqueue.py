@@ -43,7 +43,7 @@ class Enqueue(Action):
         self._take_back(ssn)
         first: list[Job] = []
         last: list[tuple[float, Job]] = []
-        for job in ssn.jobs_kept_out():
+        for job in ssn.unenqueued_jobs():
             behind = ssn.promise_times.behind(job) if _is_voted_on(job) else None
             if behind is None:
                 first.append(job)
@@ -54,7 +54,7 @@ class Enqueue(Action):
         else:
             # All enter, and turns would cost more than the rest of it.
             for job in first:
-                self._let_in(ssn, job)
+                self._enqueue(ssn, job)
         if last:
             self._go_behind(ssn, last)
         if self._refused and ssn.promise_times.next_due < float("inf"):
@@ -81,7 +81,7 @@ class Enqueue(Action):
                 continue
             job = jobs.pop()
             if self._may_enter(ssn, job):
-                self._let_in(ssn, job)
+                self._enqueue(ssn, job)
             queues.push(queue)
 
     @staticmethod
@@ -119,16 +119,16 @@ class Enqueue(Action):
         waiting = first()
         if waiting is None or waiting.created > behind:
             ssn.notes.pop(job.row, None)
-            self._let_in(ssn, job)
+            self._enqueue(ssn, job)
         else:
             self._refused.append(job)
             ssn.note(job, Refusal(Reason.PROMISE_LAPSED, waits_for_earlier(waiting.key)))
 
     @staticmethod
-    def _let_in(ssn: Session, job: Job) -> None:
+    def _enqueue(ssn: Session, job: Job) -> None:
         ssn.job_enqueued(job)
         ssn.promise_times.begin(job)
-        ssn.let_in(job)
+        ssn.enqueue(job)
 
 
 def _is_voted_on(job: Job) -> bool:

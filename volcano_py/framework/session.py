@@ -170,7 +170,7 @@ class Session(Combined):
         exists: NDArray[np.bool_] = self._is_queue[slots]
         return exists
 
-    def jobs_kept_out(self) -> list[Job]:
+    def unenqueued_jobs(self) -> list[Job]:
         """Sound jobs that were not let in yet, with or without tasks."""
         rows = self.job_rows()
         phases = self.ledger.jobs.phase[rows]
@@ -324,7 +324,7 @@ class Session(Combined):
         if known is None or refusal.reason.rank < known.reason.rank:
             self.notes[job.row] = refusal
 
-    def let_in(self, job: Job) -> None:
+    def enqueue(self, job: Job) -> None:
         """The PodGroup leaves Pending: its pods may be created and placed."""
         self.ledger.jobs.phase[job.row] = Phase.INQUEUE
 

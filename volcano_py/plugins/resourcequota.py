@@ -70,12 +70,12 @@ class ResourceQuota(Plugin):
         quotas = self._ssn.snapshot.quotas.get(namespace, ())
         known = self._promised[namespace] = [{} for _ in quotas]
         if quotas:
-            for row, info in self._let_in(namespace):
+            for row, info in self._admitted_jobs(namespace):
                 for quota, promised in zip(quotas, known, strict=True):
                     _add(promised, self._asked(row, info, quota))
         return known
 
-    def _let_in(self, namespace: str) -> list[tuple[int, JobInfo]]:
+    def _admitted_jobs(self, namespace: str) -> list[tuple[int, JobInfo]]:
         """Jobs of the namespace in phase Inqueue."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         rows = ssn.job_rows()

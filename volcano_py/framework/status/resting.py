@@ -164,8 +164,8 @@ def _waiting_in_vain(ssn: Session, job: int) -> Rows:
     in_vain = tasks.gated[rows] | ssn.hopeless_classes[tasks.task_class[rows]]
     if (aside := ssn.set_aside.get(job)) is not None:
         in_vain |= np.isin(rows, aside)
-    let_in = ssn.ledger.jobs.phase[job] == Phase.INQUEUE
-    rests = let_in and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
+    is_inqueue = ssn.ledger.jobs.phase[job] == Phase.INQUEUE
+    rests = is_inqueue and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
     return rows if rests else rows[:0]
 
 

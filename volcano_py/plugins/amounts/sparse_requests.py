@@ -8,7 +8,7 @@ SparseRequest = tuple[tuple[int, int], ...]
 """(position on the resource axis, units) of what is asked for."""
 
 
-class AskedByClass:
+class RequestsByClass:
     """What one task of each class asks for, worked out when it is first needed."""
 
     def __init__(self) -> None:

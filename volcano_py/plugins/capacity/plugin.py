@@ -15,15 +15,15 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import AskedByClass, SparseRequest
+from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.capacity.account import QueueAccount
+from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
-from volcano_py.plugins.capacity.entering import first_exceeded
-from volcano_py.plugins.capacity.findings import findings
-from volcano_py.plugins.capacity.opening import Accounts, accounts_at_once, open_accounts
+from volcano_py.plugins.capacity.enqueue_check import first_exceeded
+from volcano_py.plugins.capacity.events import queue_events
+from volcano_py.plugins.capacity.headroom import tightest
+from volcano_py.plugins.capacity.messages import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common
-from volcano_py.plugins.capacity.room import tightest
-from volcano_py.plugins.capacity.telling import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, used
@@ -33,7 +33,7 @@ from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 
-class _Books(NamedTuple):
+class _Accounting(NamedTuple):
     """The accounts of all queues, and the sentences that follow from them."""
 
     accounts: Accounts
@@ -64,11 +64,11 @@ class Capacity(Plugin):
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
-        self._books = [_Books(self._accounts, self._refusals)]
+        self._accounting = [_Accounting(self._accounts, self._refusals)]
         """A second one, for bindings at once, makes a difference as soon as anything is leaving."""
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
-        self._asked = AskedByClass()
+        self._asked = RequestsByClass()
         self._barred: dict[str, Refusal | None] = {}
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
@@ -76,7 +76,7 @@ class Capacity(Plugin):
             self._count_leaving()
 
     def on_session_close(self, ssn: Session) -> None:
-        ssn.emit(list(findings(ssn, self._accounts)))
+        ssn.emit(list(queue_events(ssn, self._accounts)))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         """With sums over the queues below."""
@@ -134,18 +134,18 @@ class Capacity(Plugin):
             return Room(0, refusal)
         if any(wanted > self._largest[dim] for dim, wanted in asked):
             return PLENTY
-        room, *at_once = [self._room(books, account.row, asked) for books in self._books]
+        room, *at_once = [self._room(each, account.row, asked) for each in self._accounting]
         return msgspec.structs.replace(room, meanwhile=at_once[0]) if at_once else room
 
-    def _room(self, books: _Books, row: int, asked: SparseRequest) -> Room:
-        account = books.accounts.by_row[row]
+    def _room(self, accounting: _Accounting, row: int, asked: SparseRequest) -> Room:
+        account = accounting.accounts.by_row[row]
         count, bound = tightest(account, asked, self._total)
         if bound is None or count > 0:
             return Room(min(count, PLENTY.count))
         wanted = dict(asked)[bound.dim]
         short, ceiling = (bound.dim, wanted - bound.left), bound.account
         whose = "" if ceiling is account else ceiling.name or ROOT_QUEUE
-        return Room(0, books.refusals.no_room(account, bound, wanted), short, whose)
+        return Room(0, accounting.refusals.no_room(account, bound, wanted), short, whose)
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
@@ -166,7 +166,7 @@ class Capacity(Plugin):
             return PERMIT
         above, dim = exceeded
         inqueue = counting[above.row][dim]
-        return Ballot(Vote.REJECT, self._refusals.not_let_in(account, above, dim, wanted[dim], inqueue))
+        return Ballot(Vote.REJECT, self._refusals.not_enqueued(account, above, dim, wanted[dim], inqueue))
 
     def _counting(self, account: QueueAccount, job: Job) -> list[int]:
         """[R] the promises of the queue and those below it that count when `job` asks to be let in."""
@@ -222,25 +222,25 @@ class Capacity(Plugin):
     def _book(self, placement: Placement, sign: int) -> None:
         """For bindings at once, what is evicted stays until it is gone, and what is promised holds nothing yet."""
         asked, status = self._asked[placement.task_class], placement.status
-        at_once = self._books[1:]
+        at_once = self._accounting[1:]
         if status is TaskStatus.RELEASING and not at_once:
             self._count_leaving()
         for slot, count in charged(self._ssn, placement):
             row = int(self._accounts.rows_of_slots[slot])
-            self._books[0].book(row, asked, sign * count)
-            for books in at_once:
+            self._accounting[0].book(row, asked, sign * count)
+            for each in at_once:
                 if status is TaskStatus.ALLOCATED:
-                    books.book(row, asked, sign * count)
+                    each.book(row, asked, sign * count)
                 elif status is TaskStatus.RELEASING:
-                    books.accounts.by_row[row].leave(asked, -sign * count)
+                    each.accounts.by_row[row].leave(asked, -sign * count)
 
     def _count_leaving(self) -> None:
         accounts = accounts_at_once(self._ssn, self._accounts)
-        self._books.append(_Books(accounts, Refusals(self._ssn.axis.names, self._total, accounts)))
+        self._accounting.append(_Accounting(accounts, Refusals(self._ssn.axis.names, self._total, accounts)))
 
     def _both(self, account: QueueAccount) -> list[QueueAccount]:
         """The account, and the one for bindings at once where there is a difference."""
-        return [books.accounts.by_row[account.row] for books in self._books]
+        return [each.accounts.by_row[account.row] for each in self._accounting]
 
     def _turn(self, account: QueueAccount) -> tuple[float, bool, float]:
         """By what the queue will hold or holds now, whichever is more: deleted pods count until they are gone."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from volcano_py.api.wording.holders import Holders
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.plugins.capacity.opening import Accounts
+from volcano_py.plugins.capacity.accounts import Accounts
 
 
 class Reserved:

@@ -17,7 +17,7 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.shares import sums_up_to
-from volcano_py.plugins.drf.findings import findings
+from volcano_py.plugins.drf.events import queue_events
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
@@ -71,7 +71,7 @@ class Drf(Plugin):
 
     def on_session_close(self, ssn: Session) -> None:
         if self._queues is not None:
-            ssn.emit(list(findings(ssn.queues, self._queues.layout)))
+            ssn.emit(list(queue_events(ssn.queues, self._queues.layout)))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
         if self._queues is None:

@@ -14,7 +14,7 @@ from volcano_py.state.volumes.disks import Disk
 from volcano_py.state.volumes.needs import Shareable
 
 
-class Book:
+class NodeUsage:
     """As of one of the two."""
 
     def __init__(self, ssn: Session, holds: Holds) -> None:
@@ -38,26 +38,26 @@ class Book:
         self.claims.update(task_class, before, after)
 
 
-class Books:
+class NodeUsages:
     """Both; each is made when somebody asks, and follows the placements from then on."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._made: dict[bool, Book] = {}
+        self._made: dict[bool, NodeUsage] = {}
 
-    def at(self, *, released: bool = False) -> Book:
+    def at(self, *, released: bool = False) -> NodeUsage:
         """As of now, or once terminating pods are gone."""
-        book = self._made.get(released)
-        if book is None:
-            book = self._made[released] = Book(self._ssn, THEN if released else NOW)
-        return book
+        usage = self._made.get(released)
+        if usage is None:
+            usage = self._made[released] = NodeUsage(self._ssn, THEN if released else NOW)
+        return usage
 
     def update(self, placement: Placement) -> None:
-        """See `Book.update`."""
+        """See `NodeUsage.update`."""
         task_class = placement.task_class
         if task_class.host_ports or task_class.volumes or task_class.disks:
-            for book in self._made.values():
-                book.update(placement)
+            for usage in self._made.values():
+                usage.update(placement)
 
 
 def _disks(task_class: TaskClass) -> tuple[Disk, ...]:

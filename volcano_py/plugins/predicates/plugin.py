@@ -28,7 +28,7 @@ from volcano_py.plugins.amounts.reserve import Reserve
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
 from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
-from volcano_py.plugins.predicates.node_usage import Books
+from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict, judge, verdict_key
@@ -59,8 +59,8 @@ class Predicates(Plugin):
         self._ssn = ssn
         self._index = ssn.nodes
         self._reserve = Reserve(ssn, self.arguments.reserve())
-        self._books = Books(ssn)
-        self._volumes = Volumes(ssn, self.arguments, self._books)
+        self._usages = NodeUsages(ssn)
+        self._volumes = Volumes(ssn, self.arguments, self._usages)
         if self.arguments.pod_affinity:
             self._affinity = PodAffinity(ssn)
         self._spread = TopologySpread(ssn)
@@ -83,7 +83,7 @@ class Predicates(Plugin):
             return np.full(len(view), self._ssn.refusal(fault.reason, fault.message), dtype=np.int32)
         codes = self._lasting(task_class, view)
         if self._asks_for_ports(task_class):
-            ports = self._books.at(released=view.released).ports
+            ports = self._usages.at(released=view.released).ports
             refused = ports.any_on(rival_ports(task_class.host_ports), view.rows) & (codes == FITS)
             codes[refused] = self._ssn.refusal(Reason.NODES_REFUSE, NODE_PORTS_TAKEN, transient=True)
         if self._affinity is not None:
@@ -132,7 +132,7 @@ class Predicates(Plugin):
             nodes, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
             told += self._once(
                 ("ports", ports, nodes),
-                lambda: [ports_taken(self._ssn, self._books.at().ports, ports, np.flatnonzero(nodes))],
+                lambda: [ports_taken(self._ssn, self._usages.at().ports, ports, np.flatnonzero(nodes))],
             )
         if (affinity := self._affinity) is not None and (about := affinity.asked(task_class, refused)):
             told += self._once(("affinity", *about), lambda: affinity.advice(task_class, refused))
@@ -166,8 +166,8 @@ class Predicates(Plugin):
         self._follow(placement)
 
     def _follow(self, placement: Placement) -> None:
-        """Wherever the tasks are now, the books say so."""
-        self._books.update(placement)
+        """The tasks are where the node usage says."""
+        self._usages.update(placement)
         self._volumes.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:

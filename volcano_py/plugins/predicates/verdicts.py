@@ -49,24 +49,24 @@ def verdict_key(task_class: TaskClass, questions: Questions) -> Key:
 
 def judge(index: NodeIndex, task_class: TaskClass, questions: Questions) -> Verdict:
     """Ask all nodes. Use `verdict_key` to keep the answer."""
-    book = _Book(len(index.nodes))
+    codes = _Codes(len(index.nodes))
     if index.unschedulable.any() and not is_tolerated(UNSCHEDULABLE, task_class.tolerations):
-        book.refuse(index.unschedulable, NODE_UNSCHEDULABLE)
+        codes.refuse(index.unschedulable, NODE_UNSCHEDULABLE)
     if questions.node_affinity:
         labels = selector_mask(index, task_class.node_selector)
         if labels is not None:
-            book.refuse(~labels, NODE_AFFINITY_MISMATCH)
+            codes.refuse(~labels, NODE_AFFINITY_MISMATCH)
         if task_class.required_node_affinity is not None:
-            book.refuse(~affinity_mask(index, task_class.required_node_affinity), NODE_AFFINITY_MISMATCH)
+            codes.refuse(~affinity_mask(index, task_class.required_node_affinity), NODE_AFFINITY_MISMATCH)
     if questions.taints:
         refusals = [refusal_of(taints, task_class.tolerations) for taints in index.taint_sets]
         if any(refusals):
-            per_set = np.array([book.code(message) if message else 0 for message in refusals], dtype=np.int32)
-            book.refuse_by_code(per_set[index.taint_codes])
-    return book.verdict()
+            per_set = np.array([codes.code(message) if message else 0 for message in refusals], dtype=np.int32)
+            codes.refuse_by_code(per_set[index.taint_codes])
+    return codes.verdict()
 
 
-class _Book:
+class _Codes:
     """Codes being written; what a node said first stays."""
 
     def __init__(self, nodes: int) -> None:

@@ -19,9 +19,9 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
-from volcano_py.plugins.amounts.sparse_requests import AskedByClass, SparseRequest
+from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
-from volcano_py.plugins.proportion.opening import open_accounts
+from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised
@@ -51,7 +51,7 @@ class Proportion(Plugin):
         self._opened = open_accounts(ssn, self._promises)
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
-        self._asked = AskedByClass()
+        self._asked = RequestsByClass()
         self._guaranteed: dict[int, Holders] = {}
 
     def on_session_close(self, ssn: Session) -> None:

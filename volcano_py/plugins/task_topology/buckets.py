@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.plugins.task_topology.wishes import Wishes
+from volcano_py.plugins.task_topology.role_preferences import RolePreferences
 from volcano_py.state.table.axis import CPU, MEMORY, PODS
 from volcano_py.state.table.ledger import Rows
 
@@ -21,7 +21,13 @@ _MEBIBYTE = 2**20
 
 
 class Member(msgspec.Struct, frozen=True, eq=False):
-    """A pod that a wish names: its task row, its role, its node row (negative for none), and what it asks for [R]."""
+    """A pod of a role that has a preference.
+
+    Attributes:
+        row: its task row.
+        node: its node row; negative for none.
+        request: [R].
+    """
 
     row: int
     role: str
@@ -33,14 +39,14 @@ class Buckets(msgspec.Struct, frozen=True, eq=False):
     """Of one job.
 
     Attributes:
-        wishes: whose.
+        preferences: whose.
         members: [M] task rows, the most urgent first.
         bucket: [M] the bucket of each.
         rows: bucket → task rows.
         waiting: bucket → how many of them had no node.
     """
 
-    wishes: Wishes
+    preferences: RolePreferences
     members: Rows
     bucket: NDArray[np.intp]
     rows: tuple[Rows, ...]
@@ -60,11 +66,11 @@ class Buckets(msgspec.Struct, frozen=True, eq=False):
         return ranks
 
 
-def fill(wishes: Wishes, members: Sequence[Member]) -> Buckets:
+def fill(preferences: RolePreferences, members: Sequence[Member]) -> Buckets:
     """Put members into buckets. Those of equal urgency are taken in the order given."""
-    ordered = sorted(members, key=lambda member: (member.node < 0, *wishes.urgency(member.role)))
+    ordered = sorted(members, key=lambda member: (member.node < 0, *preferences.urgency(member.role)))
     roles = sorted({member.role for member in members})
-    drawn = {role: np.array([wishes.attraction(role, other) for other in roles], dtype=np.int64) for role in roles}
+    drawn = {role: np.array([preferences.attraction(role, other) for other in roles], dtype=np.int64) for role in roles}
     filling = _Filling(len(ordered), {role: position for position, role in enumerate(roles)})
     of_node: dict[int, int] = {}
     bucket = np.zeros(len(ordered), dtype=np.intp)
@@ -75,7 +81,7 @@ def fill(wishes: Wishes, members: Sequence[Member]) -> Buckets:
     rows = np.array([member.row for member in ordered], dtype=np.intp)
     has_node = np.array([member.node >= 0 for member in ordered], dtype=np.bool_)
     return Buckets(
-        wishes=wishes,
+        preferences=preferences,
         members=rows,
         bucket=bucket,
         rows=tuple(rows[bucket == number] for number in range(filling.count)),

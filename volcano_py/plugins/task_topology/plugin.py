@@ -9,21 +9,20 @@ scores by how much of the bucket it has and could take. These are preferences: a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Event
-from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.flags import Flags
-from volcano_py.config.values import AtLeast
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
+from volcano_py.plugins.task_topology.arguments import TaskTopologyArguments
 from volcano_py.plugins.task_topology.buckets import Buckets, Member, fill
-from volcano_py.plugins.task_topology.wishes import WishesError, read_wishes
+from volcano_py.plugins.task_topology.role_preferences import AnnotationError, read_preferences
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -32,15 +31,9 @@ from volcano_py.state.task_class import TaskClass
 log = structlog.get_logger(__name__)
 
 IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
-"""Reason of the event on a PodGroup whose wishes cannot be used."""
+"""Reason of the event on a PodGroup whose annotations cannot be used."""
 _HIGHEST: Final = 100.0
-_LAST: Final = 1e15  # rank of a task that no wish names
-
-
-class TaskTopologyArguments(Arguments):
-    weight: Annotated[int, AtLeast(0, otherwise=1)] = argument(
-        "task-topology.weight", 1, "Weight of this plugin's score; 0 switches it off."
-    )
+_LAST: Final = 1e15  # rank of a task that no preference names
 
 
 class TaskTopology(Plugin):
@@ -55,7 +48,7 @@ class TaskTopology(Plugin):
         self._ranks: dict[int, float] = {}
         """Task row → place in task order."""
         self._faults: dict[int, str] = {}
-        """Job row → why its wishes are ignored."""
+        """Job row → why its preferences are ignored."""
 
     def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str] | None:
         info = ssn.snapshot.jobs[job_row]
@@ -75,11 +68,11 @@ class TaskTopology(Plugin):
         self._ssn = ssn
 
     def on_session_close(self, ssn: Session) -> None:
-        """Tell jobs whose wishes are ignored, each once for each fault."""
+        """Record an event on each PodGroup whose annotations are ignored, once for each fault."""
         memory = ssn.memory(self.name)
         faulty = {row: info for row in self._faults if (info := ssn.snapshot.jobs[row]) is not None}
         for row, info in faulty.items():
-            message = f"{self._faults[row]}; the wishes for its roles are ignored"
+            message = f"task-topology annotations are ignored: {self._faults[row]}"
             if memory.get(info.ref.uid) != message:
                 ssn.emit([Event(info.ref, "Warning", IGNORED_ANNOTATION, message)])
                 log.warning("annotations of a PodGroup are ignored", pod_group=info.key, why=self._faults[row])
@@ -129,7 +122,7 @@ class TaskTopology(Plugin):
     def _apart(self, buckets: Buckets, job_row: int, role: str, view: NodeView) -> NDArray[np.int64]:
         """[K] minus the pods of the job on the node that the role should keep apart from."""
         tasks, roles = self._ssn.ledger.tasks, self._ssn.snapshot.roles
-        repelling = [number for number, other in enumerate(roles) if (role, other) in buckets.wishes.apart]
+        repelling = [number for number, other in enumerate(roles) if (role, other) in buckets.preferences.apart]
         if not repelling:
             return np.zeros(len(view), dtype=np.int64)
         rows = self._ssn.tasks_of_row(job_row)
@@ -154,11 +147,11 @@ class TaskTopology(Plugin):
         rows = rows[np.lexsort((tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]))]
         of_row = {row: roles[tasks.role[row]] for row in rows.tolist()}
         try:
-            wishes = read_wishes(info.annotations, set(of_row.values()) - {""})
-        except WishesError as error:
+            preferences = read_preferences(info.annotations, set(of_row.values()) - {""})
+        except AnnotationError as error:
             self._faults[job_row] = str(error)
             return None
-        if wishes is None:
+        if preferences is None:
             return None
         has_node = ON_NODE_STATUSES[tasks.status] & (tasks.status != TaskStatus.RELEASING)
         members = [
@@ -169,6 +162,6 @@ class TaskTopology(Plugin):
                 request=ssn.ledger.classes.request[tasks.task_class[row]],
             )
             for row, role in of_row.items()
-            if role in wishes.strength and (has_node[row] or tasks.status[row] == TaskStatus.PENDING)
+            if role in preferences.strength and (has_node[row] or tasks.status[row] == TaskStatus.PENDING)
         ]
-        return fill(wishes, members) if members else None
+        return fill(preferences, members) if members else None

@@ -19,7 +19,7 @@ def asking(name: str, queue: str, cpu: int, age: float = 0.0) -> ApiObject:
     return pod_group(name, queue=queue, min_resources={"cpu": str(cpu)}, phase="Pending", age=age)
 
 
-def let_in(session: Opened) -> list[str]:
+def enqueued(session: Opened) -> list[str]:
     """Run the action; which jobs it has let in."""
     waiting = [row for row in session.ssn.job_rows().tolist() if session.ssn.ledger.jobs.phase[row] == Phase.PENDING]
     Enqueue(None).execute(session.ssn)
@@ -37,7 +37,7 @@ def refusal(session: Opened, job: str) -> str:
 
 def test_up_to_the_capability_of_the_queue() -> None:
     session = opened(queue("a", capability=10), asking("fits", "a", 10, age=1), asking("more", "a", 1))
-    assert let_in(session) == ["fits"]
+    assert enqueued(session) == ["fits"]
     assert refusal(session, "more") == (
         "OverCapability: queue a: 0 cpu allocated + 10 promised + 1 asked > 10 capability; "
         "wait until jobs of the queue finish, or raise its spec.capability"
@@ -49,7 +49,7 @@ def test_what_one_queue_is_promised_counts_for_all_queues_above() -> None:
         queue("a", capability=10), queue("a1", "a"), queue("a2", "a"), jobs("j", "a1", 3, min_resources={"cpu": "3"}),
         asking("one", "a1", 4, age=1), asking("two", "a2", 6),
     )  # fmt: skip
-    assert let_in(session) == ["one"]
+    assert enqueued(session) == ["one"]
     assert refusal(session, "two").startswith("OverCapability: queue a, above a2: 3 cpu allocated + 4 promised + 6 as")
     assert told(session)["a"]["inqueue"] == {"cpu": 4_000}
 
@@ -59,7 +59,7 @@ def test_what_one_queue_is_promised_beyond_its_part_does_not_keep_out_another_th
         queue("a", capability=10), queue("a1", "a"), queue("a2", "a"), jobs("j", "a1", 3, min_resources={"cpu": "3"}),
         asking("one", "a1", 4, age=1), asking("two", "a2", 5),
     )  # fmt: skip
-    assert let_in(session) == ["one", "two"]
+    assert enqueued(session) == ["one", "two"]
 
 
 def test_what_jobs_hold_beyond_their_minimum_does_not_count() -> None:
@@ -67,7 +67,7 @@ def test_what_jobs_hold_beyond_their_minimum_does_not_count() -> None:
     session = opened(
         queue("a", capability=10), queue("a1", "a"), elastic, asking("eight", "a1", 8), asking("9", "a1", 9)
     )
-    assert let_in(session) == ["eight"]
+    assert enqueued(session) == ["eight"]
     assert "2 cpu allocated (and 6 cpu beyond minResources, not counted) + 8 promised + 9 asked > 10" in refusal(
         session, "9"
     )
@@ -118,7 +118,7 @@ def test_a_full_cluster_lets_in_who_stays_within_what_it_deserves() -> None:
         asking("entitled", "a", 60, age=1),
         asking("beyond", "a", 5),
     )
-    assert let_in(session) == ["entitled"]
+    assert enqueued(session) == ["entitled"]
     assert refusal(session, "beyond").startswith(
         "ClusterOvercommitted: queue root, above a: 128 cpu allocated + 60 promised + 5 asked > 128 in the whole clu"
     )
@@ -130,12 +130,12 @@ def test_every_queue_below_the_full_one_must_stay_within_what_it_deserves() -> N
         jobs("borrower", "b", 128, min_resources={"cpu": "128"}),
         asking("entitled", "a2", 5), asking("not", "a1", 5),
     )  # fmt: skip
-    assert let_in(session) == ["entitled"]
+    assert enqueued(session) == ["entitled"]
 
 
 def test_what_a_queue_deserves_does_not_lift_its_own_ceiling() -> None:
     session = opened(queue("a", deserved=64, capability=8), asking("j", "a", 9))
-    assert let_in(session) == []
+    assert enqueued(session) == []
 
 
 def test_side_by_side_only_the_queue_itself_counts() -> None:
@@ -143,12 +143,12 @@ def test_side_by_side_only_the_queue_itself_counts() -> None:
         queue("a", capability=2), queue("a1", "a"), jobs("b", "default", 128, min_resources={"cpu": "128"}),
         asking("j", "a1", 100), hierarchy=False,
     )  # fmt: skip
-    assert let_in(session) == ["j"]
+    assert enqueued(session) == ["j"]
 
 
 def test_jobs_without_min_resources_enter() -> None:
     session = opened(queue("a", capability=1), pod_group("j", queue="a", phase="Pending"))
-    assert let_in(session) == ["j"]
+    assert enqueued(session) == ["j"]
     assert session.ssn.job_enqueueable(session.job("j")).vote is Vote.PERMIT
 
 
@@ -165,7 +165,7 @@ def test_a_queue_that_runs_no_jobs_lets_none_in(where: str, reason: str) -> None
         queue("shut", state="Closed"), queue("inner"), queue("leaf", "inner"), queue("lost", "gone"),
         asking("j", where, 1), asking("fine", "leaf", 1),
     )  # fmt: skip
-    assert let_in(session) == ["fine"]
+    assert enqueued(session) == ["fine"]
     assert refusal(session, "j").startswith(reason)
 
 
@@ -176,11 +176,11 @@ def test_devices_and_places_for_pods() -> None:
         pod_group("pods", queue="a", min_resources={"pods": "5", GPU: "1"}, phase="Pending"),
         devices={GPU: "8"},
     )
-    assert let_in(session) == ["pods"]
+    assert enqueued(session) == ["pods"]
 
 
 def test_a_gang_that_is_let_in_again_counts_once() -> None:
     """It has lost a pod, and holds the other two."""
     again = jobs("again", "a", 3, running=2, min_member=3, min_resources={"cpu": "3"}, group_phase="Pending", age=9)
     session = opened(queue("a", capability=5), again, asking("fits", "a", 2, age=1), asking("more", "a", 1))
-    assert let_in(session) == ["again", "fits"]
+    assert enqueued(session) == ["again", "fits"]

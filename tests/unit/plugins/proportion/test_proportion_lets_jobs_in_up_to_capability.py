@@ -30,7 +30,7 @@ def waiting(name: str, cpu: str | None, **more: str) -> Objects:
     return pod_group(name, queue="q1", phase="Pending", min_resources=minimum)
 
 
-def let_in(name: str, cpu: str, **fields: Any) -> Objects:
+def enqueued(name: str, cpu: str, **fields: Any) -> Objects:
     return pod_group(name, queue="q1", min_resources={"cpu": cpu}, **fields)
 
 
@@ -59,7 +59,7 @@ def largest_that_may_enter(*objects: Objects) -> int:
 
 
 def test_a_job_without_min_resources_always_enters() -> None:
-    session = opened(let_in("hog", "500"), waiting("any", None))
+    session = opened(enqueued("hog", "500"), waiting("any", None))
     assert may_enter(session, "any")
 
 
@@ -67,7 +67,7 @@ def test_a_job_without_min_resources_always_enters() -> None:
     ("objects", "left"),
     [
         ([], 10),
-        ([let_in("promised", "4")], 6),
+        ([enqueued("promised", "4")], 6),
         ([running("job", 3, minimum="3")], 7),
         ([running("job", 3, minimum="5")], 5),
         ([running("job", 3, minimum="2")], 8),
@@ -97,7 +97,7 @@ def test_what_counts_against_the_capability(objects: list[Objects], left: int) -
 @pytest.mark.parametrize(("gate", "left"), [("example.com/wait", 7), (QUEUE_ALLOCATION_GATE, 4)])
 def test_gated_pods_are_not_promised_anything_but_for_volcanos_own_gate(gate: str, left: int) -> None:
     objects = [
-        let_in("promised", "6", min_member=2),
+        enqueued("promised", "6", min_member=2),
         pod("promised-0", group="promised", cpu="3"),
         pod("promised-1", group="promised", cpu="3", gates=[gate]),
     ]
@@ -113,13 +113,13 @@ def test_jobs_that_enter_count_for_those_after_them() -> None:
 
 
 def test_what_is_placed_in_the_same_cycle_does_not_count_twice() -> None:
-    session = opened(let_in("job", "6"), pod("job-0", group="job", cpu="6"), waiting("next", "4"))
+    session = opened(enqueued("job", "6"), pod("job-0", group="job", cpu="6"), waiting("next", "4"))
     session.place("job", {"job-0": "n1"}).commit()
     assert may_enter(session, "next")
 
 
 def test_only_the_resources_asked_for_matter() -> None:
-    session = opened(let_in("hog", "10"), waiting("memory", "0", memory="1Gi"), waiting("pods", "0", pods="999"))
+    session = opened(enqueued("hog", "10"), waiting("memory", "0", memory="1Gi"), waiting("pods", "0", pods="999"))
     assert may_enter(session, "memory")
     assert may_enter(session, "pods")
 
@@ -131,7 +131,7 @@ def refusal(session: Opened, job: str) -> Refusal:
 
 
 def test_the_refusal_says_what_is_held_promised_and_asked() -> None:
-    session = opened(running("job", 3, minimum="2"), let_in("promised", "4"), waiting("late", "5"))
+    session = opened(running("job", 3, minimum="2"), enqueued("promised", "4"), waiting("late", "5"))
     assert refusal(session, "late") == Refusal(
         Reason.OVER_CAPABILITY,
         "queue q1: 2 cpu allocated (and 1 cpu beyond minResources, not counted) + 4 promised + 5 asked > 10 "
@@ -140,7 +140,7 @@ def test_the_refusal_says_what_is_held_promised_and_asked() -> None:
 
 
 def test_without_capability_the_cluster_is_the_limit() -> None:
-    session = opened(let_in("promised", "60"), waiting("fits", "40"), waiting("late", "41"), weight=1)
+    session = opened(enqueued("promised", "60"), waiting("fits", "40"), waiting("late", "41"), weight=1)
     assert may_enter(session, "fits")
     assert refusal(session, "late") == Refusal(
         Reason.CLUSTER_OVERCOMMITTED,

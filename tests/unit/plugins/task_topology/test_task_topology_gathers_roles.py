@@ -1,4 +1,4 @@
-"""Wishes of a job for its roles, the buckets that follow from them, and what nodes score for them."""
+"""Preferences of a job for its roles, the buckets that follow from them, and what nodes score for them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.task_topology import TaskTopology
 from volcano_py.plugins.task_topology.buckets import Buckets, Member, fill
-from volcano_py.plugins.task_topology.wishes import Strength, WishesError, read_wishes
+from volcano_py.plugins.task_topology.role_preferences import AnnotationError, Strength, read_preferences
 
 PREFIX = "volcano.sh/task-topology-"
 
 
-def annotated(**wishes: str) -> dict[str, str]:
-    return {PREFIX + key.replace("_", "-"): text for key, text in wishes.items()}
+def annotated(**preferences: str) -> dict[str, str]:
+    return {PREFIX + key.replace("_", "-"): text for key, text in preferences.items()}
 
 
 def member(row: int, role: str, node: int = -1, cpu: int = 1000) -> Member:
@@ -38,8 +38,8 @@ def names(buckets: Buckets, members: list[Member]) -> list[str]:
     return ["".join(sorted(role[row] for row in rows.tolist())) for rows in buckets.rows]
 
 
-def filled(members: list[Member], **wishes: str) -> Buckets:
-    read = read_wishes(annotated(**wishes), {each.role for each in members})
+def filled(members: list[Member], **preferences: str) -> Buckets:
+    read = read_preferences(annotated(**preferences), {each.role for each in members})
     assert read is not None
     return fill(read, members)
 
@@ -48,44 +48,44 @@ def of_roles(roles: str) -> list[Member]:
     return [member(row, role) for row, role in enumerate(roles)]
 
 
-# -- wishes --------------------------------------------------------------------------------------------------------
+# -- preferences -----------------------------------------------------------------------------------------------------
 
 
 def test_groups_of_roles_are_read() -> None:
-    wishes = read_wishes(annotated(affinity=" a , b ;c", anti_affinity="a", task_order="b,a"), "abc")
-    assert wishes is not None
-    assert wishes.together == {("a", "b"), ("b", "a"), ("c", "c")}
-    assert wishes.apart == {("a", "a")}
-    assert wishes.strength == {
+    preferences = read_preferences(annotated(affinity=" a , b ;c", anti_affinity="a", task_order="b,a"), "abc")
+    assert preferences is not None
+    assert preferences.together == {("a", "b"), ("b", "a"), ("c", "c")}
+    assert preferences.apart == {("a", "a")}
+    assert preferences.strength == {
         "a": Strength.APART_FROM_ITSELF,
         "b": Strength.TOGETHER,
         "c": Strength.TOGETHER_WITH_ITSELF,
     }
-    assert sorted("abc", key=wishes.urgency) == ["b", "a", "c"]
+    assert sorted("abc", key=preferences.urgency) == ["b", "a", "c"]
 
 
 def test_the_strongest_wish_that_names_a_role_says_how_early_it_is_placed() -> None:
-    wishes = read_wishes(annotated(affinity="b;c,d", anti_affinity="a;e,f"), "abcdef")
-    assert wishes is not None
-    assert sorted("fecba", key=wishes.urgency) == ["a", "c", "b", "f", "e"], "apart from itself, together, with itself"
+    preferences = read_preferences(annotated(affinity="b;c,d", anti_affinity="a;e,f"), "abcdef")
+    assert preferences is not None
+    assert sorted("fecba", key=preferences.urgency) == ["a", "c", "b", "f", "e"], "apart from itself, together, itself"
 
 
 def test_without_annotations_there_are_no_wishes() -> None:
-    assert read_wishes({"volcano.sh/other": "a"}, "a") is None
+    assert read_preferences({"volcano.sh/other": "a"}, "a") is None
 
 
 @pytest.mark.parametrize(
-    ("wishes", "told"),
+    ("preferences", "told"),
     [
-        ({"affinity": "a,x"}, "annotation volcano.sh/task-topology-affinity names the role x, of which the job has no"),
-        ({"anti_affinity": "b;a,b,a"}, "annotation volcano.sh/task-topology-anti-affinity names the role a twice"),
-        ({"task_order": "b,b"}, "annotation volcano.sh/task-topology-task-order names the role b twice in one group"),
-        ({"affinity": "x" * 5000}, "names the role " + "x" * 63 + ", of which"),
+        ({"affinity": "a,x"}, "annotation volcano.sh/task-topology-affinity names role x, which no pod of the job"),
+        ({"anti_affinity": "b;a,b,a"}, "annotation volcano.sh/task-topology-anti-affinity names role a twice"),
+        ({"task_order": "b,b"}, "annotation volcano.sh/task-topology-task-order names role b twice in one group"),
+        ({"affinity": "x" * 5000}, "names role " + "x" * 63 + ", which no pod"),
     ],
 )
-def test_wishes_that_cannot_be_are_refused_with_the_annotation(wishes: dict[str, str], told: str) -> None:
-    with pytest.raises(WishesError, match="task-topology") as refused:
-        read_wishes(annotated(**wishes), "ab")
+def test_wishes_that_cannot_be_are_refused_with_the_annotation(preferences: dict[str, str], told: str) -> None:
+    with pytest.raises(AnnotationError, match="task-topology") as refused:
+        read_preferences(annotated(**preferences), "ab")
     assert told in str(refused.value)
 
 
@@ -150,7 +150,7 @@ def test_every_member_is_in_one_bucket_and_nobody_is_put_where_it_is_repelled(
     for row, bucket in zip(buckets.members.tolist(), buckets.bucket.tolist(), strict=True):
         inside = seen.setdefault(bucket, Counter())
         if nodes[row] < 0:
-            drawn = sum(buckets.wishes.attraction(roles[row], other) * count for other, count in inside.items())
+            drawn = sum(buckets.preferences.attraction(roles[row], other) * count for other, count in inside.items())
             assert drawn >= 0
         else:
             assert all(nodes[other] == nodes[row] for other in buckets.rows[bucket].tolist() if nodes[other] >= 0)
@@ -160,10 +160,10 @@ def test_every_member_is_in_one_bucket_and_nobody_is_put_where_it_is_repelled(
 # -- the plugin ----------------------------------------------------------------------------------------------------
 
 
-def opened_with(*pods: Any, weight: int = 1, **wishes: str) -> Opened:
+def opened_with(*pods: Any, weight: int = 1, **preferences: str) -> Opened:
     group = pod_group("train", min_member=1)
     group = msgspec.structs.replace(
-        group, metadata=msgspec.structs.replace(group.metadata, annotations=annotated(**wishes))
+        group, metadata=msgspec.structs.replace(group.metadata, annotations=annotated(**preferences))
     )
     return open_session(
         node("n1", cpu="4"),
@@ -257,7 +257,7 @@ def test_wishes_that_are_ignored_are_told_once_on_the_pod_group() -> None:
     (event,) = [effect for effect in opened.effects if isinstance(effect, Event)]
     assert (event.about.name, event.type, event.reason) == ("train", "Warning", "IgnoredAnnotation")
     assert event.message == (
-        "annotation volcano.sh/task-topology-affinity names the role x, of which the job has no pods; correct it; the "
-        "wishes for its roles are ignored"
+        "task-topology annotations are ignored: annotation volcano.sh/task-topology-affinity names role x, "
+        "which no pod of the job has. Correct the name."
     )
     assert batch_scores(opened, TaskTopology, "p-0") is None

@@ -19,7 +19,7 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
-from volcano_py.plugins.predicates.node_usage import Books
+from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.volumes.advice import attached, each_once, in_use, reach, zones
 from volcano_py.plugins.predicates.volumes.choices import NO_SPACE, NO_VOLUME, VolumeChoices
 from volcano_py.plugins.predicates.volumes.disks import disks_in_use, rival_disks
@@ -52,10 +52,10 @@ class _Lasting(msgspec.Struct, frozen=True):
 class Volumes:
     """Costs nothing for classes without claims and disks; made with the session, told of every placement."""
 
-    def __init__(self, ssn: Session, arguments: PredicatesArguments, books: Books) -> None:
+    def __init__(self, ssn: Session, arguments: PredicatesArguments, usages: NodeUsages) -> None:
         self._ssn = ssn
         self._arguments = arguments
-        self._books = books
+        self._usages = usages
         self._choices = VolumeChoices(ssn, float(arguments.volume_binding_seconds))
         self._lasting: dict[int, _Lasting] = {}
 
@@ -70,13 +70,13 @@ class Volumes:
         """Write the refusals of nodes that say yes so far into `codes` [K]."""
         if not task_class.volumes and not task_class.disks:
             return
-        rows, book = view.rows, self._books.at(released=view.released)
+        rows, usage = view.rows, self._usages.at(released=view.released)
         if self._mounts_disks(task_class):
-            self._write(codes, book.disks.any_on(rival_disks(task_class.disks), rows), NO_DISK, resolvable=True)
-        if self._arguments.volume_binding and any(book.claims.on(claim).any() for claim in _exclusive(task_class)):
+            self._write(codes, usage.disks.any_on(rival_disks(task_class.disks), rows), NO_DISK, resolvable=True)
+        if self._arguments.volume_binding and any(usage.claims.on(claim).any() for claim in _exclusive(task_class)):
             self._write(codes, np.ones(len(rows), dtype=np.bool_), IN_USE, resolvable=True)
         if self._is_limited(task_class):
-            self._write(codes, book.limits.room(task_class, rows) < 1, TOO_MANY, resolvable=True)
+            self._write(codes, usage.limits.room(task_class, rows) < 1, TOO_MANY, resolvable=True)
         lasting = self._lasting_of(task_class)
         if lasting.other_zone is not None:
             self._write(codes, lasting.other_zone[rows], OTHER_ZONE)
@@ -92,16 +92,16 @@ class Volumes:
         return each_once(self._advice(task_class, refused)) if task_class.volumes or task_class.disks else []
 
     def _advice(self, task_class: TaskClass, refused: Refused) -> Iterator[str]:
-        ssn, book = self._ssn, self._books.at()
+        ssn, usage = self._ssn, self._usages.at()
         bound = [need for need in task_class.volumes if isinstance(need, BoundNeed)]
         if NO_DISK in refused:
-            yield disks_in_use(ssn, book.disks, task_class.disks, refused.rows(NO_DISK))
+            yield disks_in_use(ssn, usage.disks, task_class.disks, refused.rows(NO_DISK))
         if IN_USE in refused:
             for claim in _exclusive(task_class):
-                if len(users := book.claims.rows([claim])):
+                if len(users := usage.claims.rows([claim])):
                     yield in_use(ssn, claim, users)
         if TOO_MANY in refused:
-            yield from (attached(*each) for each in book.limits.full(task_class, refused.rows(TOO_MANY)))
+            yield from (attached(*each) for each in usage.limits.full(task_class, refused.rows(TOO_MANY)))
         if OTHER_ZONE in refused:
             yield from (zones(need) for need in bound if need.zones)
         if OUT_OF_REACH in refused:
@@ -125,7 +125,7 @@ class Volumes:
         if self._chooses(task_class):
             room = self._choices.room(task_class, view.rows)
         if room is not None and self._is_limited(task_class):
-            limits = self._books.at(released=view.released).limits
+            limits = self._usages.at(released=view.released).limits
             room = np.minimum(room, limits.room(task_class, view.rows))
         if room is not None and self._mounts_disks(task_class) and not all(disk.reading for disk in task_class.disks):
             room = np.minimum(room, 1)  # a second one would want the same disk
@@ -153,7 +153,7 @@ class Volumes:
 
     def _is_limited(self, task_class: TaskClass) -> bool:
         on: bool = self._arguments.volume_limits
-        return on and bool(task_class.volumes) and self._books.at().limits.concerns(task_class)
+        return on and bool(task_class.volumes) and self._usages.at().limits.concerns(task_class)
 
     def _chooses(self, task_class: TaskClass) -> bool:
         on: bool = self._arguments.volume_binding

@@ -10,9 +10,9 @@ from volcano_py.api.wording.amounts import amount, numbers
 from volcano_py.api.wording.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.plugins.capacity.opening import Accounts
+from volcano_py.plugins.capacity.accounts import Accounts
+from volcano_py.plugins.capacity.headroom import Bound
 from volcano_py.plugins.capacity.reserved import Reserved
-from volcano_py.plugins.capacity.room import Bound
 from volcano_py.state.task_class import Refusal
 
 _SHUT: Final = frozenset({"Closed", "Closing"})
@@ -86,7 +86,7 @@ class Refusals:
         )
         return Refusal(Reason.OVER_CAPABILITY, text)
 
-    def not_let_in(self, asking: QueueAccount, account: QueueAccount, dim: int, wanted: int, inqueue: int) -> Refusal:
+    def not_enqueued(self, asking: QueueAccount, account: QueueAccount, dim: int, wanted: int, inqueue: int) -> Refusal:
         """A job of `asking` would claim more than `account`, its queue or one above it, may have, with so much promised
         (`inqueue`) that counts."""
         limit, surplus = account.real_capability[dim], account.surplus[dim]

@@ -15,8 +15,8 @@ from volcano_py.api.wording.holders import Holders
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.capacity.account import QueueAccount
-from volcano_py.plugins.capacity.opening import Accounts
-from volcano_py.plugins.capacity.telling import not_for_jobs
+from volcano_py.plugins.capacity.accounts import Accounts
+from volcano_py.plugins.capacity.messages import not_for_jobs
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.snapshot import Phase
@@ -28,7 +28,7 @@ EXCEEDS_CAPABILITY: Final = "ExceedsCapability"
 """Reason of the event about what a queue deserves and may never have. It stops nothing."""
 
 
-def findings(ssn: Session, accounts: Accounts) -> Iterator[Event]:
+def queue_events(ssn: Session, accounts: Accounts) -> Iterator[Event]:
     """An event for each queue that breaks a rule, and for each limit that cannot be kept."""
     yield from not_kept([each.info for each in accounts.by_row], accounts.limits.kept, ssn.axis.names, ssn.total)
     if accounts.tree is not None:

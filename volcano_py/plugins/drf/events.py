@@ -15,7 +15,7 @@ from volcano_py.state.infos import QueueInfo
 _ANNOTATIONS: Final = f"metadata.annotations.{HIERARCHY}"
 
 
-def findings(queues: Mapping[str, QueueInfo], layout: Layout) -> Iterator[Event]:
+def queue_events(queues: Mapping[str, QueueInfo], layout: Layout) -> Iterator[Event]:
     """An event for each queue whose place is taken, and for each annotation that cannot be used as it is."""
     for name in sorted(queues):
         info = queues[name]

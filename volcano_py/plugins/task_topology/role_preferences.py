@@ -1,4 +1,4 @@
-"""What a PodGroup's annotations say of its roles: who goes together, who keeps apart, who is placed first."""
+"""Read a PodGroup's annotations: which roles share a node, which keep apart, which are placed first."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import msgspec
 from volcano_py.api.names import TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER
 
 _KEYS: Final = (TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER)
-_LONGEST_TOLD: Final = 63  # characters of a role in a message
+_LONGEST_ROLE: Final = 63  # characters of a role in a message
 
 
-class WishesError(ValueError):
+class AnnotationError(ValueError):
     """The annotations cannot be used; the message names the annotation, what was found and the fix."""
 
 
 class Strength(IntEnum):
-    """How much a role's place matters: the strongest wish that names it."""
+    """How much a role's place matters: the strongest preference that names it."""
 
     NONE = 0
     KEEPS_APART = 1
@@ -28,7 +28,7 @@ class Strength(IntEnum):
     APART_FROM_ITSELF = 4
 
 
-class Wishes(msgspec.Struct):
+class RolePreferences(msgspec.Struct):
     """By role.
 
     Attributes:
@@ -54,31 +54,35 @@ class Wishes(msgspec.Struct):
         return drawn - int((role, other) in self.apart)
 
 
-def read_wishes(annotations: Mapping[str, str], roles: Collection[str]) -> Wishes | None:
-    """The wishes in a PodGroup's annotations, None without any; `roles` are those that the job has pods of.
+def read_preferences(annotations: Mapping[str, str], roles: Collection[str]) -> RolePreferences | None:
+    """The preferences in a PodGroup's annotations, None without any; `roles` are those that the job has pods of.
 
     Raises:
-        WishesError: a role is named that the job has no pods of, or twice in one group.
+        AnnotationError: a role is named that the job has no pods of, or twice in one group.
     """
     texts = {key: annotations[key] for key in _KEYS if key in annotations}
     if not texts:
         return None
-    wishes = Wishes()
+    preferences = RolePreferences()
     for names in _groups(TASK_TOPOLOGY_AFFINITY, texts, roles):
-        _note(wishes, wishes.together, names, Strength.TOGETHER_WITH_ITSELF, Strength.TOGETHER)
+        _note(preferences, preferences.together, names, Strength.TOGETHER_WITH_ITSELF, Strength.TOGETHER)
     for names in _groups(TASK_TOPOLOGY_ANTI_AFFINITY, texts, roles):
-        _note(wishes, wishes.apart, names, Strength.APART_FROM_ITSELF, Strength.KEEPS_APART)
-    wishes.order = tuple(name for names in _groups(TASK_TOPOLOGY_ORDER, texts, roles) for name in names)
-    return wishes
+        _note(preferences, preferences.apart, names, Strength.APART_FROM_ITSELF, Strength.KEEPS_APART)
+    preferences.order = tuple(name for names in _groups(TASK_TOPOLOGY_ORDER, texts, roles) for name in names)
+    return preferences
 
 
 def _note(
-    wishes: Wishes, pairs: set[tuple[str, str]], names: tuple[str, ...], alone: Strength, several: Strength
+    preferences: RolePreferences,
+    pairs: set[tuple[str, str]],
+    names: tuple[str, ...],
+    alone: Strength,
+    several: Strength,
 ) -> None:
     """A group of one name is about the role and itself, a longer one about each two of its roles."""
     for name in names:
         strength = alone if len(names) == 1 else several
-        wishes.strength[name] = max(wishes.strength.get(name, Strength.NONE), strength)
+        preferences.strength[name] = max(preferences.strength.get(name, Strength.NONE), strength)
         pairs.update((name, other) for other in names if other != name or len(names) == 1)
 
 
@@ -87,10 +91,12 @@ def _groups(key: str, texts: Mapping[str, str], roles: Collection[str]) -> Itera
     for group in texts.get(key, "").split(";"):
         names = tuple(name for part in group.split(",") if (name := part.strip()))
         for position, name in enumerate(names):
-            told = name[:_LONGEST_TOLD]
+            shown = name[:_LONGEST_ROLE]
             if name not in roles:
-                raise WishesError(f"annotation {key} names the role {told}, of which the job has no pods; correct it")
+                raise AnnotationError(
+                    f"annotation {key} names role {shown}, which no pod of the job has. Correct the name."
+                )
             if name in names[:position]:
-                raise WishesError(f"annotation {key} names the role {told} twice in one group; remove one")
+                raise AnnotationError(f"annotation {key} names role {shown} twice in one group. Remove one.")
         if names:
             yield names
