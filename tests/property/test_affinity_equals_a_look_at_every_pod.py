@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.neighbours import HOST, ZONE, Neighbourhood
 from tests.support.node_answers import answers, batch_scores
+from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, open_session, pod, pod_group, queue
 from volcano_py.api.objects import (
     Affinity,
@@ -27,7 +28,6 @@ from volcano_py.api.objects import (
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 NAMESPACES = ("team", "other")
@@ -227,7 +227,7 @@ def test_a_run_binds_what_may_be_bound_and_nothing_else(
 
 
 def _simulation(objects: list[Any]) -> Simulation:
-    registry = builtin_registry()
+    registry = checked_registry()
     parsed = parse_configuration(default_configuration_text(), registry.catalogue())
     assert parsed.config is not None
     return Simulation([(type(each).__name__, each) for each in objects], parsed.config, registry)

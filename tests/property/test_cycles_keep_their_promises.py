@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.clusters import Cluster, clusters
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import Node, Pod
 from volcano_py.config import default_configuration_text, parse_configuration
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
 from volcano_py.state.cluster_state import ClusterState
 
-REGISTRY = builtin_registry()
+REGISTRY = checked_registry()
 # More cycles than any of these clusters needs: each one binds a pod or ends the run.
 ENOUGH = 40
 # Each example is a whole run; the profile `deep` makes many of them.

@@ -8,10 +8,10 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 _NAMES: Final = ("a", "b", "c", "d", "e", "f")
@@ -164,7 +164,7 @@ def _pod(job: dict[str, Any], index: int | str, cpus: int, node: str) -> dict[st
 
 
 def _simulation(objects: list[dict[str, Any]], policy: str, *, without: str = "nothing") -> Simulation:
-    registry = builtin_registry()
+    registry = checked_registry()
     parsed = parse_configuration(_POLICIES[policy].replace(f", {without}", ""), registry.catalogue())
     assert parsed.config is not None, parsed.problems
     documents = [Document("generated", number, body) for number, body in enumerate(objects)]
@@ -236,12 +236,12 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
 def test_the_order_in_which_objects_are_listed_decides_nobodys_fate(
     objects: list[dict[str, Any]], policy: str, rng: Any
 ) -> None:
-    parsed = parse_configuration(_POLICIES[policy], builtin_registry().catalogue())
+    parsed = parse_configuration(_POLICIES[policy], checked_registry().catalogue())
     assert parsed.config is not None
     listed = stored([Document("generated", number, body) for number, body in enumerate(objects)])
     outcomes = []
     for _ in range(2):
-        simulation = Simulation(listed, parsed.config, builtin_registry())
+        simulation = Simulation(listed, parsed.config, checked_registry())
         for _ in range(4):
             simulation.step()
         outcomes.append((simulation.cluster.binds, sorted(simulation.cluster.evictions)))

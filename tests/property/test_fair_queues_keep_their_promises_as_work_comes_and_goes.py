@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from tests.property.clusters import a_node, meta
+from tests.support.registries import checked_registry
 from volcano_py.api.names import GROUP_NAME, HIERARCHY, HIERARCHY_WEIGHTS
 from volcano_py.api.objects import (
     Container,
@@ -34,10 +35,9 @@ from volcano_py.api.objects import (
     ResourceRequirements,
 )
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
-REGISTRY: Final = builtin_registry()
+REGISTRY: Final = checked_registry()
 RECLAIM: Final = """
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:

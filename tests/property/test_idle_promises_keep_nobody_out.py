@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import PodGroup
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 Object = dict[str, Any]
@@ -28,7 +28,7 @@ configurations:
 - name: enqueue
   arguments: {{promiseTimeout: {timeout}s}}
 """
-_REGISTRY = builtin_registry()
+_REGISTRY = checked_registry()
 
 queues = st.sampled_from(["q0", "q1"])
 namespaces = st.sampled_from(["a", "b"])

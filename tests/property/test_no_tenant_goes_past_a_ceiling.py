@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support.queue_trees import queue
+from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, gang, node, priority_class
 from volcano_py.api.effects import Bind, Evict
 from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.scheduler import Scheduler
 from volcano_py.simulation import Simulation
 from volcano_py.state.cluster_state import ClusterState
 
-REGISTRY: Final = builtin_registry()
+REGISTRY: Final = checked_registry()
 CONFIGURATION: Final = """
 actions: "{actions}"
 tiers:

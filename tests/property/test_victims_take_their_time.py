@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.registries import checked_registry
 from volcano_py.api.effects import Evict
 from volcano_py.api.names import GROUP_NAME
 from volcano_py.api.objects import Node, Pod
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
-REGISTRY: Final = builtin_registry()
+REGISTRY: Final = checked_registry()
 GPU: Final = "nvidia.com/gpu"
 # More seconds than any of these clusters needs to come to rest.
 ENOUGH: Final = 90

@@ -33,10 +33,10 @@ from typing import Any
 
 import yaml
 
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import Document, read_text, stored
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 Object = dict[str, Any]
@@ -106,7 +106,7 @@ class Scenario:
         assert not any(report.plugin_errors for report in result.reports)
 
     def _simulation(self) -> Simulation:
-        registry = builtin_registry()
+        registry = checked_registry()
         text = self.header.get("conf", default_configuration_text())
         parsed = parse_configuration(text, registry.catalogue())
         assert parsed.config is not None, parsed.problems

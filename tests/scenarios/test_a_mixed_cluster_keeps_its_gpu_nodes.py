@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.registries import checked_registry
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 CPUS, GPUS = 32, 8
@@ -84,7 +84,7 @@ class Stream:
     """On a node with GPUs although there was room on one without."""
 
     def run(self) -> Stream:
-        registry = builtin_registry()
+        registry = checked_registry()
         text = BEST_PRACTICE.replace("WEIGHT", str(self.weight))
         configuration = parse_configuration(text, registry.catalogue()).config
         assert configuration is not None

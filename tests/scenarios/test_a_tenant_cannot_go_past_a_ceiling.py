@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
 from volcano_py.api.names import CHARGED_QUEUE, GROUP_NAME
 from volcano_py.api.objects import ApiObject, Pod, PodGroup
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
-REGISTRY = builtin_registry()
+REGISTRY = checked_registry()
 OWNERS = {
     "capacity": "capacity",
     "capacity in a tree": "capacity, enableHierarchy: true",

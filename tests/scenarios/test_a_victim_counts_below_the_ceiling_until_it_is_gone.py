@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.property.test_victims_take_their_time import SlowCluster
+from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, priority_class, queue
 from volcano_py.api.objects import ApiObject, Pod
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
-REGISTRY = builtin_registry()
+REGISTRY = checked_registry()
 CONFIGURATION = """
 actions: "{actions}"
 tiers:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import PodGroup
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.scheduler import Scheduler
 from volcano_py.simulation import Simulation
 
 Object = dict[str, Any]
@@ -20,7 +21,7 @@ class Cluster:
     """Nodes of 50 cpu each, and what is added to them."""
 
     def __init__(self, *bodies: Object, nodes: int = 2) -> None:
-        registry = builtin_registry()
+        registry = checked_registry()
         text = default_configuration_text() + (
             f"configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {TIMEOUT}s}}\n"
         )

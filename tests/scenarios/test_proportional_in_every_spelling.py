@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from tests.scenarios.scenario import Scenario, scenarios_below
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import read_text, stored
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 FOLDER = Path(__file__).parent / "proportional"
@@ -64,7 +64,7 @@ def test_there_are_such_scenarios() -> None:
 def test_the_pod_that_waits_has_one_condition_unschedulable() -> None:
     """Autoscalers act on that word, and a node more would help."""
     header = next(each for each in WITH_THE_RULE if each.path.stem == "the_second_cpu_job_would_strand_gpus").header
-    registry = builtin_registry()
+    registry = checked_registry()
     configuration = parse_configuration(header["conf"], registry.catalogue()).config
     assert configuration is not None
     text = """

@@ -33,19 +33,27 @@ class Registry(msgspec.Struct, frozen=True):
     actions: Mapping[str, type[Action]]
     points: Mapping[str, frozenset[str]]
     """Plugin name → the extension points its class fills."""
+    unchecked: frozenset[str] = frozenset()
+    """Plugins whose answers are used without a check: ours, whose answers are checked in tests."""
 
     @classmethod
     def of(cls, plugins: Iterable[type[Plugin]], actions: Iterable[type[Action]]) -> Registry:
+        """All answers of these plugins are checked."""
         by_name = {plugin.name: plugin for plugin in plugins}
         points = {name: points_of(plugin) for name, plugin in by_name.items()}
         return cls(by_name, {action.name: action for action in actions}, points)
 
+    def without_checks(self) -> Registry:
+        """The same, with the answers of these plugins unchecked."""
+        return msgspec.structs.replace(self, unchecked=frozenset(self.plugins))
+
     def with_installed(self) -> Registry:
-        """These and everything installed through entry points; ours cannot be replaced, broken ones are logged."""
-        found = entry_points()  # once for both: it reads a file of every package there is
-        plugins = _usable(found.select(group=PLUGIN_GROUP), Plugin, self.plugins)
-        actions = _usable(found.select(group=ACTION_GROUP), Action, self.actions)
-        return Registry.of((*self.plugins.values(), *plugins), (*self.actions.values(), *actions))
+        """These and everything installed through entry points. Ours cannot be replaced; broken ones are logged."""
+        entries = entry_points()  # once for both: it reads a file of every package there is
+        plugins = _usable(entries.select(group=PLUGIN_GROUP), Plugin, self.plugins)
+        actions = _usable(entries.select(group=ACTION_GROUP), Action, self.actions)
+        found = Registry.of((*self.plugins.values(), *plugins), (*self.actions.values(), *actions))
+        return msgspec.structs.replace(found, unchecked=self.unchecked)
 
     def catalogue(self) -> Catalogue:
         """What the configuration reader needs to know of them."""

@@ -11,12 +11,12 @@ from typing import Any, Final
 import pytest
 
 from tests.support.queue_worlds import queue, world
+from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, pod_group
 from volcano_py.admission.pod_groups import judge_create as judge_group
 from volcano_py.admission.queues import QueueRules, judge_create, judge_delete, judge_update
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 CAPACITY: Final = """
@@ -164,7 +164,7 @@ def judged(edit: Edit, stored: list[Queue]) -> Any:
 
 
 def simulated(configuration: str, objects: list[ApiObject]) -> Simulation:
-    registry = builtin_registry()
+    registry = checked_registry()
     parsed = parse_configuration(configuration, registry.catalogue())
     assert parsed.config is not None, parsed.problems
     return Simulation([(type(each).__name__, each) for each in objects], parsed.config, registry)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.registries import checked_registry
 from volcano_py.config.parse import parse_configuration
-from volcano_py.scheduler import builtin_registry
 
 
 def messages(actions: str, plugins: str, more: str = "") -> list[str]:
@@ -14,7 +14,7 @@ tiers:
 - plugins: [{plugins}]
 {more}
 """
-    result = parse_configuration(text, builtin_registry().catalogue())
+    result = parse_configuration(text, checked_registry().catalogue())
     assert result.config is not None, result.problems
     return [problem.message for problem in result.problems]
 
@@ -40,7 +40,7 @@ def test_usage_without_a_source_of_load() -> None:
 def test_plugins_of_volcano_that_are_not_there_are_named() -> None:
     for name in ("extender", "rescheduling"):
         text = f"actions: allocate\ntiers:\n- plugins: [{{name: {name}}}]\n"
-        result = parse_configuration(text, builtin_registry().catalogue())
+        result = parse_configuration(text, checked_registry().catalogue())
         assert result.config is None
         assert result.errors[0].message == (
             f"the plugin {name} exists in Volcano but is absent from this scheduler; remove it"

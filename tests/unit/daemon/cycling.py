@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from tests.support.registries import checked_registry
 from tests.unit.cluster.fakes import PATIENCE, FakeClock, settle
 from volcano_py.api.effects import Bind, Effect, PodGroupStatusUpdate, QueueAllocated
 from volcano_py.api.objects import ApiObject
@@ -13,10 +14,9 @@ from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
-from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
-REGISTRY = builtin_registry()
+REGISTRY = checked_registry()
 
 
 class Bench:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from tests.support.registries import checked_registry
 from tests.unit.cluster.fakes import FakeClock
 from tests.unit.state.watched import with_meta
 from volcano_py.api.effects import Event
@@ -16,9 +17,8 @@ from volcano_py.api.objects import ObjectMeta
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.config import Outcome, OutcomeKind, Reloader
 from volcano_py.daemon.live_configuration import LOOK_EVERY, ConfigurationError, LiveConfiguration
-from volcano_py.scheduler import builtin_registry
 
-CATALOGUE = builtin_registry().catalogue()
+CATALOGUE = checked_registry().catalogue()
 GOOD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 BETTER = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 BAD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gnag\n'

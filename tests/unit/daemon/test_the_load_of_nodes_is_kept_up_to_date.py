@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from tests.support.registries import checked_registry
 from tests.support.sessions import node
 from tests.unit.cluster.fakes import PATIENCE, FakeApi, FakeClock, Reply, kubeconfig, page, refusal
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -20,13 +21,12 @@ from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.node_load import NodeLoad
 from volcano_py.observe.metrics.intake import IntakeMetrics
-from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 
 def configured(metrics: str) -> SchedulerConfiguration | None:
     text = default_configuration_text() + (f"metrics: {metrics}\n" if metrics else "")
-    return parse_configuration(text, builtin_registry().catalogue()).config
+    return parse_configuration(text, checked_registry().catalogue()).config
 
 
 class Bench:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.registries import checked_registry
 from tests.unit.examples.installation import install_all
 from volcano_py.framework.registry import Registry
-from volcano_py.scheduler import builtin_registry
 
 
 @pytest.fixture(scope="session")
@@ -29,4 +29,4 @@ def site(examples: Path) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def registry(site: None) -> Registry:
     """Ours and the examples."""
-    return builtin_registry().with_installed()
+    return checked_registry().with_installed()

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 import click
 import pytest
 
+from tests.support.registries import checked_registry
 from tests.unit.docs.pages import PAGES, PROJECT, Link, anchors, code_spans, links
 from volcano_py.cli.main import main
 from volcano_py.observe.metrics import CATALOGUE
-from volcano_py.scheduler import builtin_registry
 
 DOCUMENTATION = [page for page in PAGES if page.is_relative_to(PROJECT / "docs") or page.parent == PROJECT]
 LINKS = [link for page in PAGES for link in links(page)]
@@ -82,7 +82,7 @@ def test_the_picture_of_the_layers_is_the_contract_of_imports() -> None:
 
 
 def test_the_readme_lists_the_plugins_and_actions_that_are_there_and_those_that_are_not() -> None:
-    catalogue = builtin_registry().catalogue()
+    catalogue = checked_registry().catalogue()
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
     actions, plugins = (re.search(rf"^\| {name} \| (.+) \|$", text, re.MULTILINE) for name in ("Actions", "Plugins"))
     assert actions is not None

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.registries import checked_registry
 from volcano_py.cli.main import VERBS
 from volcano_py.cli.processes.run import WITHOUT_EFFECT
 from volcano_py.cli.reference.__main__ import PAGES, main
 from volcano_py.cli.reference.commands import commands_page
 from volcano_py.cli.reference.configuration import configuration_page
 from volcano_py.config import Flags, describe
-from volcano_py.scheduler import builtin_registry
 
 DIRECTORY = Path(__file__).parents[3] / "docs" / "reference"
 
@@ -24,7 +24,7 @@ def test_the_page_is_what_the_code_makes(name: str) -> None:
 
 
 def test_every_plugin_action_argument_and_switch_is_described() -> None:
-    page, registry = configuration_page(), builtin_registry()
+    page, registry = configuration_page(), checked_registry()
     for name, arguments in {**registry.catalogue().plugins, **registry.catalogue().actions}.items():
         assert f"\n### {name}\n" in page
         for row in describe(arguments):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.registries import checked_registry
 from tests.unit.examples.installation import PROJECT, install_all, metadata, packages
 from volcano_py.config import parse_configuration
 from volcano_py.framework.registry import PLUGIN_GROUP
-from volcano_py.scheduler import builtin_registry
 
 EACH = pytest.mark.parametrize("package", packages(), ids=lambda package: package.name)
 
@@ -52,7 +52,7 @@ def test_a_configuration_may_name_it_once_it_is_installed(package: Path, site: P
         conf.write_text(text)
         done = python("-m", "volcano_py", "config", "check", "--strict", str(conf), site=site, at=PROJECT)
         assert (done.returncode, done.stdout) == (0, f"{conf}: valid\n"), done.stdout + done.stderr
-        (problem,) = parse_configuration(text, builtin_registry().with_installed().catalogue()).problems
+        (problem,) = parse_configuration(text, checked_registry().with_installed().catalogue()).problems
         assert f'unknown plugin "{name}"' in problem.message
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.support.registries import checked_registry
 from tests.support.sessions import NAMESPACE, gang, node, queue
 from volcano_py.api.effects import Bind, Effect, Evict, ObjectRef
 from volcano_py.api.objects import ApiObject
@@ -20,7 +21,6 @@ from volcano_py.cluster.kubernetes.clock import SystemClock
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
-from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 
@@ -50,7 +50,7 @@ class Bench:
         """Called once each, between the next snapshot and what is decided on it."""
         self._snapshot = self.state.snapshot
         self.state.snapshot = self._take_snapshot  # type: ignore[method-assign]
-        registry = builtin_registry()
+        registry = checked_registry()
         configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
         self.loop = CycleLoop(
             self.state,

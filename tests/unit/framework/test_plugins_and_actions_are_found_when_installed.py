@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from tests.support.registries import checked_registry
 from volcano_py.config.parse import parse_configuration
 from volcano_py.framework import registry as module
 from volcano_py.framework.action import Action
@@ -15,6 +16,8 @@ from volcano_py.framework.job import Job
 from volcano_py.framework.plugin import POINTS, Key, Plugin, points_of
 from volcano_py.framework.registry import ACTION_GROUP, PLUGIN_GROUP, Registry
 from volcano_py.framework.session import Session
+from volcano_py.plugins import BUILTIN_PLUGINS
+from volcano_py.scheduler import builtin_registry
 
 
 class Mine(Plugin):
@@ -80,6 +83,19 @@ def test_plugins_and_actions_are_taken_in_under_the_name_of_their_entry(monkeypa
     assert dict(registry.actions) == {"tidy": MyAction}
     assert registry.points["mine"] == {"job_order"}
     assert logs == []
+
+
+def test_only_answers_of_those_from_outside_are_checked_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries(monkeypatch, mine="Mine", tidy="MyAction")
+    registry = Registry.of([Builtin], []).without_checks().with_installed()
+    assert registry.unchecked == {"builtin"}
+    assert set(registry.plugins) == {"builtin", "mine"}
+    assert builtin_registry().unchecked == {plugin.name for plugin in BUILTIN_PLUGINS}
+
+
+def test_in_tests_all_answers_are_checked() -> None:
+    assert checked_registry().plugins == builtin_registry().plugins
+    assert checked_registry().unchecked == set()
 
 
 def test_they_can_be_configured_like_those_that_are_built_in(monkeypatch: pytest.MonkeyPatch) -> None:

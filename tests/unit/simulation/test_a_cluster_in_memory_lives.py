@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.registries import checked_registry
 from tests.support.sessions import NAMESPACE, gang, node, pod, pod_group, queue
 from tests.unit.state.watched import deleted, on, with_meta, with_spec
 from volcano_py.api.effects import (
@@ -24,7 +25,6 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.workloads import Workload
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import CYCLE_SECONDS, Simulation
 
 
@@ -150,7 +150,7 @@ def test_what_changes_nothing_is_no_change(cluster: MemoryCluster, sink: Remembe
 
 # -- a cluster that lives ----------------------------------------------------------------------------------------
 
-REGISTRY = builtin_registry()
+REGISTRY = checked_registry()
 DEFAULT = parse_configuration(default_configuration_text(), REGISTRY.catalogue()).config
 assert DEFAULT is not None
 

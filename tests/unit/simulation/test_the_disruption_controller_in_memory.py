@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.registries import checked_registry
 from volcano_py.api.workloads import PodDisruptionBudget
 from volcano_py.cluster.manifests import Document, stored
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
 
 CONFIGURATION = """
@@ -66,7 +66,7 @@ def simulation(*objects: Object, cpus: int = 3) -> Simulation:
     node: Object = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": cpus, "pods": 110}}}
     urgency: Object = {"kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000}
     items = stored(Document("test", number, body) for number, body in enumerate((node, urgency, *objects)))
-    registry = builtin_registry()
+    registry = checked_registry()
     configuration = parse_configuration(CONFIGURATION, registry.catalogue()).config
     assert configuration is not None
     return Simulation(items, configuration, registry)

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from tests.support.holdings import holdings
+from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, pod, pod_group, priority_class, queue
 from tests.support.volumes import HOST, LOCAL, ZONE, claim, storage_class, using, volume
 from volcano_py.api.objects import (
@@ -45,7 +46,7 @@ from volcano_py.api.workloads import (
 )
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 
 _CYCLES = 3
@@ -79,7 +80,7 @@ class Life:
     """A cluster in memory, without controllers, and its scheduler."""
 
     def __init__(self, configuration: str, standing: Sequence[ApiObject]) -> None:
-        registry = builtin_registry()
+        registry = checked_registry()
         parsed = parse_configuration(configuration, registry.catalogue())
         assert parsed.config is not None, parsed.problems
         self._configuration = parsed.config

@@ -51,14 +51,18 @@ class PluginFailures(msgspec.Struct):
 class Call:
     """One plugin's method for one point, guarded."""
 
-    __slots__ = ("_check", "_closed", "_failures", "_method", "_name", "plugin", "point", "tier")
+    __slots__ = ("_check", "_closed", "_failures", "_is_checked", "_method", "_name", "plugin", "point", "tier")
 
-    def __init__(self, plugin: Plugin, point: str, tier: int, failures: PluginFailures) -> None:
+    def __init__(
+        self, plugin: Plugin, point: str, tier: int, failures: PluginFailures, *, is_checked: bool = True
+    ) -> None:
+        """With `is_checked`, an answer that makes no sense counts as a failure (see answer_checks)."""
         self.plugin = plugin
         self.point = point
         self.tier = tier
         self._method = getattr(plugin, point)
-        self._check = check_of(point)
+        self._is_checked = is_checked
+        self._check = check_of(point) if is_checked else None
         self._failures = failures
         # What `__call__` needs at hand: it runs some twenty times for every task that is placed.
         self._name, self._closed = plugin.name, failures.closed
@@ -97,7 +101,7 @@ class Call:
             return otherwise
         try:
             answer: T = getattr(self.plugin, question)(*args)
-            if (check := check_of(question)) is not None:
+            if self._is_checked and (check := check_of(question)) is not None:
                 check(answer, args[-1] if args else None)
             return answer
         except BaseException as error:
@@ -128,7 +132,9 @@ class Dispatch:
                 if point in plugin.hierarchy_points and entry.name not in hierarchical:
                     continue
                 if entry.flags.allow(_FLAG_LIKE.get(point, point)):
-                    self._calls.setdefault(point, []).append(Call(plugin, point, entry.tier, self.failures))
+                    is_checked = entry.name not in registry.unchecked
+                    call = Call(plugin, point, entry.tier, self.failures, is_checked=is_checked)
+                    self._calls.setdefault(point, []).append(call)
         self._tiers = {point: _by_tier(calls) for point, calls in self._calls.items()}
 
     def calls(self, point: str) -> list[Call]:

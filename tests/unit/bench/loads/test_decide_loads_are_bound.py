@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
+from tests.support.registries import checked_registry
 from volcano_py.api.objects import Node, Pod
 from volcano_py.bench.decide import run_decide
 from volcano_py.bench.figures import Run
@@ -18,14 +19,13 @@ from volcano_py.bench.loads.reclaim_load import reclaim_cases
 from volcano_py.bench.loads.workload import Workload
 from volcano_py.cli.main import main
 from volcano_py.config import default_configuration_text, parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.state.cluster_state import ClusterState
 
 SMALL = Workload(nodes=40, pods=60, gang=20)
 
 
 def run_of(case: Case) -> Run:
-    registry = builtin_registry()
+    registry = checked_registry()
     configuration = parse_configuration(case.configuration or default_configuration_text(), registry.catalogue())
     assert configuration.config is not None
     assert not configuration.problems

@@ -14,6 +14,7 @@ import yaml
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+from tests.support.registries import checked_registry
 from tests.unit.cli.cluster import SCHEDULING, UserOfCluster, pod_group, queue
 from tests.unit.cluster.fakes import page
 from volcano_py.api.report import QueueReport
@@ -26,7 +27,6 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import ConfigMap
 from volcano_py.config import parse_configuration
 from volcano_py.operator.podgroups.generated_group import GroupRules
-from volcano_py.scheduler import builtin_registry
 
 CAPACITY = """
 actions: "enqueue, allocate"
@@ -104,7 +104,7 @@ def test_the_tree_with_a_line_for_each_resource_and_bars(files: Path) -> None:
 
 
 def test_weights_and_guarantees_that_tell_nothing_are_left_out_and_bars_fit_the_console() -> None:
-    parsed = parse_configuration(CAPACITY, builtin_registry().catalogue()).config
+    parsed = parse_configuration(CAPACITY, checked_registry().catalogue()).config
     assert parsed is not None
     report = QueueReport("a", allocated={"cpu": 3000}, deserved={"cpu": 2000}, real_capability={"cpu": 4000})
     found = standings({"a": report}, parsed)
@@ -121,7 +121,7 @@ def test_long_names_leave_room_for_what_is_told() -> None:
     """Cut in the middle, as names of one house begin alike; then columns go, the least important one first."""
     names = [f"research-department-of-long-names-{number:02}" for number in range(2)]
     reports = {name: QueueReport(name, weight=2, parent="root") for name in names}
-    parsed = parse_configuration(PROPORTION, builtin_registry().catalogue()).config
+    parsed = parse_configuration(PROPORTION, checked_registry().catalogue()).config
     assert parsed is not None
     found = standings(reports, parsed)
     wide, narrow = (_drawn(found, width) for width in (200, 80))
@@ -236,7 +236,7 @@ class Server:
 
 
 async def plugins_of(server: Server) -> list[str]:
-    found = await sources._configuration_of(server, "volcano-system", builtin_registry())  # type: ignore[arg-type]
+    found = await sources._configuration_of(server, "volcano-system", checked_registry())  # type: ignore[arg-type]
     return [entry.name for entry in found.plugins()]
 
 
@@ -280,7 +280,7 @@ async def test_what_cannot_be_read_is_left_out_and_told(user: UserOfCluster) -> 
 
 
 def test_a_chain_of_queues_may_be_long() -> None:
-    parsed = parse_configuration(CAPACITY, builtin_registry().catalogue()).config
+    parsed = parse_configuration(CAPACITY, checked_registry().catalogue()).config
     assert parsed is not None
     reports = {
         f"q{number}": QueueReport(f"q{number}", parent=f"q{number - 1}" if number else "") for number in range(1500)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.registries import checked_registry
 from volcano_py.config.parse import parse_configuration
 from volcano_py.config.text.problems import Severity
-from volcano_py.scheduler import builtin_registry
 
 GPU = "nvidia.com/gpu"
 NUMBERS = [
@@ -34,7 +34,7 @@ NUMBERS = [
 def test_what_is_no_number_is_refused_with_path_and_line(plugin: str, key: str, text: str) -> None:
     lines = ["actions: allocate", "tiers:", "- plugins:", f"  - name: {plugin}", "    arguments:"]
     lines.append(f"      {key}: {text}")
-    result = parse_configuration("\n".join(lines), builtin_registry().catalogue())
+    result = parse_configuration("\n".join(lines), checked_registry().catalogue())
     errors = [problem for problem in result.problems if problem.severity is Severity.ERROR]
     assert result.config is None
     assert [(error.path, error.line) for error in errors] == [(f"tiers[0].plugins[0].arguments.{key}", 6)]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.registries import checked_registry
 from volcano_py.config import Reloader
 from volcano_py.daemon.observing.gauges import Gauges
 from volcano_py.observe.metrics import Metrics
-from volcano_py.scheduler import builtin_registry
 
 
 class Parts:
@@ -107,7 +107,7 @@ def test_what_waits_and_what_is_under_way_is_told_as_it_is(gauges: Gauges, parts
 
 def test_a_broken_configuration_that_is_read_again_is_still_broken(gauges: Gauges, metrics: Metrics) -> None:
     """The mounted file brings the same edit as the ConfigMap, and each new list brings it once more."""
-    reloader = Reloader(builtin_registry().catalogue())
+    reloader = Reloader(checked_registry().catalogue())
     seen = []
     for text, origin in (
         ("actions: allocate", "ConfigMap"),

@@ -14,8 +14,11 @@ from tests.support.cycles import Cycles
 from tests.support.sessions import gang, node, queue
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.report import NamespaceShare
+from volcano_py.config.flags import Flags
 from volcano_py.framework.action import Action
 from volcano_py.framework.calls.answer_checks import TOLD, Keys, NonsenseError, check_of, mapping_of
+from volcano_py.framework.calls.answers import CLOSED
+from volcano_py.framework.calls.dispatch import Call, PluginFailures
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.plugin import POINTS, Plugin
 from volcano_py.framework.votes import Ballot, Room
@@ -147,3 +150,12 @@ def test_a_plugin_that_would_end_the_process_is_closed(point: str, error: BaseEx
         raise error
 
     nothing_else_fails(a_busy_cycle(point, leave))
+
+
+def test_answers_of_a_plugin_that_is_not_checked_are_taken_as_they_are() -> None:
+    odd = type("Odd", (Plugin,), {"name": "odd", "tasks_to_ready": lambda *_: "many"})(None, Flags())
+    failures = PluginFailures()
+    assert Call(odd, "tasks_to_ready", 0, failures, is_checked=False)(None) == "many"
+    assert not failures.counts
+    assert Call(odd, "tasks_to_ready", 0, failures)(None) == CLOSED["tasks_to_ready"]("odd", None)
+    assert failures.counts == {"odd": 1}

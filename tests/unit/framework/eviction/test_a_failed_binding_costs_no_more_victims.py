@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.registries import checked_registry
 from volcano_py.api.effects import Bind
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.manifests import read_text, stored
 from volcano_py.cluster.memory import MemoryCluster
 from volcano_py.config import parse_configuration
-from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation
 
 PAUSE = 2.0
@@ -54,7 +54,7 @@ tiers:
 def test_its_place_is_kept_however_often_its_binding_fails(actions: str, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = ("name", "group", "node", "priority", "cpu", "phase")
     pods = (POD.format(**dict(zip(keys, pod, strict=True))) for pod in PODS)
-    registry = builtin_registry()
+    registry = checked_registry()
     configuration = parse_configuration(CONFIGURATION.format(actions=actions), registry.catalogue()).config
     assert configuration is not None
     simulation = Simulation(stored(read_text(CLUSTER + "".join(pods), "cluster.yaml")), configuration, registry)

@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.support.node_answers import scores
+from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, node, open_session, pod, pod_group
 from volcano_py.api.effects import Bind, Effect, Event
 from volcano_py.config import parse_configuration
@@ -15,7 +16,7 @@ from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.resource_strategy_fit.override import OverrideError, read_override
 from volcano_py.plugins.resource_strategy_fit.plugin import IGNORED_ANNOTATION
 from volcano_py.plugins.resource_strategy_fit.settings import Scoring, Strategy
-from volcano_py.scheduler import Scheduler, builtin_registry
+from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
 
 GPU = "nvidia.com/gpu"
@@ -153,7 +154,7 @@ def test_nobody_is_told_while_nothing_is_placed_or_nothing_is_wrong() -> None:
 def test_a_pod_on_its_way_is_not_told_again_in_the_next_cycle() -> None:
     state = session({TYPE: "MostAllocated"}).state
     text = "actions: allocate\ntiers:\n- plugins:\n  - name: resource-strategy-fit\n"
-    registry = builtin_registry()
+    registry = checked_registry()
     configuration = parse_configuration(text, registry.catalogue()).config
     assert configuration is not None
     effects: list[Effect] = []

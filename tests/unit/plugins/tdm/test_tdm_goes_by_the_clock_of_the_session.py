@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.node_answers import refusing_for_good, scores, willing
+from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, gang, node, open_session
 from volcano_py.actions.shuffle import Shuffle
 from volcano_py.api.objects import PodGroup
@@ -22,7 +23,6 @@ from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.tdm import Tdm
 from volcano_py.plugins.tdm.arguments import TdmArguments
 from volcano_py.plugins.tdm.hours import Hours, local_time, read_hours
-from volcano_py.scheduler import builtin_registry
 
 assert NOW.time() == time(12, 0)
 OPEN, CLOSED = "11:00-13:00", "13:00-14:00"
@@ -186,7 +186,7 @@ def test_time_zones_are_heeded() -> None:
 )
 def test_arguments_that_cannot_be_used_are_refused_with_their_place(argument: str, message: str) -> None:
     text = f"actions: allocate\ntiers:\n- plugins:\n  - name: tdm\n    arguments:\n      {argument}\n"
-    result = parse_configuration(text, builtin_registry().catalogue())
+    result = parse_configuration(text, checked_registry().catalogue())
     assert result.config is None
     (problem,) = result.errors
     assert message in problem.message

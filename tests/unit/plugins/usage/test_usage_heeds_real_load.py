@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.node_answers import answers, class_of, node_rows, refusing_for_good, scores, willing
+from tests.support.registries import checked_registry
 from tests.support.sessions import NOW, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import Condition, Container, NodeMetrics, ObjectMeta, PodSpec, ResourceRequirements
 from volcano_py.config.fields.reading import read_arguments
@@ -22,7 +23,6 @@ from volcano_py.plugins.usage import Usage
 from volcano_py.plugins.usage.arguments import UsageArguments
 from volcano_py.plugins.usage.estimates import Estimator
 from volcano_py.plugins.usage.plugin import FRESH_FOR
-from volcano_py.scheduler import builtin_registry
 from volcano_py.state.classes.limits import pod_limits
 from volcano_py.state.cluster_state import ClusterState
 from volcano_py.state.nodes.loads import Load
@@ -296,6 +296,6 @@ def test_limits_of_pods_are_read(limits: dict[str, str], expected: tuple[int, in
 )
 def test_arguments_that_cannot_be_used_are_refused(argument: str) -> None:
     text = f"actions: allocate\ntiers:\n- plugins:\n  - name: usage\n    arguments:\n      {argument}\n"
-    result = parse_configuration(text, builtin_registry().catalogue())
+    result = parse_configuration(text, checked_registry().catalogue())
     assert result.config is None
     assert result.errors[0].line == 6
