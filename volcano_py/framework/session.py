@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
+
+T = TypeVar("T")
 
 Emit = Callable[[Sequence[Effect]], None]
 Memories = dict[str, dict[str, Any]]
@@ -102,6 +104,7 @@ class Session(Combined):
         self._pod_counts: PodCounts | None = None
         self._leaving: tuple[int, Leaving] | None = None
         self._statements: list[Statement] = []
+        self._shared: dict[Callable[[Session], Any], Any] = {}
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self.dispatch = Dispatch(configuration, registry)
@@ -336,6 +339,13 @@ class Session(Combined):
     def memory(self, plugin: str) -> dict[str, Any]:
         """What the plugin of that name remembers from cycle to cycle; empty after a restart and in another replica."""
         return self._memories.setdefault(plugin, {})
+
+    def shared(self, make: Callable[[Session], T]) -> T:
+        """What `make` returned when it was first asked for in this cycle: one object for all plugins that need it."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        found: T = self._shared[make]
+        return found
 
     # -- doing -----------------------------------------------------------------------------------------------------
 

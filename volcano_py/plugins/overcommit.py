@@ -49,7 +49,7 @@ class Overcommit(Plugin):
         self._total: list[int] = ssn.total.tolist()
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
-        self._promises = promises = InqueueRequests(ssn)
+        self._promises = promises = ssn.shared(InqueueRequests)
         each = promises.outstanding(promises.rows)
         self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
 

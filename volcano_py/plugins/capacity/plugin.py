@@ -60,7 +60,7 @@ class Capacity(Plugin):
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._promises = InqueueRequests(ssn)
+        self._promises = ssn.shared(InqueueRequests)
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)

@@ -47,7 +47,7 @@ class Proportion(Plugin):
         self._total: list[int] = ssn.total.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
-        self._promises = InqueueRequests(ssn)
+        self._promises = ssn.shared(InqueueRequests)
         self._opened = open_accounts(ssn, self._promises)
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}

@@ -52,7 +52,7 @@ class InqueueRequests:
         self._limits: Amounts = np.zeros((0, len(ssn.axis)), dtype=np.int64)
         self._limit_to_pods()
         self._bounds: PromiseBounds | None = None
-        self._added: list[int] = []
+        self._added: dict[int, None] = {}
 
     def outstanding(self, rows: Rows | int) -> Amounts:
         """[K, R] what jobs are promised; [R] of a single one."""
@@ -68,9 +68,11 @@ class InqueueRequests:
         return lacking
 
     def add(self, job: Job) -> Amounts:
-        """[R] what a job is promised that was let in just now."""
+        """[R] what a job is promised that was admitted just now. Every plugin that shares this reports the job."""
         amounts = self.outstanding(job.row)
-        self._added.append(job.row)
+        if job.row in self._added:
+            return amounts
+        self._added[job.row] = None
         if self._bounds is not None:
             self._bounds.add(job.row, amounts)
         return amounts
@@ -78,7 +80,7 @@ class InqueueRequests:
     def bounds(self) -> PromiseBounds:
         """Which promises count; worked out when a job would be kept out for the first time in a cycle."""
         if self._bounds is None:
-            rows = np.concatenate((self.rows, np.array(self._added, dtype=np.intp)))
+            rows = np.concatenate((self.rows, np.array([*self._added], dtype=np.intp)))
             self._bounds = PromiseBounds(self._ssn, rows, self.outstanding(rows))
         return self._bounds
 

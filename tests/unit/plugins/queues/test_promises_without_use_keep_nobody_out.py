@@ -182,9 +182,12 @@ def test_promises_within_the_parts_of_others_count_and_so_does_what_pods_use() -
     assert may_enter(opened(both, waiting("asks", "20", "modest")), "modest/asks")
 
 
-def test_what_is_let_in_counts_at_once() -> None:
+@pytest.mark.parametrize("plugins", [[Overcommit], BOTH, [Overcommit, Capacity]])
+def test_what_is_let_in_counts_at_once_and_once(plugins: list[type[Plugin]]) -> None:
+    """Also where several plugins vote, which share what is promised."""
     asks = [waiting(f"modest-{index}", "20", "modest") for index in range(4)]
-    session = opened(promised("a", "120", "greedy"), asks)
+    # Capacity and proportion admit up to the cluster's 100 cpu, overcommit up to 120.
+    session = opened(promised("a", "120" if plugins == [Overcommit] else "100", "greedy"), asks, plugins=plugins)
     Enqueue(None).execute(session.ssn)
     phases = [session.job(f"modest/modest-{index}").phase.text for index in range(4)]
     assert phases == ["Inqueue", "Inqueue", "Pending", "Pending"]
