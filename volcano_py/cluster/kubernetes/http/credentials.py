@@ -1,4 +1,4 @@
-"""Where the API server is and how to log in: loaded by kubernetes_asyncio (kubeconfig, in-cluster), kept fresh here."""
+"""The login in force: found at the start, and kept fresh."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import os
 import ssl
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 import yaml
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+from volcano_py.cluster.kubernetes.http.logins import Login, read_in_cluster, read_kubeconfig
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +55,7 @@ class Credentials:
     def __init__(self, kubeconfig: str | None, context: str | None, clock: Clock = SYSTEM_CLOCK) -> None:
         """Use `Credentials.load`, which also reads the files. `kubeconfig` None stands for in-cluster."""
         self._kubeconfig, self._context, self._clock = kubeconfig, context, clock
-        self._configuration = Configuration()
+        self._login = Login()
         self._loader: KubeConfigLoader | None = None
         self._files: tuple[object, ...] = ()
         self._due = 0.0
@@ -79,7 +80,7 @@ class Credentials:
         credentials = cls(source, context, clock)
         try:
             await credentials._read()
-        except (ConfigException, OSError, ValueError, yaml.YAMLError, *_MISSHAPEN) as error:
+        except (OSError, ValueError, yaml.YAMLError, *_MISSHAPEN) as error:
             what = f"kubeconfig {source}" if source else "in-cluster configuration"
             raise CredentialsError(f"{what} cannot be used: {_fault(error)}") from error
         return credentials
@@ -87,14 +88,14 @@ class Credentials:
     @property
     def connection(self) -> Connection:
         """What another client needs to log in as we do."""
-        configuration = self._configuration
+        login = self._login
         scheme, _, token = (self.authorization or "").partition(" ")
         return Connection(
             server=self.server,
-            ca_path=configuration.ssl_ca_cert or None,
-            certificate_path=configuration.cert_file or None,
-            private_key_path=configuration.key_file or None,
-            insecure=not configuration.verify_ssl,
+            ca_path=login.ssl_ca_cert or None,
+            certificate_path=login.cert_file or None,
+            private_key_path=login.key_file or None,
+            insecure=not login.verify_ssl,
             scheme=scheme or None,
             token=token or None,
             proxy_url=self.proxy,
@@ -155,30 +156,27 @@ class Credentials:
 
     async def _read(self) -> None:
         if self._kubeconfig is None:
-            load_incluster_config(client_configuration=self._configuration)  # type: ignore[no-untyped-call]
+            self._login = read_in_cluster()
         elif self._loader is None:
-            configuration = Configuration()
-            # persist_config would write into the user's file.
-            self._loader = await load_kube_config(
-                self._kubeconfig, self._context, client_configuration=configuration, persist_config=False
-            )
-            self._configuration = configuration
+            login = Login()
+            self._loader = await read_kubeconfig(self._kubeconfig, self._context, login)
+            self._login = login
         elif not _runs_plugin_each_time(self._loader):
-            await self._loader.load_and_set(self._configuration)
+            await self._loader.load_and_set(self._login)
         self._take_over()
         self._due = self._clock.monotonic() + REFRESH_EVERY
 
     def _take_over(self) -> None:
-        configuration = self._configuration
-        self.server = str(configuration.host).rstrip("/")
-        self.server_hostname = configuration.tls_server_name
-        self.authorization = configuration.api_key.get("BearerToken")
-        self.proxy = configuration.proxy or _proxy_of_environment(self.server)
+        login = self._login
+        self.server = login.host.rstrip("/")
+        self.server_hostname = login.tls_server_name
+        self.authorization = login.authorization
+        self.proxy = login.proxy or _proxy_of_environment(self.server)
         if self.server.startswith("https:"):
-            paths = configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
-            files = (*(_version(path) for path in paths), configuration.verify_ssl)
+            paths = login.ssl_ca_cert, login.cert_file, login.key_file
+            files = (*(_version(path) for path in paths), login.verify_ssl)
             if files != self._files:
-                self.ssl = _ssl_context(configuration)
+                self.ssl = _ssl_context(login)
                 self._files = files
 
 
@@ -226,14 +224,14 @@ def _version(path: str | None) -> object:
     return path, status.st_mtime_ns, status.st_size
 
 
-def _ssl_context(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+def _ssl_context(login: Login) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=login.ssl_ca_cert or None)
     # Python 3.13 refuses CAs without a key identifier by default; many clusters' own CAs have none, and the clients
     # people know accept them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    if not configuration.verify_ssl:
+    if login.cert_file:
+        context.load_cert_chain(login.cert_file, login.key_file)
+    if not login.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
