@@ -1,4 +1,4 @@
-"""Requests by way of aiohttp: all but bindings, which have a way of their own where there is no proxy."""
+"""Requests over aiohttp: all but bindings, which go over `http1_pool.py` unless there is a proxy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AiohttpTransport:
     """Connections to one server, with the login that is in force when a request is sent."""
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
-        """`connections` are those of requests that are not urgent. To be made on the loop that will use it."""
+        """`connections` are for requests that are not urgent. Create it on the loop that will use it."""
         self._credentials = credentials
         self._limited, self._unlimited = _open(connections), _open(0)
 
@@ -89,7 +89,7 @@ class AiohttpTransport:
 
 
 class _Handler(ResponseHandler):
-    """Closes its connection when bytes come that were not asked for. aiohttp would keep them, and take them for the
+    """Closes its connection when bytes arrive that no request asked for. aiohttp would keep them, and take them for the
     answer to the next request on this connection."""
 
     is_asked = False
@@ -109,7 +109,7 @@ class _Handler(ResponseHandler):
             self.abort()
 
     def _has_begun_another(self) -> bool:
-        """Whether the parser has read some bytes of a further answer. To be asked when it has read one to its end."""
+        """Whether the parser has read bytes of another answer. Call it when it has read one answer to the end."""
         try:
             return self._parser is not None and self._parser.feed_eof() is not None
         except Exception:
@@ -153,7 +153,7 @@ async def _whole(response: aiohttp.ClientResponse, limit: int) -> Answer:
 
 @contextlib.contextmanager
 def _errors_of_the_system() -> Iterator[None]:
-    """aiohttp's failures as what they are of: nobody else has to know its names."""
+    """Raise aiohttp's errors as OSError, so that no other module has to know them."""
     try:
         yield
     except aiohttp.ClientConnectorError as error:

@@ -1,12 +1,21 @@
-"""Bindings over kept connections: the one kind of request that a scheduler sends by the thousand.
+"""A small HTTP/1.1 client for bindings, the one request that a scheduler sends by the thousand.
 
-By way of aiohttp a binding takes three times the CPU (figures: docs/architecture.md), so this small client carries
-bindings and nothing else. Parsing is httptools', finding an address that answers aiohappyeyeballs', encryption the
-event loop's.
+A binding over aiohttp takes three times the CPU (figures: docs/architecture.md). `transport.py` decides which request
+goes where; nothing else uses this module. httptools parses, aiohappyeyeballs finds an address that answers, and the
+event loop encrypts.
 
-What it does not do: redirects, proxies, upgrades, answers without end, answers beyond a limit (headers included), more
-than one request at a time on a connection. A connection ends when something comes that is not the answer to the request
-that is open on it, and is never used again.
+Limits:
+
+- Requests under way: one on each connection, and so many connections at most. Further requests wait, without a limit.
+- Answer: the caller's limit, 1 MiB for a binding (`answers.BINDING`), for everything that comes on the wire, headers
+  included, and once more for what it unpacks to. Beyond that `BeyondLimitError`.
+- Time: 10 s to connect (`connections.CONNECT_WITHIN`), another address of the same name is tried after 250 ms. The
+  caller limits the time for an answer. An idle connection is closed after 75 s (`connections.KEEP_ALIVE`).
+- Encodings: identity, gzip and deflate; any other is an error.
+
+Refused: upgrades, and bytes that no open request has asked for; both end the connection. Not supported: redirects (the
+answer is passed on), cookies, proxies, pipelining, answers without an end, requests without a body length. Nothing is
+sent twice.
 """
 
 from __future__ import annotations
@@ -25,12 +34,12 @@ from volcano_py.cluster.kubernetes.http.answers import Answer, BeyondLimitError,
 from volcano_py.cluster.kubernetes.http.connections import CONNECT_WITHIN, KEEP_ALIVE, cannot_connect, open_socket
 from volcano_py.cluster.kubernetes.http.heads import Head
 
-# Seconds that an address may take before the next one of the same name is tried beside it (RFC 8305, section 5).
+# Seconds that an address may take before the next one of the same name is tried as well (RFC 8305, section 5).
 _NEXT_ADDRESS_AFTER: Final = 0.25
 
 
 class Server(NamedTuple):
-    """Whom to speak to, and how to know it."""
+    """The address of a server, and how to verify its certificate."""
 
     url: str
     ssl: ssl.SSLContext | bool
@@ -42,7 +51,7 @@ class Http1Pool:
     """Connections to one server, with one request under way on each; the one that was used last is used next."""
 
     def __init__(self, connections: int) -> None:
-        """So many connections; requests beyond them wait. To be made on the loop that will use it."""
+        """At most so many connections; requests beyond them wait. Create it on the loop that will use it."""
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Semaphore(connections)
         self._server: Server | None = None
@@ -79,7 +88,7 @@ class Http1Pool:
 
     def _kept(self, server: Server) -> _Connection | None:
         if server != self._server:
-            # What an old certificate or CA has opened is not used any more.
+            # Connections that were opened with an old certificate or CA are not used again.
             self._server = server
             while self._idle:
                 self._idle.pop().abort()
@@ -136,7 +145,7 @@ class Http1Pool:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: the loop tells it what has come, the parser what that means."""
+    """One connection. The event loop passes in what arrives, the parser calls back with what it means."""
 
     def __init__(self, server: Server, forget: Callable[[_Connection], None]) -> None:
         url = urlsplit(server.url)

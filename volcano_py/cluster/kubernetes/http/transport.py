@@ -1,4 +1,4 @@
-"""How a request gets to the API server: a binding as an exchange of our own, all else by way of aiohttp."""
+"""Sends requests to the API server: bindings over our own client, all others over aiohttp."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Transport:
     """Connections to one server, with the login that is in force when a request is sent."""
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
-        """`connections` are those of requests that are not urgent. To be made on the loop that will use it."""
+        """`connections` are for requests that are not urgent. Create it on the loop that will use it."""
         self._credentials = credentials
         self._http1 = Http1Pool(connections)
         self._aiohttp = AiohttpTransport(credentials, connections)
