@@ -125,7 +125,7 @@ async def _has_queues(client: APIClient, names: set[str]) -> None:
 
 async def _leads(directory: Path) -> None:
     log = (directory / "logs" / "volcano-py.log").read_text()
-    assert '"msg":"leading"' in log, log
+    assert '"msg":"became leader"' in log, log
 
 
 def _daemon(directory: Path) -> int:

@@ -48,7 +48,7 @@ async def pauses(daemon: Daemon) -> None:
     """Wait until it says that it has something to decide, and that nodes keep it from that."""
 
     async def paused() -> None:
-        told = said(daemon, "decisions are paused: not all kinds are followed")
+        told = said(daemon, "decisions paused: not all kinds are watched")
         assert told, "it says nothing"
         assert "Node" in told[-1]["kinds"], told  # type: ignore[operator]
         assert "Node" in (await daemon.document("/status"))["behind"]
@@ -86,7 +86,7 @@ async def test_a_watch_of_nodes_that_breaks_while_pods_are_followed(
         assert nodes.get("after") == stays, nodes
 
     await cluster.eventually("the pod has gone to the node that is there", bound)
-    assert len(said(daemon, "decisions go on: all kinds are followed again")) == 1
+    assert len(said(daemon, "decisions resumed: all kinds are watched")) == 1
     await daemon.wait_metric("volcano_informer_behind_seconds", 0, kind="Node")
 
 

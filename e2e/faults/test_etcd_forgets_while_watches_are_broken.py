@@ -96,7 +96,7 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
         told = {
             record["kind"]
             for record in daemon.log_records()
-            if record.get("msg") == "no watch was open for too long, listing again"
+            if record.get("msg") == "no watch was open for too long; listing again"
             or "410 Expired: too old resource version" in record.get("error", "")
         }
         assert told >= LISTED_ANEW, told

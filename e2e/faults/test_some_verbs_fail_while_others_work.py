@@ -124,9 +124,7 @@ async def test_reads_fail_and_writes_go_on(
     await namespace.apply(gang("new", 2, node_selector=pool.selector))
 
     async def complains() -> None:
-        said = [
-            record for record in daemon.log_records() if record.get("msg") == "cannot follow a resource, trying again"
-        ]
+        said = [record for record in daemon.log_records() if record.get("msg") == "cannot watch; retrying"]
         errors = [record["error"] for record in said if record["kind"] in ("Pod", "PodGroup")]
         assert any("injected fault" in error for error in errors), said
 

@@ -66,7 +66,7 @@ async def test_a_leader_that_computes_for_ever_is_ended_and_says_where(
 
     await leader.eventually("the watchdog has ended it", ended)
     assert not (await holder(cluster))[0] or await standby.metric("volcano_leader") == 1, "it was given back"
-    said = [record for record in leader.log_records() if record.get("msg") == "the process hangs and is ended"]
+    said = [record for record in leader.log_records() if record.get("msg") == "process hangs; ending it"]
     assert any("in compute" in line for line in said[0]["stacks"]["MainThread"]), said
     await namespace.apply(pod("after", node_selector=pool.selector))
     await namespace.wait_phases(Running=1)

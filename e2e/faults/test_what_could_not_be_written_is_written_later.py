@@ -35,7 +35,7 @@ async def test_statuses_that_were_given_up(
     await namespace.wait_phases(Running=2, Pending=1)
 
     async def given_up() -> None:
-        about = {each["object"] for each in daemon.log_records() if each.get("msg") == "a status was not written"}
+        about = {each["object"] for each in daemon.log_records() if each.get("msg") == "status not written"}
         expected = {f"PodGroup {namespace.name}/runs", f"Pod {namespace.name}/waits-0"}
         assert about >= expected, about
 

@@ -155,7 +155,7 @@ class CycleLoop:
             try:
                 await self._run_cycle(executor, configuration, decide=decide)
             except Exception:
-                log.exception("cycle failed; it is tried again")
+                log.exception("cycle failed; retrying")
                 self.running_since = None  # during the pause nothing runs that could hang
                 self._on_failure()
                 await self._clock.sleep(self._timing.period)
@@ -277,7 +277,7 @@ class CycleLoop:
                 self._state.bind_failed(bind.pod.uid, retry_at=0.0)
         self._on_binds([bind for bind in assumed if bind.job not in overtaken])
         if overtaken:
-            log.info("decisions were overtaken by events; they are made anew", jobs=sorted(overtaken))
+            log.info("cluster changed during the cycle; deciding again", jobs=sorted(overtaken))
             # What has overtaken them need not be a change that wakes us.
             self.wake(True)
         return frozenset(overtaken)

@@ -282,7 +282,7 @@ class Daemon:
         finally:
             given_up = await self._live.drain(self._options.drain_timeout)
             if given_up:
-                log.warning("effects were given up", count=given_up)
+                log.warning("writes abandoned", count=given_up)
 
     async def _audit(self) -> None:
         while True:
@@ -291,7 +291,7 @@ class Daemon:
             self._metrics.daemon.audited(drift)
             if drift:
                 log.error(
-                    "self-audit: sums differed from the pods and were put right; please report this with the log",
+                    "self-audit: sums differed from the pods and were corrected; please report this with the log",
                     drift=drift,
                 )
 
@@ -329,7 +329,7 @@ class Daemon:
         since = taken_at
         if alone_from > taken_at and self._state.is_any_placed():
             seconds = alone_from - time.monotonic()
-            log.warning("waiting: there was no lease, and bound pods show that there was a leader", seconds=seconds)
+            log.warning("waiting for a former leader: there is no lease, but pods are bound", seconds=seconds)
             await asyncio.sleep(seconds)
             since = alone_from
         await self._picture.list_since(since)

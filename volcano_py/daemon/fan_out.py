@@ -21,13 +21,13 @@ class FanOut:
         self._sinks = sinks
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        self._pass_on(methodcaller("replace", kind, objects), "a list could not be taken in", kind)
+        self._pass_on(methodcaller("replace", kind, objects), "sink failed on a list", kind)
 
     def upsert(self, kind: str, obj: ApiObject) -> None:
-        self._pass_on(methodcaller("upsert", kind, obj), "an object could not be taken in", kind)
+        self._pass_on(methodcaller("upsert", kind, obj), "sink failed on an object", kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        self._pass_on(methodcaller("delete", kind, obj), "a deletion could not be taken in", kind)
+        self._pass_on(methodcaller("delete", kind, obj), "sink failed on a deletion", kind)
 
     def _pass_on(self, deliver: Callable[[Sink], None], trouble: str, kind: str) -> None:
         failure: Exception | None = None

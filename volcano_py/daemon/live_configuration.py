@@ -144,9 +144,9 @@ class LiveConfiguration:
         if not isinstance(obj, ConfigMap) or not self._heeds(obj):
             return
         if self.current is not None:
-            log.warning("the ConfigMap was deleted; the last good configuration stays in force", kind=kind)
+            log.warning("ConfigMap deleted; keeping the last valid configuration", kind=kind)
         elif self._file is not None:
-            log.warning("the ConfigMap was deleted; nothing is scheduled until the file is valid", file=str(self._file))
+            log.warning("ConfigMap deleted; nothing is scheduled until the file is valid", file=str(self._file))
         if self._file is None:
             self._do_without()
 
@@ -161,7 +161,7 @@ class LiveConfiguration:
     def _heeds(self, obj: ConfigMap) -> bool:
         if self._file is None or (self._file.parent / _KUBELETS_LINK).is_symlink():
             return True
-        log.info("the file counts, not the ConfigMap", file=str(self._file), config_map=obj.metadata.key)
+        log.info("ConfigMap ignored: a configuration file is in use", file=str(self._file), config_map=obj.metadata.key)
         return False
 
     # -- outcomes --------------------------------------------------------------------------------------------------
@@ -173,12 +173,12 @@ class LiveConfiguration:
         self._on_outcome(outcome)
         if outcome.kind is OutcomeKind.UNCHANGED:
             return
-        remarks = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
+        problems = format_problems(outcome.problems, outcome.text, source=outcome.origin) if outcome.problems else ""
         if outcome.kind is OutcomeKind.ACCEPTED:
             digest = outcome.configuration.digest if outcome.configuration else ""
             log.info("configuration in force", origin=outcome.origin, digest=digest)
-            if remarks:
-                log.warning("configuration has remarks", origin=outcome.origin, remarks=remarks)
+            if problems:
+                log.warning("configuration warnings", origin=outcome.origin, warnings=problems)
             self._on_change()
             if about is not None:
                 self._record(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
@@ -186,7 +186,7 @@ class LiveConfiguration:
         kept = (
             "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is mended"
         )
-        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=remarks)
+        log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=problems)
         target = about or self._map
         if target is not None:
             note = f"{kept}: "

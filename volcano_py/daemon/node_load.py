@@ -97,7 +97,7 @@ class NodeLoad:
             self._failed(str(error))
             return
         if self._problem:
-            log.info("the load of nodes is read again", source=settings.type, nodes=self._nodes)
+            log.info("node load is read again", source=settings.type, nodes=self._nodes)
         self._problem, self._reported_stale = "", False
         self._read_at = self._clock.now().timestamp()
         self._metrics.load_read(self._read_at)
@@ -105,12 +105,12 @@ class NodeLoad:
     def _failed(self, problem: str) -> None:
         self._metrics.load_failed()
         if problem != self._problem:
-            log.warning("the load of nodes could not be read", problem=problem)
+            log.warning("node load could not be read", problem=problem)
         self._problem = problem
         if self._is_stale() and not self._reported_stale:
             self._reported_stale = True
             log.warning(
-                "the load of nodes is too old to be used; until it is read again pods are placed without it",
+                "node load is too old; placing pods without it",
                 older_than_seconds=FRESH_FOR,
                 problem=problem,
             )

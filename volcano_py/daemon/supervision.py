@@ -112,7 +112,7 @@ class Supervisor:
                 error = raised
             if self._stopping.is_set():
                 if error is not None:
-                    log.warning("a part failed while stopping", part=child.name, error=repr(error))
+                    log.warning("component failed while stopping", component=child.name, error=repr(error))
                 return
             if not child.restart:
                 self._fail(child, error)
@@ -121,7 +121,7 @@ class Supervisor:
                 backoff.reset()
             self.restarts[child.name] = self.restarts.get(child.name, 0) + 1
             pause = backoff.delay()
-            log.error("a part ended; starting it again", part=child.name, pause=round(pause, 2), exc_info=error)
+            log.error("component ended; restarting it", component=child.name, pause=round(pause, 2), exc_info=error)
             await asyncio.sleep(pause)
 
     def _fail(self, child: _Child, error: Exception | None) -> None:
@@ -134,7 +134,7 @@ class Supervisor:
         for child, task in reversed(tasks):
             task.cancel()
             if not await self._ended(task):
-                log.warning("a part did not stop in time", part=child.name, timeout=self._stop_timeout)
+                log.warning("component did not stop in time", component=child.name, timeout=self._stop_timeout)
 
     async def _ended(self, task: asyncio.Task[None]) -> bool:
         """Wait for the end of a cancelled child: for the timeout at most, and not at all when in a hurry."""

@@ -263,7 +263,7 @@ async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(ben
         bench.state.snapshot = taken  # type: ignore[method-assign]
         assert await bench.after(0.9) == 0
         assert await bench.after(0.2) == 1
-    assert [entry["event"] for entry in logs if entry["log_level"] == "error"] == ["cycle failed; it is tried again"]
+    assert [entry["event"] for entry in logs if entry["log_level"] == "error"] == ["cycle failed; retrying"]
     assert bench.binds == {"g-0": "n1"}
 
 

@@ -40,9 +40,9 @@ class Fails(Remembers):
 @pytest.mark.parametrize(
     ("call", "heard", "said"),
     [
-        ("replace", "replace Node 1", "a list could not be taken in"),
-        ("upsert", "upsert Node", "an object could not be taken in"),
-        ("delete", "delete Node", "a deletion could not be taken in"),
+        ("replace", "replace Node 1", "sink failed on a list"),
+        ("upsert", "upsert Node", "sink failed on an object"),
+        ("delete", "delete Node", "sink failed on a deletion"),
     ],
 )
 def test_all_hear_of_it_whoever_fails_and_the_teller_of_the_failure(call: str, heard: str, said: str) -> None:

@@ -238,7 +238,7 @@ def test_beside_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_eit
         bench.live.start(strict=False)
         bench.live.delete("ConfigMap", config_map(BAD))
     assert bench.actions == []
-    assert logs[-1]["event"] == "the ConfigMap was deleted; nothing is scheduled until the file is valid"
+    assert logs[-1]["event"] == "ConfigMap deleted; nothing is scheduled until the file is valid"
 
 
 # -- the file ----------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_beside_a_file_of_its_own_the_config_map_of_the_cluster_does_not_count(f
         bench.live.delete("ConfigMap", config_map(BAD, "2"))
     assert bench.actions == ["allocate"]
     assert (bench.changes, bench.told()) == (1, [])
-    assert {entry["event"] for entry in logs} == {"the file counts, not the ConfigMap"}
+    assert {entry["event"] for entry in logs} == {"ConfigMap ignored: a configuration file is in use"}
 
 
 async def test_a_file_that_is_not_touched_is_not_read(file: Mounted) -> None:

@@ -106,8 +106,8 @@ async def test_a_failure_is_told_once_and_its_end_too(bench: Bench) -> None:
         for seconds in (0, 10, 10, 10):
             await bench.after(seconds)
     assert [entry["event"] for entry in logs if "load" in entry["event"]] == [
-        "the load of nodes could not be read",
-        "the load of nodes is read again",
+        "node load could not be read",
+        "node load is read again",
     ]
     assert (bench.count("read"), bench.count("failed")) == (2, 2)
 

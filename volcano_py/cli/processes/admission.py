@@ -110,6 +110,6 @@ async def _serve(options: DaemonOptions, reports_to: int | None) -> bool:
     except (CredentialsError, ListenError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     except ChildFailedError as error:
-        structlog.get_logger(__name__).error("admission ends", error=str(error), cause=str(error.__cause__ or ""))
+        structlog.get_logger(__name__).error("admission failed", error=str(error), cause=str(error.__cause__ or ""))
         return False
     return True

@@ -226,12 +226,12 @@ def run(**flags: Any) -> None:
     configure_logs(level, LogFormat(flags["log_format"]))
     for name in WITHOUT_EFFECT:
         if flags[name.replace("-", "_")] is not None:
-            _log().warning("flag without effect here; remove it", flag=f"--{name}")
+            _log().warning("flag has no effect; remove it", flag=f"--{name}")
     _run(_options(flags))
 
 
 def _log() -> Any:
-    """Not the module's, as elsewhere: `volcano_py.observe` has to be loaded before structlog is."""
+    """Imported here, so that `--help` does not load structlog."""
     import structlog
 
     return structlog.get_logger(__name__)
@@ -401,6 +401,6 @@ async def _decide(options: DaemonOptions, client: KubernetesClient, lifeline: Li
     except (ConfigurationError, ListenError) as error:
         raise click.ClickException(str(error)) from error
     except ChildFailedError as error:
-        _log().error("the daemon ends", error=str(error), cause=str(error.__cause__ or ""))
+        _log().error("daemon failed", error=str(error), cause=str(error.__cause__ or ""))
         return False
     return True

@@ -145,7 +145,7 @@ class LeaderElector:
                 self.taken_at, self.alone_from = self._lease.taken_at, self._lease.alone_from
                 # The moment before the request: others count from when they see the renewal, which is later.
                 self._fence_falls = started + self._renew_deadline
-                log.info("leading", lease=self._lease.key, identity=self.identity)
+                log.info("became leader", lease=self._lease.key, identity=self.identity)
                 self._on_started()
             self._on_attempt()
             if taken:
@@ -160,7 +160,7 @@ class LeaderElector:
             started = self._clock.monotonic()
             left = self._fence_falls - started
             if left <= 0:
-                log.error("the lease is lost", lease=self._lease.key, identity=self.identity, holder=self.holder)
+                log.error("lease lost", lease=self._lease.key, identity=self.identity, holder=self.holder)
                 return
             # Half of it at most, so that one request that hangs leaves time for another attempt.
             renewed = await self._try(min(left, self._renew_deadline / 2))
@@ -169,7 +169,7 @@ class LeaderElector:
             if renewed:
                 self._fence_falls = started + self._renew_deadline
             elif self.holder not in ("", self.identity):
-                log.error("the lease is another's", lease=self._lease.key, identity=self.identity, holder=self.holder)
+                log.error("lease held by another", lease=self._lease.key, identity=self.identity, holder=self.holder)
                 return
             await self._wait(min(self._retry_period, self._fence_falls - self._clock.monotonic()))
 
@@ -178,7 +178,7 @@ class LeaderElector:
         try:
             return await within(self._clock, seconds, self._lease.take())
         except Exception as error:
-            log.warning("the lease could not be taken or renewed", lease=self._lease.key, error=str(error))
+            log.warning("lease not acquired or renewed", lease=self._lease.key, error=str(error))
             return False
 
     async def _wait(self, seconds: float) -> None:
@@ -196,10 +196,10 @@ class LeaderElector:
         await self._clock.sleep(self._settle)
         try:
             if await within(self._clock, self._retry_period, self._lease.release()):
-                log.info("the lease is given back", lease=self._lease.key)
+                log.info("lease released", lease=self._lease.key)
         except Exception as error:
             # A successor then waits until it runs out.
-            log.warning("the lease could not be given back", lease=self._lease.key, error=str(error))
+            log.warning("lease not released", lease=self._lease.key, error=str(error))
 
 
 def _check(lease_duration: float, renew_deadline: float, retry_period: float) -> None:

@@ -113,7 +113,7 @@ class AdmissionDaemon:
 
     def _bad_object(self, kind: str, key: str, _uid: str, error: Exception) -> None:
         """The daemon that schedules tells of it in an event."""
-        log.debug("an object cannot be read", kind=kind, object=key, error=str(error))
+        log.debug("object unreadable", kind=kind, object=key, error=str(error))
 
 
 def _addresses(texts: Sequence[str]) -> list[ListenAddress]:

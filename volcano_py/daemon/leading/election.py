@@ -96,7 +96,7 @@ class Election:
             try:
                 return await KubernetesClient.connect(self._options.kubeconfig, self._options.context, connections=1)
             except CredentialsError as error:
-                log.warning("no login for the lease yet, trying again", error=str(error))
+                log.warning("no credentials for the lease yet; retrying", error=str(error))
                 try:
                     async with asyncio.timeout(self._options.election.retry_period):
                         await self._stopping.wait()

@@ -98,7 +98,7 @@ class Lifeline:
             await self.election.run()
         except Exception:
             # A defect of ours; whoever waits for the end of the campaign ends the process.
-            log.exception("the election has failed")
+            log.exception("leader election failed")
 
     async def _end_process(self, problem: str, campaign: asyncio.Task[None]) -> None:
         if self.election is not None:
@@ -111,7 +111,7 @@ class Lifeline:
 
 
 def _report(problem: str) -> None:
-    log.critical("the process hangs and is ended", problem=problem, stacks=_stacks())
+    log.critical("process hangs; ending it", problem=problem, stacks=_stacks())
 
 
 def _stacks() -> dict[str, list[str]]:

@@ -48,7 +48,7 @@ class Picture:
         behind = self.behind()
         if behind and self._paused_at is None:
             self._paused_at = self._clock.monotonic()
-            log.warning("decisions are paused: not all kinds are followed", kinds=sorted(behind))
+            log.warning("decisions paused: not all kinds are watched", kinds=sorted(behind))
         return not behind
 
     def behind(self) -> dict[str, float]:
@@ -87,8 +87,6 @@ class Picture:
     def _look(self) -> None:
         if self._paused_at is None or self.behind():
             return
-        log.info(
-            "decisions go on: all kinds are followed again", paused=round(self._clock.monotonic() - self._paused_at, 2)
-        )
+        log.info("decisions resumed: all kinds are watched", paused=round(self._clock.monotonic() - self._paused_at, 2))
         self._paused_at = None
         self._whole()

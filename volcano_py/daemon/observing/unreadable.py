@@ -42,9 +42,7 @@ class UnreadableObjects:
         self._known.move_to_end(what)
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
-        log.error(
-            "object cannot be read; its last readable version counts", kind=kind, object=key, uid=uid, error=wrong
-        )
+        log.error("object unreadable; keeping its last readable version", kind=kind, object=key, uid=uid, error=wrong)
         self._record(_event(kind, key, uid, wrong))
 
 

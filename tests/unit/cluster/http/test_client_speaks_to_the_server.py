@@ -195,7 +195,7 @@ async def test_an_object_that_cannot_be_read_spoils_no_list(api: FakeApi, client
     with capture_logs() as logs:
         found = await client.list(at("/api/v1/pods"), Pod)
     assert [item.metadata.name for item in found] == ["b"]
-    told = "an object of a list cannot be read"
+    told = "unreadable object left out of a list"
     assert [(line["event"], line["path"], line["object"]) for line in logs] == [
         (told, "/api/v1/pods", "odd"), (told, "/api/v1/pods", ""),
     ]  # fmt: skip

@@ -62,7 +62,7 @@ async def test_a_kind_whose_watch_is_broken_falls_behind_and_is_listed_again(
         await eventually(lambda: api.watch_is_open, clock)
 
     assert clock.time - broken > 2
-    reasons = [entry for entry in logged if entry["event"] == "no watch was open for too long, listing again"]
+    reasons = [entry for entry in logged if entry["event"] == "no watch was open for too long; listing again"]
     assert [entry["kind"] for entry in reasons] == ["Pod"] * (len(api.sent("GET", PODS)) - 1), "before each list"
     assert reasons[0]["seconds"] > 2
     assert (await api.watch()).resource_version == "30"
@@ -91,7 +91,7 @@ async def test_a_watch_that_is_resumed_too_late_is_not_followed(
         api.watches_wait_for.set()
         await eventually(lambda: len(followed) == 2)
     assert followed == [False, True]
-    assert "no watch was open for too long, listing again" in [entry["event"] for entry in logged]
+    assert "no watch was open for too long; listing again" in [entry["event"] for entry in logged]
     assert sink.uids == {"ns/b": "uid-b"}, "listed before it counts as followed"
 
 
@@ -192,7 +192,7 @@ async def test_an_optional_kind_that_stays_forbidden_is_done_without(
         await eventually(lambda: subject.behind == 0, clock)
     assert list(sink.objects) == ["ns/a"]
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
-        "a resource is forbidden; decisions are made without it"
+        "not allowed to watch; deciding without these objects"
     ]
 
     api._refused_watches.clear()

@@ -95,7 +95,7 @@ async def test_a_silent_watch_is_opened_anew_where_it_was(
         await clock.advance(1)
         assert (await api.watch()).resource_version == "15"
     assert len(api.sent("GET", PODS)) == 1
-    assert [entry["event"] for entry in logs] == ["a watch has stalled, opening it anew"]
+    assert [entry["event"] for entry in logs] == ["watch stalled; reopening it"]
     assert subject.stats().failures == 1
 
 

@@ -105,8 +105,8 @@ async def test_one_kind_that_is_behind_pauses_decisions_until_the_queues_are_lis
     assert subject.whole == 1
     said = [entry for entry in logs if entry["event"].startswith("decisions")]
     assert [entry["event"] for entry in said] == [
-        "decisions are paused: not all kinds are followed",
-        "decisions go on: all kinds are followed again",
+        "decisions paused: not all kinds are watched",
+        "decisions resumed: all kinds are watched",
     ]
     assert said[0]["kinds"] == ["Node"]
 

@@ -76,7 +76,7 @@ async def test_whoever_hangs_gives_the_lease_back_says_where_and_ends(
             await eventually(lambda: ends)
 
     assert ends == [(1, "", False)]
-    said = next(entry for entry in logs if entry["event"] == "the process hangs and is ended")
+    said = next(entry for entry in logs if entry["event"] == "process hangs; ending it")
     assert (said["log_level"], said["problem"]) == ("critical", "a cycle hangs")
     assert any("run_until_complete" in line for line in said["stacks"]["MainThread"]), "the thread of the loop"
 

@@ -326,5 +326,5 @@ def _decoded(verb: str, path: ApiPath, answer: bytes, reader: Reader[T]) -> T:
 
 def _logging(path: ApiPath) -> Callable[[Identity, Exception], None]:
     return lambda identity, error: log.warning(
-        "an object of a list cannot be read", path=str(path), object=identity.name, error=str(error)
+        "unreadable object left out of a list", path=str(path), object=identity.name, error=str(error)
     )

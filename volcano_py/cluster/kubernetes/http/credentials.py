@@ -144,7 +144,7 @@ class Credentials:
         except Exception as error:
             # Exec plugins and identity providers fail in many ways. What we have may still be good; the next request
             # or the next minute tries again.
-            log.warning("credentials could not be refreshed, going on with the old ones", error=str(error))
+            log.warning("credentials not refreshed; keeping the old ones", error=str(error))
             self._due = self._clock.monotonic() + REFRESH_EVERY
         finally:
             self._refreshing = None

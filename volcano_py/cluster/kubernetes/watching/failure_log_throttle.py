@@ -37,7 +37,7 @@ class FailureLogThrottle:
             level = "debug" if self._has_warned else "warning"
             self._has_warned = True
         hint = {"hint": _HINT_NOT_FOUND} if isinstance(error, NotFoundError) else {}
-        getattr(log, level)("cannot follow a resource, trying again", kind=self._kind, error=str(error), **hint)
+        getattr(log, level)("cannot watch; retrying", kind=self._kind, error=str(error), **hint)
 
     def recovered(self) -> None:
         self._error = ""

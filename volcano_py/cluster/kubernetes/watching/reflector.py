@@ -171,7 +171,7 @@ class Reflector:
                     await self._list()
                 await self._watch(resumes)
             except GoneError as error:
-                log.info("the watch has fallen behind, listing again", kind=self.kind.name, error=str(error))
+                log.info("watch expired; listing again", kind=self.kind.name, error=str(error))
                 self.resource_version = ""
                 await self._pause(error)
             except RequestError as error:
@@ -182,7 +182,7 @@ class Reflector:
                 await self._pause(error)
             except Exception:
                 # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
-                log.exception("a resource could not be followed, trying again", kind=self.kind.name)
+                log.exception("unexpected error while watching; retrying", kind=self.kind.name)
                 self.resource_version = ""
                 await self._pause(None)
 
@@ -216,10 +216,10 @@ class Reflector:
         """Where the server does not serve the resource there are no such objects, until it does. Where we may not see
         them, those that were seen are taken to exist."""
         if isinstance(error, ForbiddenError) and not self._does_without:
-            log.warning("a resource is forbidden; decisions are made without it", kind=self.kind.name, error=str(error))
+            log.warning("not allowed to watch; deciding without these objects", kind=self.kind.name, error=str(error))
         is_gone = isinstance(error, NotFoundError) and len(self._versions) > 0
         if is_gone or not self.synced.is_set():
-            log.info("none of a resource is taken to exist", kind=self.kind.name, error=str(error))
+            log.info("kind not available; assuming there are no objects", kind=self.kind.name, error=str(error))
             await self._take_over([], {}, "")
             self.synced.set()
         self.resource_version = ""
@@ -239,7 +239,7 @@ class Reflector:
         """The next step is a list; the log says why."""
         self._note_behind()
         self.resource_version = ""
-        log.info("no watch was open for too long, listing again", kind=self.kind.name, seconds=round(self.behind, 1))
+        log.info("no watch was open for too long; listing again", kind=self.kind.name, seconds=round(self.behind, 1))
 
     def _note_behind(self) -> None:
         self._was_behind = self._was_behind or (self._watches > 0 and self.behind > FRESH_FOR)
@@ -350,7 +350,7 @@ class Reflector:
         try:
             self._sink.replace(self.kind.name, objects)
         except Exception:
-            log.exception("a list could not be taken over as a whole", kind=self.kind.name)
+            log.exception("a list could not be applied as a whole", kind=self.kind.name)
             return False
         return True
 
@@ -415,7 +415,7 @@ class Reflector:
                 break
             await self._clock.sleep(wait)
         if stream.heard and not self._resync_is_due():
-            log.warning("a watch has stalled, opening it anew", kind=self.kind.name, silent=self._stall_after)
+            log.warning("watch stalled; reopening it", kind=self.kind.name, silent=self._stall_after)
             self._failures += 1
         stream.abort()
 
@@ -504,12 +504,12 @@ class Reflector:
         except Exception as error:
             # One object that the sink cannot digest must stop neither the others nor the daemon.
             meta = metadata_of(obj)
-            log.exception("an object could not be taken over", kind=self.kind.name, object=meta.key)
+            log.exception("object could not be applied", kind=self.kind.name, object=meta.key)
             self._unreadable[meta.key] = meta.uid
             self._on_bad_object(self.kind.name, meta.key, meta.uid, error)
 
     def _report(self, identity: Identity, error: Exception) -> None:
-        log.warning("an object cannot be read", kind=self.kind.name, object=identity.key, error=str(error))
+        log.warning("object unreadable", kind=self.kind.name, object=identity.key, error=str(error))
         self._on_bad_object(self.kind.name, identity.key, identity.uid, error)
 
     def _tombstone(self, key: str, uid: str) -> ApiObject:

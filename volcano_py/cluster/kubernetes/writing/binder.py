@@ -193,7 +193,7 @@ class Binder:
         else:
             self._refused += 1
         level = "info" if gone else "warning"
-        getattr(log, level)("a pod was not bound", pod=bind.pod.key, node=bind.node, job=bind.job, error=str(error))
+        getattr(log, level)("pod not bound", pod=bind.pod.key, node=bind.node, job=bind.job, error=str(error))
         self._outcomes.bind_failed(bind, error, gone=gone)
 
     def _abandon(self, bind: Bind, error: StoppedError) -> None:

@@ -265,7 +265,7 @@ class EventRecorder:
             # No event is worth more attempts: the namespace may be going, or the server be overloaded.
             self._failed += 1
             self._forget(series)
-            log.debug("an event was not written", about=series.key[0].key, reason=series.key[2], error=str(error))
+            log.debug("event not written", about=series.key[0].key, reason=series.key[2], error=str(error))
             return
         finally:
             series.writing = False

@@ -136,7 +136,7 @@ class Evictor:
         except UnprocessableError as error:
             if error.is_about_another_object:
                 raise _PodGoneError from error
-            log.warning("an evicted pod keeps its old conditions", pod=evict.pod.key, error=str(error))
+            log.warning("conditions of an evicted pod not written", pod=evict.pod.key, error=str(error))
 
     async def _delete(self, evict: Evict, path: ApiPath) -> None:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": evict.pod.uid}}
@@ -159,7 +159,7 @@ class Evictor:
 
     def _fail(self, evict: Evict, error: RequestError) -> None:
         self._failed += 1
-        log.warning("a pod was not evicted", pod=evict.pod.key, action=evict.action, error=str(error))
+        log.warning("pod not evicted", pod=evict.pod.key, action=evict.action, error=str(error))
         self._outcomes.evict_failed(evict, error)
 
 

@@ -272,7 +272,7 @@ class StatusWriter:
             return  # it was given up for something newer
         self._failed += 1
         level = "debug" if key in self._failures_logged else "warning"
-        getattr(log, level)("a status was not written", object=_name(update), error=str(error))
+        getattr(log, level)("status not written", object=_name(update), error=str(error))
         self._failures_logged[key] = None
         if len(self._failures_logged) > _REMEMBERED_FAILURES:
             self._failures_logged.popitem(last=False)

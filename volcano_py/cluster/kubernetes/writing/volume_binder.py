@@ -139,7 +139,7 @@ class VolumeBinder:
             raise
         except Exception as error:
             # A defect of ours must not leave the pod in between for ever.
-            log.exception("claims could not be bound, for an unexpected reason", pod=bind.pod.key)
+            log.exception("unexpected error while binding claims", pod=bind.pod.key)
             self._fail(bind, ClaimError(bind.claims[0].claim.key, f"could not be bound: {error}"))
         else:
             self._on_prepared(bind)
@@ -156,7 +156,7 @@ class VolumeBinder:
                 self._written.set()
 
     def _fail(self, bind: Bind, error: RequestError) -> None:
-        log.warning("the claims of a pod are not bound", pod=bind.pod.key, node=bind.node, error=str(error))
+        log.warning("claims not bound", pod=bind.pod.key, node=bind.node, error=str(error))
         self._outcomes.bind_failed(bind, error, gone=False)
 
     # -- one claim ---------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class Workers(Generic[T]):
                 await self._work(item)
             except Exception:
                 # A defect in handling one piece must not take a worker, and in time all of them, away.
-                log.exception("work failed in an unexpected way", work=self._name, item=str(item))
+                log.exception("unexpected error while writing", work=self._name, item=str(item))
             finally:
                 self._source.done(namespace)
             found = self._source.take()
