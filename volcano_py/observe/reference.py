@@ -93,7 +93,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         3,
         {explain.insufficient_reason("cpu"): 2, explain.untolerated_taint("dedicated", "ml"): 1},
         [Shortage("cpu", 8 * _CPU, 3500, "n1", others_refuse=True)],
-        ["Not tolerated: dedicated=ml:NoSchedule (1 node); add to spec.tolerations, or remove a taint"],
+        ["Not tolerated: dedicated=ml:NoSchedule (1 node); add a toleration, or remove the taint"],
     ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
     Reason.WAITING_FOR_RELEASE: explain_gangs.waiting_for_release(

@@ -66,7 +66,7 @@ RACES: Final = [
             (queue("dept", capability={"cpu": 4}), queue("one", "dept", capability={"cpu": 8})),
             {
                 "one": "ExceedsParent: queue one: spec.capability is 8 cpu, but queue dept above it may have 4 cpu at "
-                "most, which holds; lower the one or raise the other"
+                "most, which applies; lower the one or raise the other"
             },
             {"one", "aside"},
         ),
@@ -105,8 +105,8 @@ RACES: Final = [
             [queue("dept")],
             (pod_group("in-dept", queue="dept"), queue("one", "dept")),
             {
-                "dept": "InvalidQueue: queue dept: has queues below it (one), and jobs run in queues without any; name "
-                "such a one in spec.queue"
+                "dept": "InvalidQueue: queue dept: has queues below it (one), and jobs run only in leaf queues; "
+                "name one in spec.queue"
             },
             {"one", "aside"},
             {"dept"},

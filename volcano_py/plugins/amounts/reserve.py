@@ -142,8 +142,8 @@ class Reserve:
             device.name for device in self._devices if any(kept_for(each, device.name) in refused for each in _KEPT)
         ]
         return [
-            f"A node with {device} keeps cpu and memory for each that is idle, as the scheduler is configured: wait "
-            "until they are in use, ask for less, or add nodes without"
+            f"Nodes with {device} keep cpu and memory for each idle one: wait until they are in use, ask for less, or "
+            "add nodes without"
             for device in told
         ]
 

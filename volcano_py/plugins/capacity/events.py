@@ -69,7 +69,7 @@ def _above_parent(names: Sequence[str], accounts: Accounts, info: QueueInfo, par
     limits = accounts.limits.capability[parent.row]
     for dim in np.flatnonzero((info.capability < UNLIMITED) & (info.capability > limits)).tolist():
         own, limit = amount(names[dim], int(info.capability[dim])), amount(names[dim], int(limits[dim]))
-        text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which holds"
+        text = f"spec.capability is {own}, but queue {parent.name} above it may have {limit} at most, which applies"
         yield _event(info, EXCEEDS_PARENT, f"{text}; lower the one or raise the other")
 
 
@@ -80,7 +80,7 @@ def _beyond_reach(ssn: Session, accounts: Accounts, info: QueueInfo, row: int) -
         found = f"spec.deserved[{resource}] is {info.as_written('deserved', resource)}"
         if ceiling < UNLIMITED:
             limit = amount(resource, ceiling)
-            text = f"{found}, but spec.capability is {limit}, which counts; lower the one or raise the other"
+            text = f"{found}, but spec.capability is {limit}, which applies; lower the one or raise the other"
         else:
             limit = amount(resource, int(ssn.total[dim]))
             text = f"{found}, which no cluster has: it counts as this cluster's {limit}; correct it"

@@ -28,8 +28,7 @@ def not_for_jobs(account: QueueAccount) -> Refusal | None:
 
 
 def _inner(children: Sequence[str]) -> str:
-    below = summarize(children)
-    return f"has queues below it ({below}), and jobs run in queues without any; name such a one in spec.queue"
+    return f"has queues below it ({summarize(children)}), and jobs run only in leaf queues; name one in spec.queue"
 
 
 def closed(account: QueueAccount) -> Refusal | None:

@@ -62,7 +62,7 @@ def node_advice(
         labels = unmet(index, present, task_class.node_selector, task_class.required_node_affinity)
     tainted = np.logical_or.reduce([nothing, *(rows for message, rows in by_message.items() if is_refusal(message))])
     return NodeAdvice(
-        cordons=f"Cordoned (kubectl uncordon opens): {summarize(cordoned)}" if cordoned else "",
+        cordons=f"Cordoned (open with kubectl uncordon): {summarize(cordoned)}" if cordoned else "",
         labels=labels,
         taints=_of_taints(index, tainted, task_class),
     )
@@ -88,10 +88,10 @@ def _of_taints(index: NodeIndex, tainted: Mask, task_class: TaskClass) -> tuple[
             lasting[_written(refusing)] += int(count)
     told = []
     if lasting:
-        told.append(f"Not tolerated: {_most(lasting)}; add to spec.tolerations, or remove a taint")
+        told.append(f"Not tolerated: {_most(lasting)}; add a toleration, or remove the taint")
     if passing:
         example = names(index, unwell)[0]
-        told.append(f"Nodes that are not well: {_most(passing)}; see kubectl describe node {example}")
+        told.append(f"Unhealthy nodes: {_most(passing)}; see kubectl describe node {example}")
     return tuple(told)
 
 

@@ -1,4 +1,4 @@
-"""Which pods a pod has to follow, and which keep it away, for a pod that no node takes on their account."""
+"""Advice for a pod that no node takes because of affinity: which pods it must join, and which exclude it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from volcano_py.state.terms.affinity import AffinityTerm
 
 
 def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:
-    """Whom the pod wants to be with, by its required affinity, and where they are."""
+    """Which pods the required affinity asks for, and where they are."""
     terms = list(dict.fromkeys(one.term for one in together))
     keys = list(dict.fromkeys(one.topology_key for one in together))
-    wanted = f"podAffinity wants the same {summarize(keys)} as {selected(terms)}"
+    wanted = f"podAffinity requires the same {summarize(keys)} as {selected(terms)}"
     unlabelled = next((key for key in keys if not ssn.nodes.label(key).values), None)
     if unlabelled is not None:
         return f"{wanted}, and no node has label {unlabelled}: label nodes or correct topologyKey"
@@ -31,11 +31,11 @@ def company(ssn: Session, together: Sequence[AffinityTerm]) -> str:
     if bare:
         where = f"{on_nodes(ssn, pods)}, without label {summarize(bare)} there"
         return f"{wanted}, which are {where}: label their nodes or correct topologyKey"
-    return f"{wanted}, which are {on_nodes(ssn, pods)}: make room beside them, or prefer that instead of requiring it"
+    return f"{wanted}, which are {on_nodes(ssn, pods)}: free space near them, or make the affinity preferred"
 
 
 def apart(ssn: Session, terms: Sequence[AffinityTerm], nodes: Rows) -> Iterator[str]:
-    """From whom the pod wants to be apart, by its required anti-affinity, on these nodes."""
+    """Which pods on these nodes the required anti-affinity excludes."""
     for one in terms:
         tally = ssn.pod_counts.matching(one.topology_key, (one.term,))
         pods = ssn.pod_counts.those_matching((one.term,))
@@ -43,13 +43,13 @@ def apart(ssn: Session, terms: Sequence[AffinityTerm], nodes: Rows) -> Iterator[
             there = _beside(ssn, settled(ssn, pods), tally, nodes)
             such_as = f", such as {on_nodes(ssn, there)}" if len(there) else ""
             yield (
-                f"podAntiAffinity wants another {one.topology_key} than {selected([one.term])}{such_as}: add nodes, or "
-                "prefer that instead of requiring it"
+                f"podAntiAffinity requires another {one.topology_key} than {selected([one.term])}{such_as}: add "
+                "nodes, or make it preferred"
             )
 
 
 def kept_away(ssn: Session, task_class: TaskClass, nodes: Rows) -> Iterator[str]:
-    """Who keeps such a pod away from these nodes, by a required anti-affinity."""
+    """Which pods exclude this one from these nodes by their own required anti-affinity."""
     counts = ssn.pod_counts
     for carried, classes in counts.carriers(task_class):
         if carried.required and carried.anti:
@@ -58,8 +58,8 @@ def kept_away(ssn: Session, task_class: TaskClass, nodes: Rows) -> Iterator[str]
             if len(pods):
                 who = on_nodes(ssn, settled(ssn, pods)) or "pods before it"
                 yield (
-                    f"By their podAntiAffinity over {carried.topology_key}, {who} keep {selected([carried.term])} "
-                    "away: wait for them, or add nodes"
+                    f"podAntiAffinity over {carried.topology_key} of {who} excludes {selected([carried.term])}: wait "
+                    "until those are gone, or add nodes"
                 )
 
 

@@ -52,7 +52,7 @@ def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Wish]:
 def unmet(index: NodeIndex, present: Mask, selector: Sequence[tuple[str, str]], affinity: NodeSelector | None) -> str:
     """How far the nodes that are `present` [N] meet a pod's node selector and required affinity, as a sentence."""
     who = [name for name, given in (("nodeSelector", selector), ("nodeAffinity", affinity)) if given]
-    subject = f"{' and '.join(who)} want{'s' * (len(who) == 1)} a node that"
+    subject = f"{' and '.join(who)} require{'s' * (len(who) == 1)} a node that"
     plain = of_labels(index, selector[:_MOST_WISHES])
     terms = affinity.node_selector_terms if affinity is not None else None
     return how_far(index, present, subject, plain, terms, "label a node or correct the pod")

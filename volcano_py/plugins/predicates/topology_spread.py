@@ -89,7 +89,7 @@ class TopologySpread:
         keys = [each.topology_key for each in rule.spreads]
         missing = [key for key in keys if not self._ssn.nodes.label(key).present[nodes].all()]
         names = summarize(sorted(self._ssn.nodes.names[nodes].tolist()))
-        return f"The pod is to be spread over label {summarize(missing)}, which these nodes lack: {names}; label them"
+        return f"topologySpreadConstraints need label {summarize(missing)}, which these nodes lack: {names}; label them"
 
     def _crowded(self, rule: _Rule, number: int, spread: Spread, standing: Standing) -> str:
         """Where the pod may still go for one of its constraints."""
@@ -97,7 +97,7 @@ class TopologySpread:
         may_go = sorted(values[at] for at in np.flatnonzero(live & ~standing.crowded(number)).tolist())
         wants = f"topologySpreadConstraints over {spread.topology_key} with maxSkew {spread.max_skew}"
         if may_go:
-            return f"{wants} allow only {summarize(may_go)}: make room there, or raise maxSkew"
+            return f"{wants} allow only {summarize(may_go)}: free space there, or raise maxSkew"
         domains = int(np.count_nonzero(live))
         return (
             f"{wants} and minDomains {spread.min_domains} allow none, as there are {domains} such domains: label nodes "

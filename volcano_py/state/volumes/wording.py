@@ -23,11 +23,11 @@ def of_another(claim: str) -> str:
 
 
 def deleting(claim: str) -> str:
-    return f"PersistentVolumeClaim {claim} is being deleted; create it anew when it is gone"
+    return f"PersistentVolumeClaim {claim} is being deleted; create it again when it is gone"
 
 
 def lost(claim: str, volume: str) -> str:
-    return f"PersistentVolumeClaim {claim} has lost its volume {volume}; restore the volume or create the claim anew"
+    return f"PersistentVolumeClaim {claim} has lost its volume {volume}; restore the volume or create the claim again"
 
 
 def volume_missing(claim: str, volume: str) -> str:

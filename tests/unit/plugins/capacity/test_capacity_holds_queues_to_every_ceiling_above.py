@@ -269,8 +269,8 @@ def test_a_job_in_a_queue_with_queues_below_it_waits_and_the_jobs_below_go_on() 
         queue("a"), queue("a2", "a"), queue("a1", "a"), jobs("stray", "a", running=0), jobs("fine", "a1", running=0)
     )
     assert notes(session) == {
-        "stray": "InvalidQueue: queue a: has queues below it (a1, a2), and jobs run in queues without any; "
-        "name such a one in spec.queue"
+        "stray": "InvalidQueue: queue a: has queues below it (a1, a2), and jobs run only in leaf queues; name one in "
+        "spec.queue"
     }
     assert cpus(session, "allocated") == {"root": 1, "a": 1, "a1": 1}
 

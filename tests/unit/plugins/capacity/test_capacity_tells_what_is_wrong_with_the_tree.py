@@ -50,13 +50,13 @@ def test_a_circle_is_told_on_all_of_its_queues() -> None:
 @pytest.mark.parametrize(("phase", "is_told"), [("Inqueue", True), ("Pending", True), ("Completed", False)])
 def test_jobs_in_an_inner_queue_are_told_on_it_unless_they_are_finished(phase: str, is_told: bool) -> None:
     found = events(queue("a"), queue("a1", "a"), jobs("stray", "a", running=0, group_phase=phase))
-    text = "has queues below it (a1), and jobs run in queues without any; name such a one in spec.queue"
+    text = "has queues below it (a1), and jobs run only in leaf queues; name one in spec.queue"
     assert found == ({"a": [f"InvalidQueue: queue a: {text}"]} if is_told else {})
 
 
 def test_a_capability_above_the_parents_is_told() -> None:
     text = (
-        "queue a2: spec.capability is 100 cpu, but queue a above it may have 80 cpu at most, which holds; "
+        "queue a2: spec.capability is 100 cpu, but queue a above it may have 80 cpu at most, which applies; "
         "lower the one or raise the other"
     )
     assert events(queue("a", capability=80), queue("a2", "a", capability=100)) == {"a2": [f"ExceedsParent: {text}"]}
@@ -86,7 +86,7 @@ def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:
 
 def test_what_is_deserved_beyond_reach_is_told() -> None:
     this_one = "it counts as this cluster's 128 cpu"
-    counts = "counts; lower the one or raise the other"
+    counts = "applies; lower the one or raise the other"
     assert events(
         queue("a", deserved=60, capability=50), queue("b", deserved={"cpu": "9E"}), queue("c", deserved={"cpu": "1000"})
     ) == {

@@ -54,12 +54,12 @@ def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
         pytest.param([], "PersistentVolumeClaim team/data does not exist; create it", id="missing"),
         pytest.param(
             [claim("data", deleting=True)],
-            "PersistentVolumeClaim team/data is being deleted; create it anew when it is gone",
+            "PersistentVolumeClaim team/data is being deleted; create it again when it is gone",
             id="deleting",
         ),
         pytest.param(
             [claim("data", bound_to="gone", phase="Lost")],
-            "PersistentVolumeClaim team/data has lost its volume gone; restore the volume or create the claim anew",
+            "PersistentVolumeClaim team/data has lost its volume gone; restore the volume or create the claim again",
             id="lost",
         ),
         pytest.param(

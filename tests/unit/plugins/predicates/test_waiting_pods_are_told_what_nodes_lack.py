@@ -36,15 +36,15 @@ def of_labels(affinity: Affinity | None = None, **node_selector: str) -> str:
 
 def test_a_value_that_no_node_has_is_told_with_those_that_nodes_have() -> None:
     assert of_labels(gpu="a100") == (
-        "nodeSelector wants a node that has label gpu=a100, and none does; nodes have gpu=h100 (2), gpu=v100 (1): "
+        "nodeSelector requires a node that has label gpu=a100, and none does; nodes have gpu=h100 (2), gpu=v100 (1): "
         "label a node or correct the pod."
     )
 
 
 def test_a_label_that_no_node_has_is_told_so() -> None:
     assert of_labels(disk="ssd") == (
-        "nodeSelector wants a node that has label disk=ssd, and none does; no node has such a label: label a node or "
-        "correct the pod."
+        "nodeSelector requires a node that has label disk=ssd, and none does; no node has such a label: label a node "
+        "or correct the pod."
     )
 
 
@@ -55,7 +55,7 @@ def test_of_many_values_the_most_frequent_are_told() -> None:
 
 def test_wishes_that_hold_for_nodes_but_not_for_one_and_the_same_are_told_together() -> None:
     assert of_labels(gpu="v100", zone="a") == (
-        "nodeSelector wants a node that has label gpu=v100 (1) and has label zone=a (2), and none does all: label a "
+        "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and none does all: label a "
         "node or correct the pod."
     )
 
@@ -69,7 +69,7 @@ def test_wishes_that_hold_for_nodes_but_not_for_one_and_the_same_are_told_togeth
 )
 def test_the_operator_of_a_required_affinity_is_told(operator: str, values: list[str], words: str) -> None:
     assert of_labels(required(term(requirement("gpu", operator, *values)))).startswith(
-        f"nodeAffinity wants a node that {words}: label"
+        f"nodeAffinity requires a node that {words}: label"
     )
 
 
@@ -85,13 +85,13 @@ def test_labels_that_nodes_must_not_have_are_told() -> None:
 
 def test_a_node_that_is_asked_for_by_name_and_is_none_is_told() -> None:
     by_name = requirement("metadata.name", "In", "n9")
-    assert "wants a node that is called n9, and none does: label" in of_labels(required(term(fields=(by_name,))))
+    assert "requires a node that is called n9, and none does: label" in of_labels(required(term(fields=(by_name,))))
 
 
 def test_each_term_of_an_affinity_is_another_way() -> None:
     affinity = required(*(term(requirement("gpu", "In", value)) for value in ("a100", "b200", "c300", "d400")))
     assert of_labels(affinity, zone="a") == (
-        "nodeSelector and nodeAffinity want a node that has label gpu=a100, and none does; nodes have gpu=h100 (2), "
+        "nodeSelector and nodeAffinity require a node that has label gpu=a100, and none does; nodes have gpu=h100 (2), "
         "gpu=v100 (1); or that has label gpu=b200, and none does; nodes have gpu=h100 (2), gpu=v100 (1) (and 2 more "
         "terms): label a node or correct the pod."
     )
@@ -100,7 +100,7 @@ def test_each_term_of_an_affinity_is_another_way() -> None:
 def test_how_many_nodes_match_is_told_when_these_refuse_for_something_else() -> None:
     matching = [node("n1", labels={"gpu": "a100"}, cpu="1"), node("n2", labels={"gpu": "h100"})]
     assert told(matching, cpu="2", node_selector={"gpu": "a100"}).endswith(
-        "nodeSelector wants a node that has label gpu=a100: of 2 nodes 1 does."
+        "nodeSelector requires a node that has label gpu=a100: of 2 nodes 1 does."
     )
 
 
@@ -108,13 +108,14 @@ def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
     full = [node(f"{zone}{number}", labels={"zone": zone}, cpu="1") for zone in "abc" for number in range(2)]
     ways = [term(requirement("zone", "In", zone)) for zone in ("x", "a", "b")]
     assert told(full, cpu="2", affinity=required(*ways)).endswith(
-        "nodeAffinity wants a node that has label zone=a or that has label zone=b (and 1 more term): of 6 nodes 4 do."
+        "nodeAffinity requires a node that has label zone=a or that has label zone=b (and 1 more term): of 6 nodes 4 "
+        "do."
     )
 
 
 def test_a_term_without_conditions_is_met_by_nobody_whatever_else_is_wished() -> None:
     assert of_labels(required(term()), zone="a") == (
-        "nodeSelector and nodeAffinity want a node that matches a term without conditions, which none does: label a "
+        "nodeSelector and nodeAffinity require a node that matches a term without conditions, which none does: label a "
         "node or correct the pod."
     )
 
@@ -135,7 +136,7 @@ def test_taints_are_told_as_kubectl_writes_them_with_the_number_of_nodes() -> No
     tainted = [node("n1", taints=[ML]), node("n2", taints=[ML]), node("n3", taints=[ML, GPU])]
     assert told(tainted) == (
         "Not tolerated: dedicated=ml:NoSchedule (2 nodes), dedicated=ml:NoSchedule and gpu:NoExecute (1 "
-        "node); add to spec.tolerations, or remove a taint."
+        "node); add a toleration, or remove the taint."
     )
 
 
@@ -147,16 +148,16 @@ def test_what_is_tolerated_is_not_told() -> None:
 def test_nodes_that_are_unwell_are_not_a_matter_of_tolerations() -> None:
     tainted = [node("n1", taints=[ML]), node("n3", taints=[NOT_READY, ML]), node("n2", taints=[NOT_READY])]
     assert told(tainted).endswith(
-        "Nodes that are not well: node.kubernetes.io/not-ready:NoExecute (2 nodes); see kubectl describe node n2."
+        "Unhealthy nodes: node.kubernetes.io/not-ready:NoExecute (2 nodes); see kubectl describe node n2."
     )
 
 
 def test_cordoned_nodes_are_named() -> None:
     nodes = [node(f"n{number}", unschedulable=True) for number in range(5)]
-    assert told(nodes) == "Cordoned (kubectl uncordon opens): n0, n1, n2 and 2 more."
+    assert told(nodes) == "Cordoned (open with kubectl uncordon): n0, n1, n2 and 2 more."
 
 
 def test_a_node_is_told_by_what_it_refuses_first() -> None:
     cordoned = node("n1", unschedulable=True, taints=[ML], labels={"gpu": "a100"})
-    assert told(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (kubectl uncordon opens): n1."
+    assert told(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (open with kubectl uncordon): n1."
     assert "tolerated" not in told(cordoned)

@@ -35,7 +35,7 @@ def told(*objects: Any, **arguments: Any) -> str:
 @pytest.mark.parametrize(
     ("on", "end"),
     [
-        (["n9"], ", and none does; nodes have {0}=n1 (1), {0}=n2 (1), {0}=n3 (1): bring such a node back, or make"),
+        (["n9"], ", and none does; nodes have {0}=n1 (1), {0}=n2 (1), {0}=n3 (1): bring such a node back, or create"),
         (["n1"], ": of 3 nodes 1 does."),
     ],
 )
@@ -49,7 +49,7 @@ def test_from_where_a_bound_volume_can_be_used(on: list[str], end: str) -> None:
 def test_the_zone_of_a_bound_volume_is_told() -> None:
     there = volume("pv", claim="data", labels={ZONE: "z9"})
     assert told(mine("data"), claim("data", bound_to="pv"), there) == (
-        f"A volume of the pod is in {ZONE} z9: add nodes there, or make the claim anew."
+        f"A volume of the pod is in {ZONE} z9: add nodes there, or create the claim again."
     )
 
 
@@ -72,28 +72,28 @@ def test_how_many_volumes_a_driver_attaches_is_told() -> None:
 
 def test_a_class_that_makes_no_volumes_is_told_with_what_is_wanted() -> None:
     assert told(mine("data", "more"), claim("data"), claim("more")) == (
-        f"StorageClass {LOCAL} makes no volumes, and none that is free has 10Gi ReadWriteOnce for these nodes: create "
-        "a PersistentVolume."
+        f"StorageClass {LOCAL} provisions no volumes, and none that is free has 10Gi ReadWriteOnce for these nodes: "
+        "create a PersistentVolume."
     )
 
 
 def test_where_a_class_makes_volumes_is_told() -> None:
     zonal = storage_class("zonal", provisioner="disk.csi", zones=["c", "d"])
     assert told(mine("data"), zonal, claim("data", of="zonal")) == (
-        f"By its allowedTopologies StorageClass zonal makes volumes only for a node that has label {ZONE} in (c, d), "
-        f"and none does; nodes have {ZONE}=a (2), {ZONE}=b (1): label nodes or correct allowedTopologies."
+        f"By its allowedTopologies StorageClass zonal provisions volumes only for a node that has label {ZONE} in (c, "
+        f"d), and none does; nodes have {ZONE}=a (2), {ZONE}=b (1): label nodes or correct allowedTopologies."
     )
 
 
 def test_a_volume_that_is_being_made_names_its_node() -> None:
     assert told(mine("data"), claim("data", of=MADE, node="gone")) == (
-        "A volume of the pod is being made for node gone: make room there, or make the claim anew."
+        "A volume of the pod is being provisioned for node gone: free space there, or create the claim again."
     )
 
 
 def test_a_volume_that_is_kept_for_the_claim_is_named() -> None:
     assert told(mine("data"), claim("data"), volume("pv", on=["n9"], claim="data", phase="Available")) == (
-        "PersistentVolume pv is kept for its claim: make room where it can be used."
+        "PersistentVolume pv is kept for its claim: free space where it can be used."
     )
 
 

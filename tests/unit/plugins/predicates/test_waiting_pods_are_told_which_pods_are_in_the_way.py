@@ -52,8 +52,8 @@ def test_of_several_host_ports_those_that_are_taken_are_told_and_pods_elsewhere_
 
 def test_whoever_wants_company_that_is_nowhere_is_told_whom_to_start() -> None:
     assert told(NODES, affinity=near(term(ZONE, app="db"))) == (
-        f"podAffinity wants the same {ZONE} as pods with app=db in namespace team, and none of those has a node: start "
-        "them, or correct the labelSelector."
+        f"podAffinity requires the same {ZONE} as pods with app=db in namespace team, and none of those has a node: "
+        "start them, or correct the labelSelector."
     )
 
 
@@ -66,7 +66,7 @@ def test_whoever_wants_company_on_nodes_without_the_topology_is_told_the_label()
 def test_whoever_wants_company_that_is_outside_the_topology_is_told_which_label_its_node_lacks() -> None:
     outside = [*NODES, node("bare", labels={HOST: "bare"})]
     assert told(outside, web("bare"), affinity=near(term(ZONE, app="web"))) == (
-        f"podAffinity wants the same {ZONE} as pods with app=web in namespace team, which are team/web-0 on bare, "
+        f"podAffinity requires the same {ZONE} as pods with app=web in namespace team, which are team/web-0 on bare, "
         f"without label {ZONE} there: label their nodes or correct topologyKey."
     )
 
@@ -75,8 +75,8 @@ def test_whoever_wants_company_that_is_where_there_is_no_room_is_told_where() ->
     large = [node("n1", labels={HOST: "n1"}, cpu="2"), node("n2", labels={HOST: "n2"}, cpu="8")]
     message = told(large, web("n1"), cpu="4", affinity=near(term(app="web")))
     assert message.endswith(
-        f"podAffinity wants the same {HOST} as pods with app=web in namespace team, which are team/web-0 on n1: make "
-        "room beside them, or prefer that instead of requiring it."
+        f"podAffinity requires the same {HOST} as pods with app=web in namespace team, which are team/web-0 on n1: "
+        "free space near them, or make the affinity preferred."
     )
 
 
@@ -99,16 +99,16 @@ def test_selectors_are_written_as_kubectl_takes_them() -> None:
 
 def test_from_whom_a_pod_must_be_apart_is_told() -> None:
     assert told(NODES, web("n1", "n3"), affinity=apart(term(ZONE, app="web"))) == (
-        f"podAntiAffinity wants another {ZONE} than pods with app=web in namespace team, such as team/web-0 on n1, "
-        "team/web-1 on n3: add nodes, or prefer that instead of requiring it."
+        f"podAntiAffinity requires another {ZONE} than pods with app=web in namespace team, such as team/web-0 on n1, "
+        "team/web-1 on n3: add nodes, or make it preferred."
     )
 
 
 def test_pods_that_keep_others_away_are_told() -> None:
     lonely = [pod(f"lonely-{name}", cpu="1", on=name, affinity=apart(term(app="web"))) for name in ("n1", "n2", "n3")]
     assert told(NODES, lonely, labels=WEB) == (
-        f"By their podAntiAffinity over {HOST}, team/lonely-n1 on n1, team/lonely-n2 on n2, team/lonely-n3 on n3 keep "
-        "pods with app=web in namespace team away: wait for them, or add nodes."
+        f"podAntiAffinity over {HOST} of team/lonely-n1 on n1, team/lonely-n2 on n2, team/lonely-n3 on n3 excludes "
+        "pods with app=web in namespace team: wait until those are gone, or add nodes."
     )
 
 
@@ -130,7 +130,7 @@ def test_where_a_spread_pod_may_still_go_is_told() -> None:
     full = [*NODES[:2], node("n3", labels={ZONE: "b"}, cpu="1")]
     message = told(full, web("n1"), cpu="2", labels=WEB, spread=spread())
     assert message.endswith(
-        f"topologySpreadConstraints over {ZONE} with maxSkew 1 allow only b: make room there, or raise maxSkew."
+        f"topologySpreadConstraints over {ZONE} with maxSkew 1 allow only b: free space there, or raise maxSkew."
     )
 
 
@@ -145,8 +145,8 @@ def test_too_few_domains_are_told() -> None:
 def test_nodes_without_the_topology_label_are_named() -> None:
     bare = [node(f"bare-{number}") for number in range(5)]
     assert told(bare, labels=WEB, spread=spread()) == (
-        f"The pod is to be spread over label {ZONE}, which these nodes lack: bare-0, bare-1, bare-2 and 2 more; label "
-        "them."
+        f"topologySpreadConstraints need label {ZONE}, which these nodes lack: bare-0, bare-1, bare-2 and 2 more; "
+        "label them."
     )
 
 

@@ -261,7 +261,7 @@ class VolumeBinder:
             raise ClaimError(
                 claim.key,
                 f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; if it should "
-                "be, correct the labels of the node, or make the claim anew",
+                "be, correct the labels of the node, or create the claim again",
             )
 
     async def _volume(self, claim: ObjectRef, name: str) -> PersistentVolume:

@@ -32,14 +32,14 @@ def reach(ssn: Session, need: BoundNeed) -> str:
     """From where a bound volume can be used; "" for one that says nothing of nodes."""
     if need.affinity is None:
         return ""
-    fix = "bring such a node back, or make the claim anew"
+    fix = "bring such a node back, or create the claim again"
     return _usable(ssn, need.affinity, "A volume of the pod can be used only from a node that", fix)
 
 
 def zones(need: BoundNeed) -> str:
     """Where a bound volume is, by its labels."""
     told = " and ".join(f"{key} {summarize(values)}" for key, values in need.zones)
-    return f"A volume of the pod is in {told}: add nodes there, or make the claim anew"
+    return f"A volume of the pod is in {told}: add nodes there, or create the claim again"
 
 
 def in_use(ssn: Session, claim: str, users: Rows) -> str:
@@ -58,12 +58,18 @@ def not_given(ssn: Session, need: OpenNeed, storage_class: StorageClass | None) 
     """Why there are nodes for which a claim that waits for a node gets no volume."""
     name = f"StorageClass {need.storage_class}"
     if need.node:
-        return f"A volume of the pod is being made for node {need.node}: make room there, or make the claim anew"
+        return (
+            f"A volume of the pod is being provisioned for node {need.node}: free space there, or create the claim "
+            "again"
+        )
     if need.reserved:
-        return f"PersistentVolume {need.reserved} is kept for its claim: make room where it can be used"
+        return f"PersistentVolume {need.reserved} is kept for its claim: free space where it can be used"
     wanted = f"{number('storage', need.size)} {summarize(need.access_modes)}".strip()
     if storage_class is None or not storage_class.provisions:
-        return f"{name} makes no volumes, and none that is free has {wanted} for these nodes: create a PersistentVolume"
+        return (
+            f"{name} provisions no volumes, and none that is free has {wanted} for these nodes: create a "
+            "PersistentVolume"
+        )
     terms = [
         NodeSelectorTerm(
             match_expressions=[
@@ -78,7 +84,7 @@ def not_given(ssn: Session, need: OpenNeed, storage_class: StorageClass | None) 
     return _usable(
         ssn,
         NodeSelector(node_selector_terms=terms),
-        f"By its allowedTopologies {name} makes volumes only for a node that",
+        f"By its allowedTopologies {name} provisions volumes only for a node that",
         "label nodes or correct allowedTopologies",
     )
 
