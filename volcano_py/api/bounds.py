@@ -29,6 +29,8 @@ DEPENDENCIES: Final = Bound(10_000, "names in `dependsOn` of all tasks of a Job 
 POLICIES: Final = Bound(300, "policies of a Job, and of each of its tasks", _NO_PODS)
 MOUNTS: Final = Bound(10_000, "volumes of a Job times containers of one of its tasks", _NO_PODS)
 HOSTS: Final = Bound(10_000, "pods of a Job whose host names a plugin lists", "The plugin refuses the Job.")
+ARGUMENTS: Final = Bound(100, "arguments of one plugin of a Job", _NO_PODS)
+SSH_KEY: Final = Bound(8_192, "characters of the private key that the plugin `ssh` is given", _NO_PODS)
 VARIABLES: Final = Bound(
     10_000,
     "variables that the plugin `svc` adds to one pod",
@@ -70,6 +72,8 @@ ALL: Final = (
     POLICIES,
     MOUNTS,
     HOSTS,
+    ARGUMENTS,
+    SSH_KEY,
     VARIABLES,
     FLOW_STEPS,
     FLOW_TARGETS,

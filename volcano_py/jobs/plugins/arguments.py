@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from volcano_py.api.bounds import ARGUMENTS
 from volcano_py.api.go_values import parse_bool
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
@@ -24,13 +25,14 @@ class Arguments:
     ) -> None:
         """
         Raises:
-            PluginArgumentError: an argument is none of those, or has no value.
+            PluginArgumentError: an argument is none of those, or has no value; or there are too many.
         """
         self._plugin = plugin
         self._values: dict[str, str] = {}
-        rest = list(given)
-        while rest:
-            text = rest.pop(0)
+        if len(given) > ARGUMENTS.most:
+            raise self.error(f"{len(given)} arguments are given; at most {ARGUMENTS.most} are read")
+        rest = iter(given)
+        for text in rest:
             name, has_value, value = text.lstrip("-").partition("=")
             if not text.startswith("-") or name not in known:
                 expected = ", ".join(f"--{each}" for each in known) or "it takes none"
@@ -38,8 +40,8 @@ class Arguments:
             if not has_value:
                 if name in switches:
                     value = "true"
-                elif rest:
-                    value = rest.pop(0)
+                elif (following := next(rest, None)) is not None:
+                    value = following
                 else:
                     raise self.error(f"--{name} has no value; write --{name}=VALUE")
             self._values[name] = value

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.api.bounds import SSH_KEY
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.plugins.arguments import Arguments
@@ -130,6 +131,8 @@ def _given_keys(given: Arguments) -> KeyPair | None:
         if public:
             raise given.error(f"--{_PUBLIC} is given without --{_PRIVATE}; give both, or neither to have keys made")
         return None
+    if len(private) > SSH_KEY.most:
+        raise given.error(f"--{_PRIVATE} has {len(private)} characters; give a key of {SSH_KEY.most} at most")
     from volcano_py.jobs.plugins.ssh_keys import public_of
 
     # In a YAML string without escapes a line break comes as two characters. ssh wants one at the end.

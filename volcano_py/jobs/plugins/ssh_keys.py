@@ -40,9 +40,11 @@ def _public_line(key: serialization.SSHPublicKeyTypes) -> bytes:
 
 
 def _read(content: bytes) -> serialization.SSHPrivateKeyTypes:
+    """Without the check that its numbers are primes: it holds the interpreter, for 4 s where the key has 8192 bits. The
+    public key follows without them, and who gives a key of other numbers keeps nobody but their own pods out."""
     if b"OPENSSH PRIVATE KEY" in content:
-        return serialization.load_ssh_private_key(content, password=None)
-    key = serialization.load_pem_private_key(content, password=None)
+        return serialization.load_ssh_private_key(content, password=None, unsafe_skip_rsa_key_validation=True)
+    key = serialization.load_pem_private_key(content, password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(key, rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey):
         raise TypeError("ssh has no such keys")
     return key

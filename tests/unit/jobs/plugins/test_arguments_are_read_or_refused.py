@@ -44,6 +44,7 @@ def test_a_port_is_a_number_from_1_to_65535(value: str) -> None:
         (["22"], "'22' is no argument of it"),
         (["port=22"], "'port=22' is no argument of it"),
         (["--port"], "--port has no value; write --port=VALUE"),
+        (["--port=1"] * 101, "101 arguments are given; at most 100 are read"),
     ],
 )
 def test_an_argument_that_is_not_known_or_not_whole_is_refused(spelling: list[str], message: str) -> None:

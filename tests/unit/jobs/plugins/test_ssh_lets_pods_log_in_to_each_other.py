@@ -78,6 +78,26 @@ def test_keys_in_the_older_format_are_read_too() -> None:
     assert files["authorized_keys"].startswith("ecdsa-sha2-nistp256 ")
 
 
+def key_of_composites() -> rsa.RSAPrivateKey:
+    """A key that passes for one until somebody looks for primes."""
+    p, q, e = 2**1023 + 1, 3 * 2**1022 + 1, 65537
+    d = pow(e, -1, (p - 1) * (q - 1))
+    numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), rsa.RSAPublicNumbers(e, p * q))
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+
+
+FORMATS = [serialization.PrivateFormat.TraditionalOpenSSL, serialization.PrivateFormat.OpenSSH]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=["pem", "openssh"])
+def test_nobody_looks_for_primes(form: serialization.PrivateFormat) -> None:
+    """For a key of 8192 bits that took 4 s, with each look at the job, and held the interpreter."""
+    key = key_of_composites()
+    private = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    assert secret(SshPlugin([f"--ssh-private-key={private}"]))["authorized_keys"] == f"{public}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -92,6 +112,7 @@ def test_keys_in_the_older_format_are_read_too() -> None:
         (["--ssh-key-file-path=.ssh"], "give an absolute path"),
         (["--ssh-key-file-path=/a:b"], "give an absolute path"),
         (["--ssh-port=0"], "--ssh-port is '0'"),
+        ([f"--ssh-private-key={'x' * 8_193}"], "--ssh-private-key has 8193 characters; give a key of 8192 at most"),
     ],
 )
 def test_what_cannot_work_is_refused(arguments: list[str], message: str) -> None:
