@@ -165,11 +165,18 @@ def _state() -> ClusterState:
     return state
 
 
+def _copies(state: ClusterState) -> Iterator[Step]:
+    """What the loop does for a cycle, twice."""
+    while not state.is_settled:
+        yield state.settle_some
+    yield lambda: state.copy(time.time())
+    yield lambda: state.copy(time.time())
+
+
 def _upserts(state: ClusterState, pods: list[Pod]) -> Iterator[Step]:
     for pod in pods:
         yield lambda pod=pod: state.upsert("Pod", pod)  # type: ignore[misc]
-    yield lambda: state.snapshot(time.time())
-    yield lambda: state.snapshot(time.time())
+    yield from _copies(state)
     for pod in pods:
         yield lambda pod=pod: state.delete("Pod", pod)  # type: ignore[misc]
 
@@ -204,6 +211,18 @@ def spreads(size: int) -> Iterator[Step]:
 def selectors(size: int) -> Iterator[Step]:
     """`size` pods with a node selector of its own each."""
     return _upserts(_state(), [_pod(n, nodeSelector={"pool": f"p{n}"}) for n in range(size)])
+
+
+def new_names(size: int) -> Iterator[Step]:
+    """As before, and pods that ask for resources that nobody has asked for."""
+    state = _state()
+    for n in range(size):
+        state.upsert("Pod", _pod(n, nodeSelector={"pool": f"p{n}"}))
+    yield from _copies(state)
+    for n in range(8):
+        containers = [{"name": "c", "resources": {"requests": {f"x/r{n}": "1"}}}]
+        yield lambda n=n, asking=containers: state.upsert("Pod", _pod(n, uid="new", containers=asking))  # type: ignore[misc]
+        yield from _copies(state)
 
 
 def large_selector(size: int) -> Iterator[Step]:
@@ -284,7 +303,7 @@ def services(size: int) -> Iterator[Step]:
         body = {"metadata": {"name": f"s{n}", "namespace": "a", "uid": f"{n}"}, "spec": {"selector": {"app": "x"}}}
         service = msgspec.convert(body, Service)
         yield lambda service=service: state.upsert("Service", service)  # type: ignore[misc]
-    yield lambda: state.snapshot(time.time())
+    yield from _copies(state)
 
 
 def budgets(size: int) -> Iterator[Step]:
@@ -293,7 +312,7 @@ def budgets(size: int) -> Iterator[Step]:
     for n in range(size * 5):
         body = {"metadata": {"name": f"s{n}", "namespace": "a"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
         state.upsert("PodDisruptionBudget", msgspec.convert(body, PodDisruptionBudget))
-    yield lambda: state.snapshot(time.time())
+    yield from _copies(state)
 
 
 def groups(size: int) -> Iterator[Step]:
@@ -307,7 +326,7 @@ def groups(size: int) -> Iterator[Step]:
     made.append({"metadata": {"name": "large", "namespace": "a"}, "spec": spec})
     for group in msgspec.convert(made, list[PodGroup]):
         yield lambda group=group: state.upsert("PodGroup", group)  # type: ignore[misc]
-    yield lambda: state.snapshot(time.time())
+    yield from _copies(state)
 
 
 ATTACKS: Final[dict[Attack, int]] = {
@@ -322,6 +341,7 @@ ATTACKS: Final[dict[Attack, int]] = {
     soft_terms: 100,
     spreads: 2000,
     selectors: 5000,
+    new_names: 5000,
     large_selector: 1000,
     large_term: 2000,
     many_containers: 1000,

@@ -207,7 +207,7 @@ class CycleLoop:
         await self._settle_state()
         before = time.perf_counter()
         self._looked_at = self._now()
-        snapshot = self._state.snapshot(self._looked_at)
+        snapshot = self._state.copy(self._looked_at)
         taken = time.perf_counter() - before
         report = await self._loop.run_in_executor(executor, self._decide, snapshot, configuration, decide)
         # The effects were queued on the loop before the result, so they have been assumed by now.
@@ -237,7 +237,7 @@ class CycleLoop:
     def _decide(self, snapshot: Snapshot, configuration: SchedulerConfiguration, decide: bool) -> CycleReport:
         """In the worker thread."""
         try:
-            return self._scheduler.run_cycle(snapshot, configuration, decide=decide)
+            return self._scheduler.run_cycle(snapshot.with_classes_split(), configuration, decide=decide)
         except Exception:
             raise
         except BaseException as error:

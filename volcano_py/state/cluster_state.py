@@ -15,7 +15,6 @@ from volcano_py.api.effects import Bind, ClaimBinding, PodCondition, PodGroupSta
 from volcano_py.api.objects import ApiObject, Condition, metadata_of
 from volcano_py.state.budgets import Budgets
 from volcano_py.state.classes.class_book import ClassBook
-from volcano_py.state.classes.class_split import split_by_company
 from volcano_py.state.groups import Groups, PriorityClasses
 from volcano_py.state.infos import NodeInfo
 from volcano_py.state.namespaces import Namespaces
@@ -79,6 +78,8 @@ class ClusterState:
             self._charges,
             self.scheduler_names,
         )
+        # in this order, as terms come from the others
+        self._put_off = (self._spread_defaults, self._classes, self._groups, self._terms)
         self._loads = Loads(self.ledger, self._nodes)
         self._stores: dict[str, Store] = {
             **self._claims.volumes.stores,
@@ -180,17 +181,22 @@ class ClusterState:
     @property
     def is_settled(self) -> bool:
         """Whether no work was put off until a snapshot."""
-        return self._terms.is_settled and self._spread_defaults.is_settled
+        return all(keeper.is_settled for keeper in self._put_off)
 
     def settle_some(self) -> None:
         """Do a slice of that work, some 10 ms."""
-        if self._spread_defaults.is_settled:
-            self._terms.settle_some()
-        else:
-            self._spread_defaults.settle_some()
+        for keeper in self._put_off:
+            if not keeper.is_settled:
+                keeper.settle_some()
+                return
 
     def snapshot(self, now: float) -> Snapshot:
         """An independent copy of everything a cycle needs."""
+        return self.copy(now).with_classes_split()
+
+    def copy(self, now: float) -> Snapshot:
+        """The same with pods of one class that are not told apart yet: `Snapshot.with_classes_split` may do that in
+        another thread."""
         self._snapshots += 1
         self._groups.expire(now)
         self._pods.heed_clock(now)
@@ -207,7 +213,7 @@ class ClusterState:
             jobs=self._groups.infos.copy(),
             job_keys=self._groups.keys.copy(),
             nodes=self._nodes.infos.copy(),
-            classes=split_by_company(ledger, self._classes.all(), terms),
+            classes=self._classes.all(),
             queues=self._queues.infos(),
             queue_names=self._queue_slots.names.copy(),
             namespaces=self._groups.namespaces.names.copy(),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Seconds after which a status that was handed to the writer, but does not show, is worked out anew.
 _ECHO_OVERDUE: Final = 10.0
+# Amounts of PodGroups that are read in one slice of work; about 5 ms.
+_SLICE: Final = 2_000
 # Columns of the job table that belong to the group's name or follow from its pods, with or without a PodGroup.
 _OF_PODS: Final = frozenset({"namespace", "counts", "allocated"})
 
@@ -50,7 +52,9 @@ class Groups:
         self.keys: list[str] = []
         self.namespaces = Interner()
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
-        self._width = len(ledger.axis)
+        self._width = self._goal = len(ledger.axis)
+        self._to_read: list[str] = []
+        """Keys of those that are to be read again, as the axis has grown; the first one last."""
         self._uncounted: set[str] = set()
         """Keys of those that ask for one resource name too many."""
 
@@ -132,17 +136,37 @@ class Groups:
                 self.infos[row] = self._read(stored).info
                 jobs.phase[row] = jobs.stored_phase[row]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that can be counted is."""
+        return self._width == len(self._ledger.axis)
+
     def settle(self) -> None:
         """Follow the axis after it has grown: nodes may have brought names that were too many."""
-        if self._width == len(self._ledger.axis):
-            return
-        for key in sorted(self._uncounted):
-            group, row = self._objects.get(key), self._rows[key]
-            assert group is not None, "a group that is gone"
-            reading = self._read(group)
-            self.infos[row] = self._as_assumed(key, reading.info)
-            self._ledger.jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
-        self._width = len(self._ledger.axis)
+        while not self.is_settled:
+            self.settle_some()
+
+    def settle_some(self) -> None:
+        """Do a slice of it."""
+        if self._goal != len(self._ledger.axis):
+            self._goal, self._to_read = len(self._ledger.axis), sorted(self._uncounted, reverse=True)
+        left = _SLICE
+        while self._to_read and left > 0:
+            key = self._to_read.pop()
+            if key in self._uncounted:
+                left -= self._count_again(key)
+            left -= 1
+        if not self._to_read:
+            self._width = self._goal
+
+    def _count_again(self, key: str) -> int:
+        """How many amounts were read."""
+        group, row = self._objects.get(key), self._rows[key]
+        assert group is not None, "a group that is gone"
+        reading = self._read(group)
+        self.infos[row] = self._as_assumed(key, reading.info)
+        self._ledger.jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
+        return len(reading.min_resources or {})
 
     def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
         """What was seen, but with the status that is on its way; pictures from before the write may still come in."""

@@ -181,13 +181,13 @@ async def test_nothing_is_decided_without_a_configuration(bench: Bench) -> None:
 
 
 async def test_what_was_decided_before_the_lease_was_lost_is_not_sent(bench: Bench) -> None:
-    taken = bench.state.snapshot
+    taken = bench.state.copy
 
     def lose_the_lease(now: float) -> object:
         bench.active = False
         return taken(now)
 
-    bench.state.snapshot = lose_the_lease  # type: ignore[assignment, method-assign]
+    bench.state.copy = lose_the_lease  # type: ignore[assignment, method-assign]
     bench.put(*gang("g", cpu="1"))
     assert await bench.after(DECISIVE_PAUSE) == 1
     assert bench.sent == []
@@ -250,17 +250,17 @@ async def test_or_fail(bench: Bench) -> None:
 
 
 async def test_a_cycle_that_fails_is_logged_and_tried_again_after_the_period(bench: Bench) -> None:
-    taken = bench.state.snapshot
+    taken = bench.state.copy
 
     def fail(now: float) -> object:
         raise RuntimeError("a defect of ours")
 
-    bench.state.snapshot = fail  # type: ignore[assignment, method-assign]
+    bench.state.copy = fail  # type: ignore[assignment, method-assign]
     with capture_logs() as logs:
         bench.put(*gang("g", cpu="1"))
         await bench.after(DECISIVE_PAUSE)
         assert bench.loop.running_since is None, "it has ended"
-        bench.state.snapshot = taken  # type: ignore[method-assign]
+        bench.state.copy = taken  # type: ignore[method-assign]
         assert await bench.after(0.9) == 0
         assert await bench.after(0.2) == 1
     assert [entry["event"] for entry in logs if entry["log_level"] == "error"] == ["cycle failed; retrying"]
@@ -284,13 +284,13 @@ async def test_after_the_stop_there_is_no_new_cycle(bench: Bench) -> None:
 
 async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> None:
     seen: list[float | None] = []
-    taken = bench.state.snapshot
+    taken = bench.state.copy
 
     def look(now: float) -> object:
         seen.append(bench.loop.running_since)
         return taken(now)
 
-    bench.state.snapshot = look  # type: ignore[assignment, method-assign]
+    bench.state.copy = look  # type: ignore[assignment, method-assign]
     bench.loop.wake(True)
     await bench.after(DECISIVE_PAUSE)
     assert seen == [bench.clock.time]
@@ -326,7 +326,7 @@ tiers:
 async def test_work_for_a_snapshot_is_done_in_slices_before_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_book, "_SLICE", 1)
     slices = 0
-    settle, take = bench.state.settle_some, bench.state.snapshot
+    settle, take = bench.state.settle_some, bench.state.copy
     settled_before: list[bool] = []
 
     def counted() -> None:
@@ -339,7 +339,7 @@ async def test_work_for_a_snapshot_is_done_in_slices_before_it(bench: Bench, mon
         return take(now)
 
     bench.state.settle_some = counted  # type: ignore[method-assign]
-    bench.state.snapshot = look  # type: ignore[assignment, method-assign]
+    bench.state.copy = look  # type: ignore[assignment, method-assign]
     for number in range(5):
         kept_apart = apart(term(app=f"a{number}"))
         bench.put(pod(f"p{number}", group="g", affinity=kept_apart, labels={"app": f"a{number}"}))

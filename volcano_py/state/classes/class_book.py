@@ -24,6 +24,8 @@ from volcano_py.state.volumes.needs import Need
 # Digests of distinct specifications that are remembered as a short cut to their class, for as long as the class lives.
 # Cleared when full: they only save time.
 _MOST_REMEMBERED = 4096
+# Classes that follow the axis in one slice of work; about 5 ms.
+_SLICE: Final = 1_000
 # Classes with too many terms that are tried in vain before the others wait for the next time.
 _REFUSED_AGAIN: Final = 8
 
@@ -37,7 +39,9 @@ class ClassBook:
         self._refused: dict[str, dict[int, None]] = {}
         """Namespace → rows of classes whose terms are beyond a bound, the one that has waited longest first."""
         self._classes: list[TaskClass | None] = []
-        self._width = len(ledger.axis)
+        self._width = self._goal = len(ledger.axis)
+        self._followed = 0
+        """Classes in rows below this are as wide as the goal."""
         self._by_key: dict[bytes, TaskClass] = {}
         self._remembered: dict[bytes, bytes] = {}
         self._short_cuts: dict[bytes, list[bytes]] = {}
@@ -79,25 +83,41 @@ class ClassBook:
         """By row, each with its request as wide as the axis was at the last `settle`."""
         return self._classes.copy()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all requests are as wide as the axis, and no class is to be looked at again."""
+        return self._width == len(self._ledger.axis) and not self._shares.has_released
+
     def settle(self) -> None:
         """Follow the axis after it has grown: nodes may have brought names that were too many when pods asked. And look
         again at classes that had too many terms, where others are gone."""
+        while not self.is_settled:
+            self.settle_some()
+
+    def settle_some(self) -> None:
+        """Do a slice of it."""
         for namespace in self._shares.take_released():
             self._readmit(namespace)
-        axis = self._ledger.axis
-        if self._width == len(axis):
+        if self._goal != len(self._ledger.axis):
+            self._goal, self._followed = len(self._ledger.axis), 0
+        end = min(self._followed + _SLICE, len(self._classes))
+        for row in range(self._followed, end):
+            self._follow_axis(row)
+        self._followed = end
+        if end == len(self._classes):
+            self._width = self._goal
+
+    def _follow_axis(self, row: int) -> None:
+        known, axis = self._classes[row], self._ledger.axis
+        if known is None or len(known.request) == len(axis):
             return
-        for row, known in enumerate(self._classes):
-            if known is None or len(known.request) == len(axis):
-                continue
-            request = axis.vector(dict(known.signature.units))
-            if (request != self._ledger.classes.request[row]).any():
-                self._ledger.reassess(row, request)
-            problem = known.problem
-            if row not in self._refused.get(known.signature.namespace, ()):
-                problem = problem and self._problem(known.signature)
-            self._classes[row] = replace(known, request=request, problem=problem)
-        self._width = len(axis)
+        request = axis.vector(dict(known.signature.units))
+        if (request != self._ledger.classes.request[row]).any():
+            self._ledger.reassess(row, request)
+        problem = known.problem
+        if row not in self._refused.get(known.signature.namespace, ()):
+            problem = problem and self._problem(known.signature)
+        self._classes[row] = replace(known, request=request, problem=problem)
 
     def _remember(self, short_cut: bytes, key: bytes) -> None:
         if len(self._remembered) >= _MOST_REMEMBERED:

@@ -25,6 +25,11 @@ class TermShares:
         self._in_all = 0
         self._released: set[str] = set()
 
+    @property
+    def has_released(self) -> bool:
+        """Whether `take_released` would name any."""
+        return bool(self._released)
+
     def take_released(self) -> set[str]:
         """Namespaces that have given back terms since this was last asked."""
         released, self._released = self._released, set()
