@@ -20,7 +20,7 @@ from volcano_py.config.text.scalars import Value, resolve, to_bool, to_float, to
 # A ConfigMap cannot be larger (the API server's own limit).
 MAX_BYTES: Final = 1024 * 1024
 # After expansion of aliases. The largest sensible configuration has a few thousand nodes and a depth of about 10.
-MAX_NODES: Final = 50_000
+MAX_NODES: Final = 10_000
 MAX_DEPTH: Final = 50
 
 # libyaml when PyYAML was built with it: several times faster, the same events.
