@@ -52,7 +52,7 @@ class APIClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=credentials.ssl, limit=2 * _IN_FLIGHT),
             headers=headers,
-            timeout=aiohttp.ClientTimeout(total=_REQUEST_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=None),
         )
         return self
 
@@ -111,14 +111,17 @@ class APIClient:
     ) -> Any:
         if self._session is None:
             raise LocalError("APIClient is used outside of its `async with`")
-        async with self._session.request(
-            method,
-            self._server + path,
-            params=query,
-            # As a stream, since aiohttp warns of bytes by the megabyte.
-            data=None if body is None else io.BytesIO(orjson.dumps(body)),
-            headers={"Content-Type": content_type},
-        ) as response:
+        async with (
+            asyncio.timeout(_REQUEST_SECONDS),  # aiohttp's own limit may lose a cancellation
+            self._session.request(
+                method,
+                self._server + path,
+                params=query,
+                # As a stream, since aiohttp warns of bytes by the megabyte.
+                data=None if body is None else io.BytesIO(orjson.dumps(body)),
+                headers={"Content-Type": content_type},
+            ) as response,
+        ):
             content = await response.read()
             if response.status >= 400:
                 raise _api_error(method, path, response.status, content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.support.late_cancellation import cancel_as_time_ends, silent_server
+from tests.unit.cluster.fakes import kubeconfig
+from volcano_py.local import client as client_module
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.errors import LocalError
 from volcano_py.local.nodes import create_nodes
@@ -47,8 +51,8 @@ async def client(server: Server, tmp_path: Path) -> AsyncIterator[APIClient]:
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", server.handle)
     async with TestServer(application) as running:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(
+        path = tmp_path / "kubeconfig"
+        path.write_text(
             yaml.safe_dump(
                 {
                     "clusters": [{"name": "c", "cluster": {"server": str(running.make_url("/"))}}],
@@ -58,8 +62,16 @@ async def client(server: Server, tmp_path: Path) -> AsyncIterator[APIClient]:
                 }
             )
         )
-        async with APIClient(kubeconfig) as client:
+        async with APIClient(path) as client:
             yield client
+
+
+async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_turn(tmp_path: Path) -> None:
+    async with silent_server() as (url, asked), APIClient(kubeconfig(tmp_path / "silent", url)) as client:
+        request = asyncio.create_task(client.get("/api/v1/pods"))
+        await asked.wait()
+        await cancel_as_time_ends(request, client_module._REQUEST_SECONDS)
+        assert request.cancelled()
 
 
 async def test_requests_carry_the_token_and_the_query(client: APIClient, server: Server) -> None:

@@ -6,6 +6,7 @@ left out), which must be the node's name, as Volcano wants it.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import ssl
 from typing import Final
@@ -62,8 +63,7 @@ class Prometheus:
             raise LoadError(f"address {settings.address!r} is no URL; write one such as http://prometheus:9090")
         self._url = settings.address.rstrip("/") + "/api/v1/query"
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=_trust(settings), limit=2),
-            timeout=aiohttp.ClientTimeout(total=_ANSWERS_WITHIN),
+            connector=aiohttp.TCPConnector(ssl=_trust(settings), limit=2), timeout=aiohttp.ClientTimeout(total=None)
         )
 
     async def read(self, sink: LoadSink) -> int:
@@ -80,7 +80,11 @@ class Prometheus:
     async def _ask(self, query: str) -> dict[str, tuple[float, float]]:
         """Node → moment (seconds since the epoch) and value."""
         try:
-            async with self._session.get(self._url, params={"query": query}, allow_redirects=False) as response:
+            # aiohttp's own limit may lose a cancellation.
+            async with (
+                asyncio.timeout(_ANSWERS_WITHIN),
+                self._session.get(self._url, params={"query": query}, allow_redirects=False) as response,
+            ):
                 body = await _limited(response)
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -24,9 +24,7 @@ async def wait_ready(
     """
     deadline = asyncio.get_running_loop().time() + seconds
     connector = aiohttp.TCPConnector(ssl=_unverified())
-    async with aiohttp.ClientSession(
-        connector=connector, timeout=aiohttp.ClientTimeout(total=_ANSWER_SECONDS)
-    ) as session:
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as session:
         answer = ""
         while (answer := await _answer(session, url)) != "200":
             for each in (process, *needs):
@@ -40,7 +38,8 @@ async def wait_ready(
 async def _answer(session: aiohttp.ClientSession, url: str) -> str:
     """ "200", or what is said instead."""
     try:
-        async with session.get(url) as response:
+        # aiohttp's own limit may lose a cancellation.
+        async with asyncio.timeout(_ANSWER_SECONDS), session.get(url) as response:
             if response.status == 200:
                 return "200"
             return f"{response.status} {(await response.text())[:500].strip()}"

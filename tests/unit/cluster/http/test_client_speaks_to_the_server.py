@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from tests.support.late_cancellation import cancel_as_time_ends
 from tests.support.paths import at
 from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import (
@@ -17,6 +18,7 @@ from tests.unit.cluster.fakes import (
     FakeClock,
     Reply,
     Request,
+    eventually,
     gather_up,
     kubeconfig,
     page,
@@ -42,6 +44,7 @@ from volcano_py.cluster.kubernetes.http.errors import (
     UnprocessableError,
     UnreachableError,
 )
+from volcano_py.cluster.kubernetes.http.paths import ApiPath
 
 POD = at("/api/v1/namespaces/ns/pods/a")
 
@@ -118,6 +121,20 @@ async def test_an_answer_that_takes_too_long_is_none(api: FakeApi, client: Kuber
 
     with pytest.raises(UnreachableError, match="TimeoutError"):
         await client.get(POD, within=0.01)
+
+
+@pytest.mark.parametrize("path", [POD, POD.sub("binding")], ids=["aiohttp", "our own connection"])
+async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_turn(
+    path: ApiPath, api: FakeApi, client: KubernetesClient
+) -> None:
+    """A worker that lost it would go on working, and the controller that was cancelled would never end."""
+    api.on("POST", path, Reply(hold=asyncio.Event()))
+    request = asyncio.create_task(client.post(path, {}, within=5))
+    await eventually(lambda: api.held)
+
+    await cancel_as_time_ends(request, 5)
+
+    assert request.cancelled()
 
 
 async def test_objects_and_lists_come_decoded_on_demand(api: FakeApi, client: KubernetesClient) -> None:

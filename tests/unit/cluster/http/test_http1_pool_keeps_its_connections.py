@@ -59,7 +59,7 @@ async def ask(request: pytest.FixtureRequest, server: Scripted, pool: Http1Pool,
         if request.param == "own":
             answer: Awaitable[Answer] = pool.exchange(Server(server.url, ssl=True), head, body, limit=limit)
         else:
-            answer = transport.exchange(head, body, limit=limit, within=PATIENCE, urgent=False)
+            answer = transport.exchange(head, body, limit=limit, urgent=False)
         return asyncio.ensure_future(answer)
 
     yield asking

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -12,9 +13,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.support.late_cancellation import cancel_as_time_ends, silent_server
 from tests.unit.cluster.fakes import FakeApi, page, refusal
 from volcano_py.api.objects import ApiObject, NodeMetrics
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
+from volcano_py.cluster.load import prometheus as prometheus_module
 from volcano_py.cluster.load.metrics_server import PATH, MetricsServer
 from volcano_py.cluster.load.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus
 from volcano_py.cluster.load.source import LoadError, LoadSettings
@@ -131,6 +134,17 @@ async def test_a_server_that_is_not_there_is_told() -> None:
     with pytest.raises(LoadError, match="does not answer"):
         await source.read(Kept())
     await source.aclose()
+
+
+async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_turn() -> None:
+    """Prometheus would be asked again for ever by a process that ends."""
+    async with silent_server() as (address, asked):
+        source = Prometheus(LoadSettings("prometheus", address))
+        reading = asyncio.create_task(source.read(Kept()))
+        await asked.wait()
+        await cancel_as_time_ends(reading, prometheus_module._ANSWERS_WITHIN)
+        assert reading.cancelled()
+        await source.aclose()
 
 
 @pytest.mark.parametrize(

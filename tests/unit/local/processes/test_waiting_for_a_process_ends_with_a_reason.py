@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
 
+from tests.support.late_cancellation import cancel_as_time_ends, silent_server
 from volcano_py.local.errors import ProcessFailedError
+from volcano_py.local.processes import readiness
 from volcano_py.local.processes.processes import ManagedProcess
 from volcano_py.local.processes.readiness import wait_ready
 
@@ -79,3 +82,11 @@ async def test_the_end_of_what_a_process_needs_is_the_reason(sleeper: ManagedPro
     await store.start()
     with pytest.raises(ProcessFailedError, match=r"(?s)^etcd did not come up; .*disk full$"):
         await wait_ready(sleeper, f"http://127.0.0.1:{unused_port()}/readyz", seconds=60, needs=[store])
+
+
+async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_turn(sleeper: ManagedProcess) -> None:
+    async with silent_server() as (url, asked):
+        waiting = asyncio.create_task(wait_ready(sleeper, url, seconds=1))
+        await asked.wait()
+        await cancel_as_time_ends(waiting, readiness._ANSWER_SECONDS)
+        assert waiting.cancelled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
@@ -29,6 +29,10 @@ from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 
 _READ_BUFFER: Final = 2**20  # bytes; pages and events are larger than aiohttp's 64 KiB, and flow control costs CPU
 
+# No limit of aiohttp's for the whole request. When it ends in the same turn of the loop in which the task is cancelled,
+# aiohttp (3.14) raises TimeoutError, and the task goes on; asyncio.timeout lets the cancellation through.
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN)
+
 
 class AiohttpTransport:
     """Connections to one server, with the login that is in force when a request is sent."""
@@ -43,8 +47,8 @@ class AiohttpTransport:
         await self._limited.close()
         await self._unlimited.close()
 
-    async def exchange(self, head: Head, body: bytes | None, *, limit: int, within: float, urgent: bool) -> Answer:
-        """Send a request and read all of the answer, in so many seconds.
+    async def exchange(self, head: Head, body: bytes | None, *, limit: int, urgent: bool) -> Answer:
+        """Send a request and read all of the answer. The time limit is the caller's.
 
         Raises:
             OSError: there was no whole answer.
@@ -52,7 +56,7 @@ class AiohttpTransport:
         """
         session = self._unlimited if urgent else self._limited
         with _errors_of_the_system():
-            async with self._ask(session, head, body, within) as response:
+            async with self._ask(session, head, body) as response:
                 return await _whole(response, limit)
 
     @contextlib.asynccontextmanager
@@ -64,13 +68,13 @@ class AiohttpTransport:
         """
         async with contextlib.AsyncExitStack() as stack:
             with _errors_of_the_system():
-                response = await stack.enter_async_context(self._ask(self._unlimited, head, None, None))
+                response = await stack.enter_async_context(self._ask(self._unlimited, head, None))
                 stack.callback(response.close)
                 refusal = await _whole(response, ERROR) if response.status >= 300 else None
             yield refusal or WatchStream(_chunks(response), response.close, path, clock)
 
     def _ask(
-        self, session: aiohttp.ClientSession, head: Head, body: bytes | None, within: float | None
+        self, session: aiohttp.ClientSession, head: Head, body: bytes | None
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         login = self._credentials
         return session.request(
@@ -79,7 +83,6 @@ class AiohttpTransport:
             URL(login.server + head.target, encoded=True),
             data=body,
             headers=head.headers.fields,
-            timeout=_timeout(within),
             # A redirect would take the token to another server.
             allow_redirects=False,
             ssl=login.ssl,
@@ -172,12 +175,7 @@ def _open(connections: int) -> aiohttp.ClientSession:
         connector=_Connector(connections),
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
+        timeout=_TIMEOUT,
         # aiohttp unpacks whatever has come at once, without a limit.
         auto_decompress=False,
     )
-
-
-@lru_cache
-def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
-    """For a request that may take so long; None is for ever, as watches do."""
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_WITHIN)

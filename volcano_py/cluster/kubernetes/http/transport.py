@@ -59,10 +59,10 @@ class Transport:
         """
         login = self._credentials
         head = Head(verb, target(path, params), self._headers_for(content_type, accept))
-        if path.subresource != "binding" or login.proxy:
-            return await self._aiohttp.exchange(head, body, limit=limit, within=within, urgent=urgent)
-        server = Server(login.server, login.ssl, login.server_hostname)
         async with asyncio.timeout(within):
+            if path.subresource != "binding" or login.proxy:
+                return await self._aiohttp.exchange(head, body, limit=limit, urgent=urgent)
+            server = Server(login.server, login.ssl, login.server_hostname)
             return await self._http1.exchange(server, head, body or b"", limit=limit)
 
     def watch(
