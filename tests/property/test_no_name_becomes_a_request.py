@@ -89,8 +89,7 @@ class World:
         """Let this happen, then look at what the server has received."""
 
         async def played() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await act()
+            await patiently(act())
             judge(self.server, self.transport.intended, kinds, namespace, tuple(names))
 
         self.server.reset()
@@ -123,6 +122,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         runner.run(server.stop())
 
 
+async def patiently(work: Awaitable[None]) -> None:
+    """Wait for the work, second by second: on a machine that stands still for minutes it has not taken too long."""
+    task = asyncio.ensure_future(work)
+    for _ in range(int(PATIENCE)):
+        await asyncio.wait({task}, timeout=1.0)
+        if task.done():
+            return await task
+    left = "\n".join(map(repr, asyncio.all_tasks()))
+    task.cancel()
+    raise AssertionError(f"not done after {PATIENCE:g} s; what still runs:\n{left}")
+
+
 async def until_quiet(controller: Any) -> None:
     """Let it work until it waits for time to pass, or for nothing."""
     task, work = (
@@ -130,10 +141,12 @@ async def until_quiet(controller: Any) -> None:
         controller._work if hasattr(controller, "_work") else controller._queue,
     )
     await asyncio.sleep(0)
-    while work._waiting or work._active or work._again:  # noqa: ASYNC110 - sockets have no event
-        await asyncio.sleep(0.0005)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        while work._waiting or work._active or work._again:  # noqa: ASYNC110 - sockets have no event
+            await asyncio.sleep(0.0005)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 _SERVED: Final = {
