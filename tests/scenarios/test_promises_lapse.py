@@ -127,9 +127,9 @@ def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
     cluster.add(vcjob("work", 2, 40))
     cluster.pass_by(TIMEOUT + 2)
     assert cluster.told("empty") == (
-        "PromiseLapsed: 1/1 tasks in gang unschedulable: no pod of it was created within 5s after it was let in, so "
-        "others may use what it was promised; it is let in again as room allows, after the jobs that waited then: look "
-        "at the events of what creates its pods"
+        "PromiseLapsed: 1/1 tasks in gang unschedulable: none of its pods was created within 5s of its "
+        "admission, so others may use what it was promised; it is admitted again as room allows, after the jobs that "
+        "waited then: see the events of what creates its pods"
     )
 
 

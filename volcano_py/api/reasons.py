@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class Rank(IntEnum):
-    """Precedence of reasons: when several hold, the lowest rank is told, as it must be mended first."""
+    """Precedence of reasons: when several hold, the one of the lowest rank is reported, as it has to be fixed first."""
 
     MISCONFIGURED = 0
     NEVER_FITS = 1
@@ -38,20 +38,20 @@ class Reason(StrEnum):
         "InvalidPod",
         Rank.MISCONFIGURED,
         (
-            "The pod's specification cannot be read, or asks for an impossible quantity. Mend the field that the "
-            "message names; most fields of a pod can be set only when it is made anew."
+            "The pod's specification cannot be read, or asks for an impossible quantity. Fix the field that the "
+            "message names; for most fields this means to delete the pod and create it again."
         ),
     )
     INVALID_POD_GROUP = (
         "InvalidPodGroup",
         Rank.MISCONFIGURED,
-        "The PodGroup cannot be read. Mend the field that the message names.",
+        "The PodGroup cannot be read. Fix the field that the message names.",
     )
     UNSUPPORTED = (
         "Unsupported",
         Rank.MISCONFIGURED,
         (
-            "The pod asks for something that this scheduler does not do yet, and waits rather than being placed "
+            "The pod asks for something that this scheduler does not support yet, and waits rather than being placed "
             "without it. Leave out what the message names, or give the pod to another scheduler in "
             "`spec.schedulerName`."
         ),
@@ -60,8 +60,8 @@ class Reason(StrEnum):
         "PodGroupNotFound",
         Rank.MISCONFIGURED,
         (
-            "The pod names a PodGroup that does not exist in its namespace. Create it, or make the pod anew with "
-            "another name, or without one: then a PodGroup is made for it."
+            "The pod names a PodGroup that does not exist in its namespace. Create it, or recreate the pod with "
+            "another name, or without one: then a PodGroup is generated for it."
         ),
     )
     QUEUE_NOT_FOUND = (
@@ -76,16 +76,16 @@ class Reason(StrEnum):
         "InvalidQueue",
         Rank.MISCONFIGURED,
         (
-            "The queue breaks a rule of the queue tree (missing parent, cycle, jobs in a queue with others below it), "
-            "or what it says cannot be read. Mend the field of the queue that the message names, or use another queue."
+            "The queue breaks a rule of the queue tree (missing parent, cycle, jobs in a queue that has child queues), "
+            "or cannot be read. Fix the field of the queue that the message names, or use another queue."
         ),
     )
     PLUGIN_ERROR = (
         "PluginError",
         Rank.MISCONFIGURED,
         (
-            "A plugin failed while it looked at the pod, so the pod is left alone for this cycle and looked at again "
-            "in the next. Read the traceback in the scheduler's log, and mend the plugin or take it out of the "
+            "A plugin failed while it evaluated the pod, so the pod is skipped in this cycle and evaluated again in "
+            "the next. Read the traceback in the scheduler's log, and fix the plugin or remove it from the "
             "configuration."
         ),
     )
@@ -94,7 +94,7 @@ class Reason(StrEnum):
         Rank.MISCONFIGURED,
         (
             "The gang has fewer pods than its minMember (or minTaskMember) asks for: the rest have not been created, "
-            "or have failed. Look at the events of whoever creates them, or lower the minimum."
+            "or have failed. Look at the events of the controller that creates them, or lower the minimum."
         ),
     )
     NEVER_FITS = (
@@ -109,7 +109,7 @@ class Reason(StrEnum):
         "SchedulingGated",
         Rank.GATED,
         (
-            "The pod has scheduling gates (`spec.schedulingGates`). Whoever set them has to remove them; the message "
+            "The pod has scheduling gates (`spec.schedulingGates`). Whoever set them must remove them; the message "
             "names them."
         ),
     )
@@ -149,7 +149,7 @@ class Reason(StrEnum):
         "ClusterOvercommitted",
         Rank.OVER_CEILING,
         (
-            "The cluster, times its overcommit factor, is promised to others already. Wait until jobs finish, add "
+            "The cluster, times its overcommit factor, is already promised to other jobs. Wait until jobs finish, add "
             "nodes, or raise `overcommit-factor`."
         ),
     )
@@ -157,9 +157,9 @@ class Reason(StrEnum):
         "PromiseLapsed",
         Rank.OVER_CEILING,
         (
-            "The job was let in, but none of its pods was created in time (argument `promiseTimeout` of the action "
-            "`enqueue`), or another of its namespace and queue was, so it goes behind the jobs that waited then. Look "
-            "at the events of what creates the pods. A PodGroup for which no pods are meant should be deleted."
+            "The job was admitted, but none of its pods was created in time (argument `promiseTimeout` of the action "
+            "`enqueue`), or this happened to another job of its namespace and queue. It goes behind the jobs that "
+            "waited then. Look at the events of what creates the pods. Delete a PodGroup that is to have no pods."
         ),
     )
     OVER_QUOTA = (
@@ -174,16 +174,16 @@ class Reason(StrEnum):
         "RefusedByPlugin",
         Rank.OVER_CEILING,
         (
-            "A rule keeps the job out, be it a plugin's or the one that two jobs must not evict each other for ever. "
-            "The message says which and what would help."
+            "A rule keeps the job out: a plugin's, or the one that two jobs must not evict each other without end. "
+            "The message says which rule, and what would help."
         ),
     )
     NODES_REFUSE = (
         "NodesRefuse",
         Rank.NODES,
         (
-            "No node takes the pod: each is full or refuses it. The message counts the nodes by refusal, and then "
-            "tells what the pod asks for, what nodes have, and what would help. A node more may."
+            "No node takes the pod: each is full or refuses it. The message counts the nodes by refusal, then says "
+            "what the pod asks for, what nodes have, and what would help. Another node may help, too."
         ),
     )
     GANG_INCOMPLETE = (
@@ -191,7 +191,7 @@ class Reason(StrEnum):
         Rank.WAITS_FOR_OTHERS,
         (
             "This pod has a place, but not enough pods of its gang have one, so none is bound. Look at why the others "
-            "have none: the message tells, and so do they."
+            "have none: the message says it, and so do their own."
         ),
     )
     WAITING_FOR_RELEASE = (
@@ -206,7 +206,7 @@ class Reason(StrEnum):
         "NotYetEvaluated",
         Rank.NOT_EVALUATED,
         (
-            "The scheduler has not come to it yet. If that lasts, look at the scheduler's `/status` and log: whether "
-            "it runs, and whether it leads."
+            "The scheduler has not evaluated it yet. If that lasts, check in the scheduler's `/status` and log that it "
+            "runs and leads."
         ),
     )

@@ -26,7 +26,7 @@ _NEEDED_POINTS: Final = {
     "shuffle": ("victim_tasks",),
 }
 _QUESTIONS: Final = {
-    "job_starving": "tells which jobs are starving",
+    "job_starving": "reports which jobs are starving",
     "preemptable": "names pods that may be preempted",
     "reclaimable": "names pods that may be reclaimed",
     "unified_evictable": "names pods that may be evicted for a gang",
@@ -144,7 +144,7 @@ def _hierarchical_drf_with_proportion(subject: _Subject) -> None:
         return
     for entry in subject.entries("proportion"):
         message = (
-            f"proportion cannot work together with drf's enableHierarchy ({drf.path}), in whatever tier: both divide "
+            f"proportion cannot work together with drf's enableHierarchy ({drf.path}), in any tier: both divide "
             "the cluster among queues; remove proportion, or enableHierarchy from drf"
         )
         subject.problems.error(Code.CONFLICT, subject.origins.at(entry.path), message)
@@ -205,7 +205,7 @@ def _nothing_is_placed(subject: _Subject) -> None:
 def _gangs_are_not_kept_together(subject: _Subject) -> None:
     if "allocate" in subject.config.actions and not subject.is_filled("job_ready"):
         message = (
-            f"no plugin tells when a job is ready, so pods of a gang are bound one by one; "
+            f"no plugin decides when a job is ready, so pods of a gang are bound one by one; "
             f"{subject.remedy('job_ready')}"
         )
         subject.contradiction(subject.origins.at("actions"), message)
@@ -218,7 +218,7 @@ def _nodes_are_not_filtered(subject: _Subject) -> None:
     if is_filtered or _PLACING_ACTIONS.isdisjoint(subject.config.actions):
         return
     message = (
-        "nobody filters nodes, so taints, selectors and affinities of pods are not heeded; "
+        "no plugin filters nodes, so taints, selectors and affinities of pods are ignored; "
         f"{subject.remedy('predicate')}"
     )
     subject.contradiction(subject.origins.at("actions"), message)
@@ -230,7 +230,7 @@ def _enqueue_is_missing(subject: _Subject) -> None:
     for entry in subject.config.plugins():
         points = subject.catalogue.provides.get(entry.name)
         if points and points - _EVENTS <= _ENQUEUE_POINTS:
-            message = f"{entry.name} has no effect: it is asked by the action enqueue only, which is not configured"
+            message = f"{entry.name} has no effect: only the action enqueue asks it, and that is not configured"
             subject.contradiction(subject.origins.at(entry.path), message)
 
 
@@ -270,9 +270,9 @@ def _hierarchy_without_queue_order(subject: _Subject) -> None:
     for name in ("drf", "capacity"):
         for entry in subject.entries(name):
             if entry.flags.hierarchy and not entry.flags.queue_order:
-                message = f"{flag_key('hierarchy')} of {name} has no say in which queue is next while "
+                message = f"{flag_key('hierarchy')} of {name} does not affect which queue is next while "
                 place = subject.flag_place(entry, "queue_order")
-                subject.contradiction(place, message + f"{flag_key('queue_order')} is false; remove one of both")
+                subject.contradiction(place, message + f"{flag_key('queue_order')} is false; remove one of the two")
 
 
 def _nobody_is_shuffled(subject: _Subject) -> None:
@@ -282,9 +282,7 @@ def _nobody_is_shuffled(subject: _Subject) -> None:
     for entry in subject.config.plugins():
         points = subject.catalogue.provides.get(entry.name, frozenset())
         if "victim_tasks" in points and subject.fills(entry, "victim_tasks"):
-            message = (
-                f"{entry.name} moves no pod: it is asked whom to evict by the action shuffle only; add that action"
-            )
+            message = f"{entry.name} moves no pod: only the action shuffle asks it which pods to evict; add that action"
             subject.contradiction(subject.origins.at(entry.path), message)
 
 
@@ -293,7 +291,7 @@ def _load_is_not_read(subject: _Subject) -> None:
         return  # what is wrong with it is told where it stands
     for entry in subject.entries("usage"):
         message = (
-            "usage has no load to go by, as `metrics` names no source; add `metrics:` with `type: prometheus` or "
+            "usage knows no load, because `metrics` names no source; add `metrics:` with `type: prometheus` or "
             "`type: metrics-server`"
         )
         subject.contradiction(subject.origins.at(entry.path), message)
@@ -311,7 +309,7 @@ def _switches_without_effect(subject: _Subject) -> None:
                 flag == "hierarchy" and entry.name in VOLCANO_PLUGINS and entry.name not in _HIERARCHICAL_PLUGINS
             )
             if not is_default and (is_idle_hierarchy or (gated and gated.isdisjoint(points))):
-                message = f"has no effect on {entry.name}, which takes no part in what it gates; remove it"
+                message = f"has no effect on {entry.name}, which does not take part in what it switches; remove it"
                 subject.contradiction(subject.flag_place(entry, flag), message)
 
 

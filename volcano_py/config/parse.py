@@ -127,10 +127,10 @@ class _Parser(msgspec.Struct):
         elif name in self.catalogue.actions:
             return
         elif name in self.catalogue.actions_known_elsewhere:
-            message = f"the action {name} exists in Volcano but is absent from this scheduler; remove it"
+            message = f"the action {name} exists in Volcano but not in this scheduler; remove it"
             self.problems.error(Code.UNSUPPORTED, where, message)
         elif name in REMOVED_ACTIONS:
-            message = f"Volcano has dropped the action {name}, and this scheduler has none; remove it"
+            message = f"Volcano has dropped the action {name}, and this scheduler does not have it; remove it"
             self.problems.error(Code.UNKNOWN_ACTION, where, message)
         else:
             message = f"unknown action {quoted(name)}{self.problems.suggestion(name, self.catalogue.actions)}"
@@ -185,7 +185,7 @@ class _Parser(msgspec.Struct):
             return name, known[name]
         place = where.key("name", entry.value.position)
         if name in self.catalogue.plugins_known_elsewhere:
-            message = f"the plugin {name} exists in Volcano but is absent from this scheduler; remove it"
+            message = f"the plugin {name} exists in Volcano but not in this scheduler; remove it"
             self.problems.error(Code.UNSUPPORTED, place, message)
         else:
             message = f"unknown plugin {quoted(name)}{self.problems.suggestion(name, known)}; known: {_listed(known)}"
@@ -249,7 +249,7 @@ class _Parser(msgspec.Struct):
                 self.problems.warning(Code.CONTRADICTION, place, message)
             return name
         if name in self.catalogue.actions_known_elsewhere and name not in actions:
-            message = f"the action {name} is absent from this scheduler, so its arguments have no effect"
+            message = f"the action {name} does not exist in this scheduler, so its arguments have no effect"
             self.problems.warning(Code.CONTRADICTION, place, message)
         else:
             self._check_action(name, place)

@@ -113,11 +113,11 @@ def test_two_flat_owners_are_a_warning(parse: Parse, other: str) -> None:
 @pytest.mark.parametrize(
     ("action", "plugins", "missing"),
     [
-        ("preempt", [], ["preempt will never do anything: no plugin tells which jobs are starving"]),
+        ("preempt", [], ["preempt will never do anything: no plugin reports which jobs are starving"]),
         (
             "reclaim",
             ["{name: proportion}"],
-            ["reclaim will never do anything: no plugin tells which jobs are starving"],
+            ["reclaim will never do anything: no plugin reports which jobs are starving"],
         ),
     ],
 )
@@ -163,9 +163,7 @@ def test_who_writes_the_switch_of_gang_is_not_told(parse: Parse, written: str) -
 def test_overcommit_without_enqueue_has_no_effect(parse: Parse) -> None:
     (problem,) = parse(configuration("allocate", "name: overcommit")).problems
     assert problem.path == "tiers[0].plugins[3]"
-    assert problem.message == (
-        "overcommit has no effect: it is asked by the action enqueue only, which is not configured"
-    )
+    assert problem.message == ("overcommit has no effect: only the action enqueue asks it, and that is not configured")
     assert parse(configuration("enqueue, allocate", "name: overcommit")).problems == ()
     assert parse(configuration("allocate", "name: sla")).problems == ()
 
@@ -175,7 +173,7 @@ def test_gangs_that_nobody_keeps_together(parse: Parse, gang: str) -> None:
     result = parse(configuration("allocate", basis=f"{gang}  - name: predicates\n"))
     (message,) = messages(result)
     assert message == (
-        "no plugin tells when a job is ready, so pods of a gang are bound one by one; "
+        "no plugin decides when a job is ready, so pods of a gang are bound one by one; "
         "configure gang with enableJobReady"
     )
 
@@ -183,7 +181,7 @@ def test_gangs_that_nobody_keeps_together(parse: Parse, gang: str) -> None:
 def test_nodes_that_nobody_filters(parse: Parse) -> None:
     for plugins in ("", "  - name: tdm\n", "  - {name: predicates, enablePredicate: false}\n"):
         (message,) = messages(parse(configuration("allocate", basis=f"  - name: gang\n{plugins}")))
-        assert message.startswith("nobody filters nodes, so taints, selectors and affinities of pods are not heeded")
+        assert message.startswith("no plugin filters nodes, so taints, selectors and affinities of pods are ignored")
 
 
 def test_nothing_is_placed_without_allocate(parse: Parse) -> None:
@@ -223,8 +221,8 @@ def test_hierarchy_without_queue_order(parse: Parse) -> None:
     (problem,) = result.problems
     assert problem.path == "tiers[0].plugins[3].enableQueueOrder"
     assert problem.message == (
-        "enableHierarchy of capacity has no say in which queue is next while enableQueueOrder is false; "
-        "remove one of both"
+        "enableHierarchy of capacity does not affect which queue is next while enableQueueOrder is false; "
+        "remove one of the two"
     )
 
 
@@ -239,7 +237,7 @@ def test_hierarchy_without_queue_order(parse: Parse) -> None:
 def test_a_switch_that_gates_nothing_of_its_plugin(parse: Parse, entry: str, flag: str) -> None:
     (problem,) = parse(configuration("allocate", entry)).problems
     assert problem.path == f"tiers[0].plugins[3].{flag}"
-    assert problem.message.endswith("which takes no part in what it gates; remove it")
+    assert problem.message.endswith("which does not take part in what it switches; remove it")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ tiers:
 
 def test_hours_of_zones_without_the_action_that_evicts_when_they_are_over() -> None:
     (message,) = messages("enqueue, allocate", "{name: tdm}")
-    assert message == "tdm moves no pod: it is asked whom to evict by the action shuffle only; add that action"
+    assert message == "tdm moves no pod: only the action shuffle asks it which pods to evict; add that action"
     assert messages("enqueue, allocate, shuffle", "{name: tdm}") == []
     assert messages("enqueue, allocate", "{name: tdm, enabledVictim: false}") == []
 
@@ -33,7 +33,7 @@ def test_shuffle_without_anybody_to_ask() -> None:
 
 def test_usage_without_a_source_of_load() -> None:
     (message,) = messages("allocate", "{name: usage}")
-    assert message.startswith("usage has no load to go by, as `metrics` names no source; add `metrics:`")
+    assert message.startswith("usage knows no load, because `metrics` names no source; add `metrics:`")
     assert messages("allocate", "{name: usage}", "metrics: {type: metrics-server}") == []
 
 
@@ -42,6 +42,4 @@ def test_plugins_of_volcano_that_are_not_there_are_named() -> None:
         text = f"actions: allocate\ntiers:\n- plugins: [{{name: {name}}}]\n"
         result = parse_configuration(text, checked_registry().catalogue())
         assert result.config is None
-        assert result.errors[0].message == (
-            f"the plugin {name} exists in Volcano but is absent from this scheduler; remove it"
-        )
+        assert result.errors[0].message == (f"the plugin {name} exists in Volcano but not in this scheduler; remove it")

@@ -66,7 +66,7 @@ def test_a_plugin_of_volcano_that_is_absent_here_is_named(parse: Parse) -> None:
         6,
         11,
         Code.UNSUPPORTED,
-        "the plugin deviceshare exists in Volcano but is absent from this scheduler; remove it",
+        "the plugin deviceshare exists in Volcano but not in this scheduler; remove it",
     )
 
 
@@ -75,12 +75,12 @@ def test_an_action_of_volcano_that_is_absent_here_is_named(parse: Parse, name: s
     result = parse(f"actions: allocate, {name}\n{PLUGINS}")
     path, line, column, code, message = only(result)
     assert (path, line, column, code) == ("actions[1]", 1, 20, Code.UNSUPPORTED)
-    assert message == f"the action {name} exists in Volcano but is absent from this scheduler; remove it"
+    assert message == f"the action {name} exists in Volcano but not in this scheduler; remove it"
 
 
 def test_an_action_that_volcano_dropped_is_told_as_such(parse: Parse) -> None:
     message = only(parse(f"actions: allocate, elect\n{PLUGINS}"))[-1]
-    assert message == "Volcano has dropped the action elect, and this scheduler has none; remove it"
+    assert message == "Volcano has dropped the action elect, and this scheduler does not have it; remove it"
 
 
 @pytest.mark.parametrize("line", ["", "actions:", 'actions: ""', 'actions: "  "', "actions: ~ "])
@@ -285,7 +285,7 @@ def test_arguments_of_an_action_that_is_not_configured_have_no_effect(parse: Par
         (
             "configurations[1].name",
             Severity.WARNING,
-            "the action shuffle is absent from this scheduler, so its arguments have no effect",
+            "the action shuffle does not exist in this scheduler, so its arguments have no effect",
         ),
         (
             "configurations[3].name",
@@ -361,5 +361,5 @@ def test_many_problems_are_cut_off_and_counted(parse: Parse) -> None:
     result = parse("actions: allocate\n" + "".join(f"key{number}: 1\n" for number in range(500)), strict=True)
     assert result.config is None
     assert len(result.problems) == 201
-    assert result.problems[-1].message == "300 more problems are not shown; mend those above first"
+    assert result.problems[-1].message == "300 more problems are not shown; fix those above first"
     assert result.problems[-1].severity is Severity.ERROR

@@ -47,8 +47,8 @@ def test_who_has_to_create_the_missing_pods_is_named() -> None:
     refusal = session.ssn.job_valid(session.job("train"))
     assert refusal is not None
     assert refusal.message == (
-        "PodGroup team/train: 1 pod of this scheduler exists beside 1 that failed or is being deleted, minMember is "
-        "3; Job train has to create 2 more: see its events, or lower its minAvailable"
+        "PodGroup team/train: 1 pod of this scheduler exists (1 more failed or is being deleted), minMember is "
+        "3: wait until Job train creates 2 more (see its events), or lower its minAvailable"
     )
 
 

@@ -21,9 +21,10 @@ from volcano_py.api.wording.amounts import amount, amounts, numbers, with_name
 from volcano_py.api.wording.explain_gangs import ShortRole
 from volcano_py.api.wording.summarize import summarize
 
-# Distinct refusals told in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
+# Distinct refusals in one message. A taint with a value of its own on each of 5,000 nodes would otherwise make a
 # condition of half a megabyte; the note of an Event is cut at 1,024 characters by the API server.
 MOST_REFUSALS: Final = 12
+LONGEST_LINE: Final = 300  # characters of a message on one line; tables show the first line only
 _LONGEST_ERROR: Final = 200  # characters of a foreign exception's text
 _OPEN: Final = "volcano-py queue open --name"
 
@@ -64,9 +65,9 @@ def nodes_summary(total_nodes: int, counts: Mapping[str, int]) -> str:
     head = f"0/{total_nodes} nodes are unavailable"
     if not refusals:
         return f"{head}."
-    told = sorted(refusals, key=lambda reason: (-refusals[reason], reason))
-    rest = told[MOST_REFUSALS:]
-    parts = [f"{refusals[reason]} {reason}" for reason in sorted(told[:MOST_REFUSALS])]
+    listed = sorted(refusals, key=lambda reason: (-refusals[reason], reason))
+    rest = listed[MOST_REFUSALS:]
+    parts = [f"{refusals[reason]} {reason}" for reason in sorted(listed[:MOST_REFUSALS])]
     if rest:
         parts.append(f"{sum(refusals[reason] for reason in rest)} for {len(rest)} other reason{_s(len(rest))}")
     return f"{head}: {', '.join(parts)}."
@@ -100,11 +101,15 @@ def insufficient(shortage: Shortage) -> str:
 def nodes_refuse(
     total_nodes: int, counts: Mapping[str, int], shortages: Iterable[Shortage] = (), advice: Iterable[str] = ()
 ) -> str:
-    """The summary over all nodes, then what was asked and how much of it is free at best, then what would help; advice
-    is sentences without a full stop."""
-    told = [f"The pod {insufficient(shortage)}" for shortage in shortages]
-    ended = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in (*told, *advice)]
-    return " ".join([nodes_summary(total_nodes, counts), *ended])
+    """The summary over all nodes, then what was asked and how much of it is free at best, then what would help.
+
+    `advice` is sentences without a full stop. Where all is more than `LONGEST_LINE`, each stands on a line of its own.
+    """
+    asked = [f"The pod {insufficient(shortage)}." for shortage in shortages]
+    fact = " ".join([nodes_summary(total_nodes, counts), *asked])
+    tail = [sentence if sentence.endswith("…") else f"{sentence}." for sentence in advice]
+    message = " ".join([fact, *tail])
+    return message if len(message) <= LONGEST_LINE else "\n".join([fact, *tail])
 
 
 def never_fits(resource: str, asked: int, largest: int, *, node: str = "", others_refuse: bool = False) -> str:
@@ -135,7 +140,7 @@ def never_fits_together(asked: Mapping[str, int], *, others_refuse: bool = False
     """For what some node has of each, but no node of all; `others_refuse` as in `never_fits`."""
     which = _which_node(others_refuse)
     return (
-        f"asks {amounts(asked)}; no single {which} has that together even when empty: ask for less or add a larger node"
+        f"asks {amounts(asked)}; no single {which} has all of that even when empty: ask for less or add a larger node"
     )
 
 
@@ -169,12 +174,12 @@ _ASK_LESS: Final = "ask for less"
 
 
 class Ceiling(Enum):
-    """What stops a queue: the word in the sentence, for what to wait, and what would help otherwise. Waiting never
-    helps who asks for more than there may be, unless that moves with what others ask for."""
+    """What stops a queue: the word in the sentence, for what to wait, and what would help otherwise. Waiting
+    does not help a job that asks for more than the ceiling, unless the ceiling moves with what others ask for."""
 
     CAPABILITY = ("capability", _ITS_JOBS, "raise its spec.capability", False)
     REAL_CAPABILITY = (
-        "left for it beside the others' guarantees",
+        "left for it by other queues' guarantees",
         _ITS_JOBS,
         "lower the guarantees of other queues",
         True,
@@ -259,18 +264,18 @@ def over_quota(
 
 
 def promise_lapsed(seconds: float) -> str:
-    """A job that was let in had no pods for too long."""
+    """A job that was admitted had no pods for too long."""
     return (
-        f"no pod of it was created within {seconds:g}s after it was let in, so others may use what it was promised; it "
-        "is let in again as room allows, after the jobs that waited then: look at the events of what creates its pods"
+        f"none of its pods was created within {seconds:g}s of its admission, so others may use what it was promised; "
+        "it is admitted again as room allows, after the jobs that waited then: see the events of what creates its pods"
     )
 
 
 def waits_for_earlier(job: str) -> str:
     """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
     return (
-        f"a job of this namespace was let in and had no pods in time, so PodGroup {job}, which was waiting then, goes "
-        "first"
+        f"a job of this namespace was admitted and had no pods in time, so PodGroup {job}, which was waiting then, "
+        "goes first"
     )
 
 
@@ -306,21 +311,23 @@ class QueueSource(msgspec.Struct, frozen=True):
 
 
 def queue_not_found(queue: str, source: QueueSource | None = None) -> str:
-    """Names what the user has written: by default the PodGroup. Made PodGroups keep their queue, so that another one
-    takes a maker that is made anew."""
+    """Names what the user has written: by default the PodGroup.
+
+    A generated PodGroup keeps its queue: to change it, recreate what it was generated for.
+    """
     if source is None:
         return f"queue {queue} does not exist: create it or name an existing one in spec.queue of the PodGroup"
     if source.named_by is NamedBy.NAMESPACE:
         return (
             f"queue {queue}, which the annotation {QUEUE_NAME} of namespace {source.namespace} names, does not exist: "
-            f"create it, or name an existing one there and create {source.maker} anew"
+            f"create it, or name an existing one there and recreate {source.maker}"
         )
-    fix = f"create {source.maker} anew with an existing one in {source.named_by.value}"
+    fix = f"recreate {source.maker} with an existing one in {source.named_by.value}"
     return f"queue {queue} does not exist: create it, or {fix}"
 
 
 def invalid_queue(queue: str, problem: str) -> str:
-    """`problem` says what is wrong and what would mend it."""
+    """`problem` says what is wrong and what would fix it."""
     return f"queue {queue}: {problem}"
 
 
@@ -329,7 +336,7 @@ def pod_group_not_found(namespace: str, name: str) -> str:
 
 
 def invalid_field(field: str, found: object, fix: str) -> str:
-    """`spec.minMember is -1: must not be negative`; `found` is cut, as anybody can make it long."""
+    """`spec.minMember is -1: must not be negative`; `found` is cut, as users can make it long."""
     return f"{field} is {cut(repr(found))}: {fix}"
 
 
@@ -343,7 +350,7 @@ def unsupported(feature: str) -> str:
 def plugin_failed(plugin: str = "") -> str:
     """`plugin` may be unknown."""
     who = f"plugin {plugin}" if plugin else "a plugin"
-    return f"{who} failed; see the scheduler's log, and mend the plugin or take it out of the configuration"
+    return f"{who} failed; see the scheduler's log, and fix the plugin or remove it from the configuration"
 
 
 def scheduling_gated(gates: Sequence[str]) -> str:
@@ -367,13 +374,13 @@ def makes_room(victim: str, pod: str, *, node: str, queues: tuple[str, str], pri
 
 def would_come_back(action: str, victim: str) -> str:
     return (
-        f"{action} could make room, but {victim} could then by the same rules evict what it had made room for, and so "
-        "on for ever; the plugins that name victims should order the two"
+        f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
+        "without end; the plugins that name victims must put one of the two first"
     )
 
 
 def not_yet_evaluated() -> str:
-    return "the scheduler has not come to it yet; if that lasts, its /status and log tell whether it runs and leads"
+    return "the scheduler has not evaluated it yet; if that lasts, check in its /status and log that it runs and leads"
 
 
 def message(reason: Reason, sentence: str) -> str:

@@ -37,14 +37,14 @@ def not_enough_tasks(
 ) -> str:
     """The gang cannot start because pods of it do not exist; `group` as namespace/name, `ended` are the pods that have
     failed or are being deleted, which do not count."""
-    beside = f" beside {ended} that failed or {'is' if ended == 1 else 'are'} being deleted" if ended else ""
+    ends = f" ({ended} more failed or {'is' if ended == 1 else 'are'} being deleted)" if ended else ""
     missing = max(min_member - existing, 0)
     fix = f": create {missing} more or lower minMember"
     if maker is not None:
         fix = f"{_to_create(missing, maker)} or lower {maker.minimum}"
     # Those with another schedulerName may well exist; they do not count.
     exist = "of this scheduler exists" if existing == 1 else "of this scheduler exist"
-    return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{beside}, minMember is {min_member}{fix}"
+    return f"PodGroup {group}: {counted(existing, 'pod')} {exist}{ends}, minMember is {min_member}{fix}"
 
 
 def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMaker | None = None) -> str:
@@ -57,13 +57,16 @@ def not_enough_of_roles(group: str, roles: Sequence[ShortRole], *, maker: PodMak
 
 
 def _to_create(missing: int, maker: PodMaker) -> str:
-    return f"; {maker.who} has to create {missing} more: see its events,"
+    return f": wait until {maker.who} creates {missing} more (see its events),"
 
 
 def held_up(member: str, cause: str) -> str:
-    """Why a pod waits of which nothing was found itself: another one of its gang (`member`, as namespace/name) cannot
-    be placed."""
-    return f"held up by {member} of its gang: {cause}"
+    """Why an untried pod waits: another pod of its gang (`member`, as namespace/name) cannot be placed.
+
+    Only the first line of `cause` is repeated; the advice on the lines below stands on `member`.
+    """
+    fact, _, _ = cause.partition("\n")
+    return f"held up by {member} of its gang: {fact}"
 
 
 class Leavers(msgspec.Struct, frozen=True):
@@ -79,7 +82,7 @@ _NOBODY: Final = Leavers()
 
 def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
     """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
-    they should be gone; 0 when nobody was evicted for it, so that it is found anew each time."""
+    they should be gone; 0 when nobody was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:
         return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
     sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"

@@ -43,34 +43,34 @@ _WANTED: Final = {
 }
 
 
-class Mending(msgspec.Struct, frozen=True):
-    """Another value for one that was refused, and what to tell the author."""
+class Correction(msgspec.Struct, frozen=True):
+    """Another value for one that was refused, and the message for the author."""
 
     value: Any
     code: Code
     message: str
 
 
-def mend(fault: Any, node: Node) -> Mending | None:
+def correct(fault: Any, node: Node) -> Correction | None:
     """How a refused value can be understood after all; `fault` is one of pydantic's error details."""
     kind: str = fault["type"]
     if kind == INSTEAD:
         return _replaced(fault, node)
     if kind == "extra_forbidden":
-        return Mending(DROP, Code.UNKNOWN_KEY, "no such key, ignored; remove it")
+        return Correction(DROP, Code.UNKNOWN_KEY, "no such key, ignored; remove it")
     if not isinstance(node, ScalarNode):
         return None
     if node.value is None and fault["input"] is None:
-        return Mending(DROP, Code.EMPTY_VALUE, "has no value, so its default holds; give it one or remove the line")
+        return Correction(DROP, Code.EMPTY_VALUE, "has no value, so its default holds; give it one or remove the line")
     value = _coerced(kind, fault["input"], node) if kind in _WANTED else None
     if value is None:
         return None
     read_as = f'the text "{node.text}"' if isinstance(value, str) else _spelled(value)
-    message = f"must be {_WANTED[kind]}, found {found(node)}; read as {read_as}, write it so"
-    return Mending(value, Code.COERCED, message)
+    message = f"must be {_WANTED[kind]}, found {found(node)}; read as {read_as}; write it that way"
+    return Correction(value, Code.COERCED, message)
 
 
-def complaint(node: Node | None, fault: Any = None) -> str:
+def describe(node: Node | None, fault: Any = None) -> str:
     """`must be …, found …` for a fault, or just what was found."""
     if fault is None:
         return found(node)
@@ -101,11 +101,11 @@ def found(node: Node | None) -> str:
     return "a mapping" if isinstance(node, MappingNode) else "a list"
 
 
-def _replaced(fault: Any, node: Node) -> Mending:
+def _replaced(fault: Any, node: Node) -> Correction:
     context = fault["ctx"]
     replacement = context["replacement"]
     message = f"{context['why']}, found {found(node)}; {_spelled(replacement)} is used instead"
-    return Mending(replacement, Code.OUT_OF_RANGE, message)
+    return Correction(replacement, Code.OUT_OF_RANGE, message)
 
 
 def _coerced(kind: str, value: Any, node: ScalarNode) -> Any:

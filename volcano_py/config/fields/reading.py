@@ -1,7 +1,7 @@
 """Reads the arguments of one plugin or action into its model, with every problem at its line and column.
 
 pydantic validates strictly. Where it refuses a value that can be understood (text for a number, a validator that
-asks for another value, an unknown key), the value is mended, the mending is recorded as a warning, and the model
+asks for another value, an unknown key), the value is corrected, the correction is recorded as a warning, and the model
 is validated again; what remains refused is an error.
 """
 
@@ -15,14 +15,14 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from volcano_py.config.arguments import Reading
-from volcano_py.config.fields.coercion import DROP, Mending, complaint, mend
+from volcano_py.config.fields.coercion import DROP, Correction, correct, describe
 from volcano_py.config.fields.keys import KeyTable, Target, key_table, keys_of
 from volcano_py.config.text.document import MappingNode, Node, ScalarNode, SequenceNode, node_of, plain, value_position
 from volcano_py.config.text.problems import Code, Problem, Problems, Where
 
 M = TypeVar("M", bound=BaseModel)
 
-# A value is mended twice at most in practice (text to number, number into range).
+# A value is corrected twice at most in practice (text to number, number into range).
 _MAX_PASSES: Final = 8
 
 
@@ -40,7 +40,7 @@ def read_model(model: type[M], node: Node | None, where: Where, problems: Proble
     if node is None or (isinstance(node, ScalarNode) and node.value is None):
         node = MappingNode(where.position, {})
     if not isinstance(node, MappingNode):
-        message = f"must be a mapping of arguments, found {complaint(node)}; write each as `key: value` below it"
+        message = f"must be a mapping of arguments, found {describe(node)}; write each as `key: value` below it"
         problems.error(Code.WRONG_TYPE, where, message)
         return None
     errors = problems.errors
@@ -93,7 +93,7 @@ class _Draft(msgspec.Struct, Generic[M]):
         if isinstance(value, ScalarNode) and value.value is None:
             self.problems.lenient(Code.EMPTY_VALUE, where, "has no value, ignored; give it one or remove the line")
             return
-        message = f"must be a mapping (it groups arguments such as {key}.…), found {complaint(value)}"
+        message = f"must be a mapping (it groups arguments such as {key}.…), found {describe(value)}"
         self.problems.error(Code.WRONG_TYPE, where, f"{message}{self.problems.suggestion(key, table.siblings(key))}")
 
     def _put(self, target: Target, site: _Site) -> None:
@@ -131,7 +131,7 @@ class _Draft(msgspec.Struct, Generic[M]):
                 )
             except ValidationError as refused:
                 faults = refused.errors(include_url=False)
-                if not self._mend_all(faults):
+                if not self._correct_all(faults):
                     self._report_all(faults)
                     return None
             except Exception as crash:  # a validator of a third-party model may raise anything
@@ -145,27 +145,27 @@ class _Draft(msgspec.Struct, Generic[M]):
         self.problems.error(Code.INVALID_VALUE, self.where, message)
         return None
 
-    def _mend_all(self, faults: Sequence[Any]) -> bool:
-        """Mends what can be mended; whether anything was."""
-        mended = False
+    def _correct_all(self, faults: Sequence[Any]) -> bool:
+        """Correct what can be corrected; whether anything was."""
+        corrected = False
         for fault in faults:
             site, rest = self._locate(fault["loc"])
             if site is None:
                 continue
             where, node = _descend(site, rest)
-            mending = mend(fault, node)
-            if mending is not None and self._apply(fault["loc"], mending):
-                self._note(mending, where)
-                mended = True
-        return mended
+            correction = correct(fault, node)
+            if correction is not None and self._apply(fault["loc"], correction):
+                self._note(correction, where)
+                corrected = True
+        return corrected
 
-    def _note(self, mending: Mending, where: Where) -> None:
-        if mending.code is Code.OUT_OF_RANGE:
-            self.problems.warning(mending.code, where, mending.message)
+    def _note(self, correction: Correction, where: Where) -> None:
+        if correction.code is Code.OUT_OF_RANGE:
+            self.problems.warning(correction.code, where, correction.message)
         else:
-            self.problems.lenient(mending.code, where, mending.message)
+            self.problems.lenient(correction.code, where, correction.message)
 
-    def _apply(self, loc: tuple[int | str, ...], mending: Mending) -> bool:
+    def _apply(self, loc: tuple[int | str, ...], correction: Correction) -> bool:
         container: Any = self.values
         for step in (self._field(loc[0]), *loc[1:])[:-1]:
             try:
@@ -174,12 +174,12 @@ class _Draft(msgspec.Struct, Generic[M]):
                 return False
         last = self._field(loc[0]) if len(loc) == 1 else loc[-1]
         try:
-            if mending.value is DROP:
+            if correction.value is DROP:
                 del container[last]
-            elif container[last] == mending.value and type(container[last]) is type(mending.value):
+            elif container[last] == correction.value and type(container[last]) is type(correction.value):
                 return False
             else:
-                container[last] = mending.value
+                container[last] = correction.value
         except (KeyError, IndexError, TypeError):
             return False
         return True
@@ -190,12 +190,12 @@ class _Draft(msgspec.Struct, Generic[M]):
             if site is not None:
                 where, node = _descend(site, rest)
                 advice = self._advice(fault["loc"])
-                self.problems.error(_error_code(fault), where, complaint(node, fault) + advice)
+                self.problems.error(_error_code(fault), where, describe(node, fault) + advice)
             elif fault["type"] == "missing" and len(fault["loc"]) == 1:
                 where = self.where.key(self._main_key(fault["loc"][0]), self.where.position)
                 self.problems.error(Code.MISSING, where, "is required; add it to the arguments")
             else:
-                self.problems.error(Code.INVALID_VALUE, self.where, complaint(None, fault))
+                self.problems.error(Code.INVALID_VALUE, self.where, describe(None, fault))
 
     def _remark_all(self, reading: Reading) -> None:
         for remark in reading.remarks:

@@ -133,7 +133,7 @@ class Problems(msgspec.Struct):
         found = sorted(self._found, key=lambda problem: (problem.line, problem.column))
         if self._dropped:
             severity = Severity.ERROR if self._dropped_errors else Severity.WARNING
-            message = f"{self._dropped} more problems are not shown; mend those above first"
+            message = f"{self._dropped} more problems are not shown; fix those above first"
             found.append(Problem(severity, "", 0, 0, message, Code.MORE))
         return tuple(found)
 

@@ -143,7 +143,7 @@ def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
     found = [int(row) for row in waiting if int(row) in ssn.tentative]
     placed = job.ready + len(found)
     causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
-    cause = f"beside {'it' if placed == 1 else 'them'} {causes[0]}" if causes else ""
+    cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}" if causes else ""
     short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
     return explain.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
 

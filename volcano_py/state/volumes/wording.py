@@ -10,14 +10,14 @@ def missing(claim: str) -> str:
 def not_made_yet(claim: str) -> str:
     """The claim of a generic ephemeral volume."""
     return (
-        f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes makes it for the pod's ephemeral volume: if "
+        f"PersistentVolumeClaim {claim} does not exist yet; Kubernetes creates it for the pod's ephemeral volume: if "
         "that lasts, look at kube-controller-manager"
     )
 
 
 def of_another(claim: str) -> str:
     return (
-        f"PersistentVolumeClaim {claim} was not made for this pod, whose ephemeral volume needs the name; delete or "
+        f"PersistentVolumeClaim {claim} was not created for this pod, whose ephemeral volume needs the name; delete or "
         "rename it"
     )
 
@@ -27,7 +27,7 @@ def deleting(claim: str) -> str:
 
 
 def lost(claim: str, volume: str) -> str:
-    return f"PersistentVolumeClaim {claim} has lost its volume {volume}; restore the volume or create the claim again"
+    return f"PersistentVolumeClaim {claim} has lost its volume {volume}; restore the volume or recreate the claim"
 
 
 def volume_missing(claim: str, volume: str) -> str:

@@ -97,7 +97,7 @@ def test_what_only_nodes_have_that_refuse_the_pod_is_told_of_those_that_would_ta
         " does"
     )
     assert explain.never_fits_together({"cpu": 8 * CPU, "nvidia.com/gpu": 1}, others_refuse=True) == (
-        "asks 8 cpu, 1 nvidia.com/gpu; no single node that would take it has that together even when empty: ask for "
+        "asks 8 cpu, 1 nvidia.com/gpu; no single node that would take it has all of that even when empty: ask for "
         "less or add a larger node"
     )
 
@@ -127,10 +127,10 @@ def test_pods_that_do_not_exist_yet_are_counted() -> None:
 
 def test_pods_that_have_ended_are_not_left_unsaid() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 0, 3, ended=2) == (
-        "PodGroup ml/train: 0 pods of this scheduler exist beside 2 that failed or are being deleted, minMember is 3: "
+        "PodGroup ml/train: 0 pods of this scheduler exist (2 more failed or are being deleted), minMember is 3: "
         "create 3 more or lower minMember"
     )
-    assert "1 that failed or is being deleted" in explain_gangs.not_enough_tasks("ml/train", 2, 3, ended=1)
+    assert "(1 more failed or is being deleted)" in explain_gangs.not_enough_tasks("ml/train", 2, 3, ended=1)
 
 
 def test_every_role_that_is_short_of_pods_is_named() -> None:
@@ -143,11 +143,11 @@ def test_every_role_that_is_short_of_pods_is_named() -> None:
 
 def test_whoever_creates_the_pods_is_named() -> None:
     assert explain_gangs.not_enough_tasks("ml/train", 1, 3, maker=PodMaker("ReplicaSet web-5f")).endswith(
-        "minMember is 3; ReplicaSet web-5f has to create 2 more: see its events, or lower minMember"
+        "minMember is 3: wait until ReplicaSet web-5f creates 2 more (see its events), or lower minMember"
     )
     maker = PodMaker("Job train", "its minAvailable", "minAvailable of its tasks")
     assert explain_gangs.not_enough_of_roles("ml/train", [ShortRole("driver", 0, 1)], maker=maker).endswith(
-        "; Job train has to create 1 more: see its events, or lower minAvailable of its tasks"
+        ": wait until Job train creates 1 more (see its events), or lower minAvailable of its tasks"
     )
 
 
@@ -176,7 +176,7 @@ def test_a_ceiling_above_names_both_queues_the_promises_and_the_holder() -> None
         "64Gi capability; wait until jobs of the queue finish, or raise its spec.capability"
     )
     assert explain.over_ceiling("team-a", "pods", allocated=1, asked=1, ceiling=1, kind=Ceiling.REAL_CAPABILITY) == (
-        "queue team-a: 1 pod allocated + 1 asked > 1 left for it beside the others' guarantees; "
+        "queue team-a: 1 pod allocated + 1 asked > 1 left for it by other queues' guarantees; "
         "wait until jobs of the queue finish, or lower the guarantees of other queues"
     )
 
@@ -185,7 +185,7 @@ def test_whose_guarantees_leave_no_more_is_told() -> None:
     told = explain.over_ceiling(
         "q", "cpu", allocated=0, asked=1000, ceiling=0, kind=Ceiling.REAL_CAPABILITY, kept="a: 1 cpu"
     )
-    assert "> 0 left for it beside the others' guarantees (a: 1 cpu); wait until" in told
+    assert "> 0 left for it by other queues' guarantees (a: 1 cpu); wait until" in told
 
 
 def test_a_ceiling_missed_by_one_byte_can_be_seen() -> None:
@@ -220,13 +220,13 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
             explain.queue_not_found("x", explain.QueueSource(explain.NamedBy.NAMESPACE, "Pod hello", "ml")),
             (
                 "queue x, which the annotation scheduling.volcano.sh/queue-name of namespace ml names, does not exist: "
-                "create it, or name an existing one there and create Pod hello anew"
+                "create it, or name an existing one there and recreate Pod hello"
             ),
         ),
         (
             explain.queue_not_found("x", explain.QueueSource(explain.NamedBy.TEMPLATE, "ReplicaSet web-5f", "ml")),
             (
-                "queue x does not exist: create it, or create ReplicaSet web-5f anew with an existing one in the "
+                "queue x does not exist: create it, or recreate ReplicaSet web-5f with an existing one in the "
                 "annotation scheduling.volcano.sh/queue-name of its pod template"
             ),
         ),
@@ -251,11 +251,11 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         ),
         (
             explain.plugin_failed("mine"),
-            ("plugin mine failed; see the scheduler's log, and mend the plugin or take it out of the configuration"),
+            ("plugin mine failed; see the scheduler's log, and fix the plugin or remove it from the configuration"),
         ),
         (
             explain.plugin_failed(),
-            "a plugin failed; see the scheduler's log, and mend the plugin or take it out of the configuration",
+            "a plugin failed; see the scheduler's log, and fix the plugin or remove it from the configuration",
         ),
         (
             explain.scheduling_gated(["a/b"]),
@@ -291,7 +291,10 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         ),
         (
             explain.not_yet_evaluated(),
-            "the scheduler has not come to it yet; if that lasts, its /status and log tell whether it runs and leads",
+            (
+                "the scheduler has not evaluated it yet; "
+                "if that lasts, check in its /status and log that it runs and leads"
+            ),
         ),
     ],
 )

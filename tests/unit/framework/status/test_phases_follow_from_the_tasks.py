@@ -317,12 +317,12 @@ OWNED_BY_SPARK = OwnerReference(
 @pytest.mark.parametrize(
     ("name", "owner", "fix"),
     [
-        ("train-0d3", OWNED_BY_JOB, ", or create Job train anew with an existing one in its spec.queue"),
+        ("train-0d3", OWNED_BY_JOB, ", or recreate Job train with an existing one in its spec.queue"),
         ("s", OWNED_BY_SPARK, " or name an existing one in spec.queue of the PodGroup"),
         (
             "podgroup-1",
             OWNED_BY_POD,
-            ", or create Pod hello anew with an existing one in its annotation scheduling.volcano.sh/queue-name",
+            ", or recreate Pod hello with an existing one in its annotation scheduling.volcano.sh/queue-name",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_what_nodes_refuse_is_unschedulable_and_what_had_a_place_is_schedulable(
 
 GANG = (
     "GangIncomplete: 2 of 3 pods have a place, minMember is 3: 1 more must fit before any is bound; "
-    f"beside them {FULL} The pod asks 1 cpu; no node has any cpu free."
+    f"with them in place, {FULL} The pod asks 1 cpu; no node has any cpu free."
 )
 
 

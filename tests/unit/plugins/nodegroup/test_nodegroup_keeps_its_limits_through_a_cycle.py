@@ -85,7 +85,7 @@ def test_a_full_group_that_the_queue_may_not_use_is_told_as_such() -> None:
 
 def advice(opened: Opened) -> str:
     message = opened.ssn.placer.misfit(opened.task("job-0").task_class).refusal.message
-    return message.partition(" are unavailable: ")[2].partition(". ")[2]
+    return message.replace("\n", " ").partition(" are unavailable: ")[2].partition(". ")[2]
 
 
 def test_the_groups_of_a_queue_are_told() -> None:

@@ -59,7 +59,7 @@ def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
         ),
         pytest.param(
             [claim("data", bound_to="gone", phase="Lost")],
-            "PersistentVolumeClaim team/data has lost its volume gone; restore the volume or create the claim again",
+            "PersistentVolumeClaim team/data has lost its volume gone; restore the volume or recreate the claim",
             id="lost",
         ),
         pytest.param(
@@ -103,7 +103,7 @@ def test_the_claim_of_an_ephemeral_volume_is_made_for_its_pod_alone() -> None:
     ephemeral = using(pod("p", group="g", cpu="1"), ephemeral=["scratch"])
     assert refusal(session(ephemeral))[1].endswith("lasts, look at kube-controller-manager")
     foreign = session(ephemeral, claim("p-scratch", of=MADE))
-    assert refusal(foreign)[1].startswith("PersistentVolumeClaim team/p-scratch was not made for this pod")
+    assert refusal(foreign)[1].startswith("PersistentVolumeClaim team/p-scratch was not created for this pod")
     own = session(ephemeral, claim("p-scratch", of=MADE, owner=ephemeral.metadata.uid))
     assert willing(own, Predicates, "p") == ["n1", "n2", "n3"]
 

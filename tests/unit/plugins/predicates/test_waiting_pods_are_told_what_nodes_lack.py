@@ -24,7 +24,7 @@ def told(*nodes: Objects, **asked: Any) -> str:
     asking = pod("p", group="g", **{"cpu": "1", **asked})
     opened = open_session(*nodes, pod_group("g"), asking, tiers=[[Predicates]])
     message = opened.ssn.placer.misfit(opened.task("p").task_class).refusal.message
-    return message.partition(" are unavailable: ")[2].partition(". ")[2]
+    return message.replace("\n", " ").partition(" are unavailable: ")[2].partition(". ")[2]
 
 
 def of_labels(affinity: Affinity | None = None, **node_selector: str) -> str:

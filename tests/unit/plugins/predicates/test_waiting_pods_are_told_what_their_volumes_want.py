@@ -29,7 +29,7 @@ def told(*objects: Any, **arguments: Any) -> str:
     """What the pod `p`, which uses the claim `data`, is told after the summary."""
     opened = session(*objects, **arguments)
     message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
-    return message.partition(" are unavailable: ")[2].partition(". ")[2]
+    return message.replace("\n", " ").partition(" are unavailable: ")[2].partition(". ")[2]
 
 
 @pytest.mark.parametrize(
