@@ -224,7 +224,7 @@ class AnsweringCluster(Bench):
     async def one_more_cycle(self) -> list[Effect]:
         """What a cycle sends that nothing has asked for."""
         self.sent.clear()
-        self.loop.wake(True)
+        self.wakeup.wake(True)
         await self.after(DECISIVE_PAUSE)
         return list(self.sent)
 

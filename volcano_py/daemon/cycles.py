@@ -21,6 +21,7 @@ from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupSt
 from volcano_py.api.report import CycleReport
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
 from volcano_py.config import SchedulerConfiguration
+from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.framework.registry import Registry
 from volcano_py.scheduler import Scheduler
 from volcano_py.state.cluster_state import ClusterState
@@ -51,13 +52,6 @@ class CycleTiming(msgspec.Struct):
     status_pause: float = STATUS_PAUSE
 
 
-class _Wanted(msgspec.Struct):
-    """What woke the loop."""
-
-    decide: bool = False
-    event: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-
-
 class CycleLoop:
     """Runs cycles while `active()`. Asked before each: `configuration()`, None while none is valid, and `current()`,
     whether the state is what the API server has."""
@@ -67,6 +61,7 @@ class CycleLoop:
         state: ClusterState,
         registry: Registry,
         writer: Writer,
+        wakeup: Wakeup,
         *,
         configuration: Callable[[], SchedulerConfiguration | None],
         active: Callable[[], bool],
@@ -82,6 +77,7 @@ class CycleLoop:
     ) -> None:
         self._state = state
         self._writer = writer
+        self._wakeup = wakeup
         self._configuration = configuration
         self._active, self._current = active, current
         self._on_report, self._on_binds = on_report, on_binds
@@ -94,38 +90,20 @@ class CycleLoop:
             seed=seed if seed is not None else time.time_ns() % 2**32,
             report_job_shares=report_job_shares,
         )
-        self._wanted = _Wanted()
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._alarm: asyncio.Task[None] | None = None
         self._looked_at = 0.0  # seconds since the epoch; the moment of the last snapshot
         self.first_ended = asyncio.Event()
         """Set once a cycle has run, with success."""
         self.last_report: CycleReport | None = None
         self.running_since: float | None = None
         """Monotonic time at which the running cycle began, None between cycles."""
-        state.on_change = self.wake
-
-    def wake(self, decisive: bool) -> None:
-        """Something changed; called on the event loop."""
-        if decisive:
-            self._wanted.decide = True
-        self._wanted.event.set()
-
-    def wake_later(self, seconds: float) -> None:
-        """Decide again in so many seconds at the latest; called on the event loop."""
-        if self._alarm is None:
-            self._alarm = asyncio.get_running_loop().create_task(self._ring(seconds), name="cycle alarm")
-
-    async def _ring(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._alarm = None
-        self.wake(True)
+        state.on_change = wakeup.wake
 
     def stop(self) -> None:
         """No new cycle; the running one ends and its effects are kept."""
         self._stopping = True
-        self._wanted.event.set()
+        self._wakeup.event.set()
 
     async def run(self) -> None:
         """Until `stop`; a cycle that fails is logged and tried again after the period."""
@@ -134,9 +112,7 @@ class CycleLoop:
             with ThreadPoolExecutor(max_workers=1, thread_name_prefix="cycle") as executor:
                 await self._run_cycles(executor)
         finally:
-            if self._alarm is not None:
-                self._alarm.cancel()
-                self._alarm = None
+            self._wakeup.cancel_alarm()
 
     async def _run_cycles(self, executor: ThreadPoolExecutor) -> None:
         pause = 0.0
@@ -144,13 +120,13 @@ class CycleLoop:
             configuration = self._configuration()
             if configuration is None or not self._active() or not self._current():
                 # Whoever makes one of them true wakes us; what is wanted stays wanted.
-                self._wanted.event.clear()
-                await self._wanted.event.wait()
+                self._wakeup.event.clear()
+                await self._wakeup.event.wait()
                 continue
             # What falls due while mere statuses keep coming in has nobody else to wake for it.
-            decide = self._wanted.decide or self._until_next_look() == 0
-            self._wanted.decide = False
-            self._wanted.event.clear()
+            decide = self._wakeup.decide or self._until_next_look() == 0
+            self._wakeup.decide = False
+            self._wakeup.event.clear()
             started = self.running_since = self._clock.monotonic()
             try:
                 await self._run_cycle(executor, configuration, decide=decide)
@@ -160,7 +136,7 @@ class CycleLoop:
                 self._on_failure()
                 await self._clock.sleep(self._timing.period)
                 started = self._clock.monotonic()  # this was pause enough
-                self.wake(True)
+                self._wakeup.wake(True)
             self.running_since = None
             # With changes coming in without end, leave the event loop as much time as the cycle took.
             pause = min(self._clock.monotonic() - started, self._timing.period)
@@ -170,7 +146,7 @@ class CycleLoop:
         await self._sleep_until_woken(self._until_next_look())
         woken = self._clock.monotonic()
         while not self._stopping:
-            shortest = self._timing.decisive_pause if self._wanted.decide else self._timing.status_pause
+            shortest = self._timing.decisive_pause if self._wakeup.decide else self._timing.status_pause
             left = woken + max(shortest, pause) - self._clock.monotonic()
             if left <= 0:
                 return True
@@ -178,15 +154,15 @@ class CycleLoop:
         return False
 
     async def _sleep_until_woken(self, at_most: float | None) -> None:
-        if self._wanted.event.is_set():
+        if self._wakeup.event.is_set():
             return
         if at_most is None:
-            await self._wanted.event.wait()
+            await self._wakeup.event.wait()
             return
         try:
-            await within(self._clock, at_most, self._wanted.event.wait())
+            await within(self._clock, at_most, self._wakeup.event.wait())
         except TimeoutError:
-            self._wanted.decide = True
+            self._wakeup.decide = True
 
     def _until_next_look(self) -> float | None:
         """Seconds until the passing of time alone is worth a cycle; None when it never is.
@@ -279,7 +255,7 @@ class CycleLoop:
         if overtaken:
             log.info("cluster changed during the cycle; deciding again", jobs=sorted(overtaken))
             # What has overtaken them need not be a change that wakes us.
-            self.wake(True)
+            self._wakeup.wake(True)
         return frozenset(overtaken)
 
     def _still_holds(self, effect: Effect, overtaken: Collection[str]) -> bool:

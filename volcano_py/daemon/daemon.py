@@ -24,10 +24,11 @@ from volcano_py.cluster.kubernetes.watching.informers import Informers
 from volcano_py.cluster.kubernetes.writing.live import LiveCluster
 from volcano_py.cluster.kubernetes.writing.status_writer import Status
 from volcano_py.cluster.protocol import Sink
-from volcano_py.config import Outcome, Reloader
+from volcano_py.config import Reloader
 from volcano_py.daemon.admission.process import AdmissionProcess, admission_arguments
 from volcano_py.daemon.controllers.controllers import Controllers
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
+from volcano_py.daemon.daemon_status import DaemonStatus
 from volcano_py.daemon.deletion_forwarder import DeletionForwarder
 from volcano_py.daemon.fan_out import FanOut, OnlyKind
 from volcano_py.daemon.garbage import collect_by_the_clock, keep_what_there_is
@@ -38,15 +39,14 @@ from volcano_py.daemon.leading.picture import Picture
 from volcano_py.daemon.live_configuration import LiveConfiguration
 from volcano_py.daemon.node_filter import NodeFilter
 from volcano_py.daemon.node_load import NodeLoad
-from volcano_py.daemon.observing.dump import dump_state
-from volcano_py.daemon.observing.gauges import Gauges
+from volcano_py.daemon.observing.gauges import Gauges, count_reload
 from volcano_py.daemon.observing.job_metrics import JobMetrics
 from volcano_py.daemon.observing.pods_seen import PodsSeen
-from volcano_py.daemon.observing.status import configuration_status, cycle_status
 from volcano_py.daemon.observing.unreadable import UnreadableObjects
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.outcomes import OutcomeRecorder
 from volcano_py.daemon.supervision import Supervisor
+from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.observe.build import build_info
 from volcano_py.observe.checks import Checks
 from volcano_py.observe.health import HealthServer
@@ -59,8 +59,6 @@ from volcano_py.state.cluster_state import ClusterState
 
 log = structlog.get_logger(__name__)
 
-# Seconds after which a cycle that has not ended means that the process is stuck.
-_STUCK_AFTER: Final = 300.0
 # Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
 # that the server has been away for long, or refuses for good; then a cycle in vain is to cost next to nothing.
 _STATUS_RETRY: Final = 30.0
@@ -69,49 +67,62 @@ _LOAD_AFTER: Final = 10.0
 
 
 class Daemon:
-    """One daemon process; `run` returns after it was told to stop."""
+    """One daemon process; `run` returns when it was asked to stop."""
 
     def __init__(self, options: DaemonOptions, client: KubernetesClient, lifeline: Lifeline, early: EarlyLists) -> None:
-        """`early` has lists that are under way."""
+        """`early` has lists that are under way.
+
+        Each part is given those above it. What a part reports to the daemon's own methods comes once `run` is called,
+        when all parts exist.
+        """
         self._options = options
         self._client = client
+        # What the other parts report to.
         self._supervisor = Supervisor(stop_timeout=options.drain_timeout + 5)
         self._metrics = Metrics(per_job=options.per_job_metrics)
+        self._job_metrics = JobMetrics(self._metrics)
         self._checks = Checks()
-        self._registry = builtin_registry().with_installed()
+        self._wakeup = Wakeup()
         self._state = ClusterState(scheduler_names=options.scheduler_names, default_queue=options.default_queue)
         self._outcomes = OutcomeRecorder(self._state, self._record, self._metrics)
-        self._job_metrics = JobMetrics(self._metrics)
+        # Who may write, and what writes.
         self._lifeline = lifeline
         self._leadership = Leadership(
             lifeline, gained=self._started_leading, lost=self._stopped_leading, catch_up=self._catch_up
         )
-        self._findings = LeadersEvents(self._record, leads=self._leadership.is_leading)
-        self._unreadable = UnreadableObjects(self._findings.record, count=self._metrics.intake.bad_object)
+        self._leaders_events = LeadersEvents(self._record, leads=self._leadership.is_leading)
+        self._unreadable = UnreadableObjects(self._leaders_events.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
+        # What reads: the configuration, the load of nodes, queues by way of kopf, all other kinds by the informers.
+        self._registry = builtin_registry().with_installed()
         self._configuration = self._make_configuration()
-        self._cycles = self._make_cycles()
-        self._admission = self._make_admission()
         self._node_load = NodeLoad(
             client, self._state, configuration=lambda: self._configuration.current, metrics=self._metrics.intake
         )
-        self._controllers = Controllers(
-            options,
-            client,
-            active=self._leadership.may_decide,
-            record=self._record,
-            learn=self._learn,
-            bad_object=self._unreadable.found,
-            queue_made=lambda queue: self._queues.made(queue),  # noqa: PLW0108 - the feed is made later
-            pod_made=self._metrics.latencies.pod_created_for_job,
-        )
-        self._queues = self._make_queue_feed()
+        self._queues = QueueFeed([self._state] if options.scheduling else [], self._unreadable.found)
+        self._controllers = self._make_controllers()
+        for sink in self._controllers.queue_sinks:
+            self._queues.add(sink)
         self._kopf = self._make_kopf()
         self._informers = self._make_informers(early)
-        self._picture = Picture(self._informers, self._kopf, whole=partial(self._cycles.wake, True))
+        self._picture = Picture(self._informers, self._kopf, whole=partial(self._wakeup.wake, True))
+        # What decides.
+        self._cycles = self._make_cycles()
+        self._admission = self._make_admission()
+        # What shows all that.
         self._gauges = Gauges(self._metrics, (self._informers, *self._controllers.informers), self._live)
+        self._status = DaemonStatus(
+            self._state,
+            self._leadership,
+            self._configuration,
+            self._informers,
+            self._kopf,
+            self._picture,
+            self._node_load,
+            self._cycles,
+        )
 
-    # -- parts -----------------------------------------------------------------------------------------------------
+    # -- parts, in the order in which they are created ---------------------------------------------------------------
 
     def _make_live(self) -> LiveCluster:
         return LiveCluster(
@@ -135,36 +146,22 @@ class Daemon:
         return LiveConfiguration(
             reloader,
             file=options.scheduler_conf,
-            on_change=lambda: self._cycles.wake(True),
-            on_outcome=self._configuration_read,
-            record=self._findings.record,
+            on_change=partial(self._wakeup.wake, True),
+            on_outcome=partial(count_reload, self._metrics),
+            record=self._leaders_events.record,
         )
 
-    def _make_cycles(self) -> CycleLoop:
-        return CycleLoop(
-            self._state,
-            self._registry,
-            self._live,
-            configuration=lambda: self._configuration.current,
+    def _make_controllers(self) -> Controllers:
+        return Controllers(
+            self._options,
+            self._client,
             active=self._leadership.may_decide,
-            current=lambda: self._picture.is_current(),  # noqa: PLW0108 - the picture is made later
-            on_report=self._job_metrics.reported,
-            on_binds=self._binds_sent,
-            on_evictions=self._outcomes.evictions_sent,
-            on_failure=self._metrics.daemon.cycle_failed,
-            timing=CycleTiming(period=self._options.schedule_period),
-            seed=self._options.seed,
-            report_job_shares=self._options.per_job_metrics,
+            record=self._record,
+            learn=self._learn,
+            bad_object=self._unreadable.found,
+            queue_made=self._queues.made,
+            pod_made=self._metrics.latencies.pod_created_for_job,
         )
-
-    def _make_admission(self) -> AdmissionProcess | None:
-        if not self._options.admission.enabled:
-            return None
-        return AdmissionProcess(admission_arguments(self._options), self._metrics.admission)
-
-    def _make_queue_feed(self) -> QueueFeed:
-        sinks: list[Sink] = [*([self._state] if self._options.scheduling else ()), *self._controllers.queue_sinks]
-        return QueueFeed(sinks, self._unreadable.found)
 
     def _make_kopf(self) -> KopfApp:
         return KopfApp(
@@ -187,10 +184,9 @@ class Daemon:
         return Informers(
             self._client,
             FanOut(*sinks),
-            {kind.name: kind for kind in watched}.values(),  # some are followed by several
+            {kind.name: kind for kind in watched}.values(),  # some are watched for several sinks
             early=early,
             on_bad_object=self._unreadable.found,
-            on_followed=lambda was_behind: self._picture.followed(was_behind),  # noqa: PLW0108
             resync_every=self._options.resync_period or None,
         )
 
@@ -199,6 +195,29 @@ class Daemon:
         state: Sink = NodeFilter(self._state, labels) if labels else self._state
         state = self._controllers.ahead(state, self._live.binder.quiet.is_set)
         return [PodsSeen(self._state, self._metrics), state, self._live.volumes.claims, self._job_metrics]
+
+    def _make_cycles(self) -> CycleLoop:
+        return CycleLoop(
+            self._state,
+            self._registry,
+            self._live,
+            self._wakeup,
+            configuration=lambda: self._configuration.current,
+            active=self._leadership.may_decide,
+            current=self._picture.is_current,
+            on_report=self._job_metrics.reported,
+            on_binds=self._binds_sent,
+            on_evictions=self._outcomes.evictions_sent,
+            on_failure=self._metrics.daemon.cycle_failed,
+            timing=CycleTiming(period=self._options.schedule_period),
+            seed=self._options.seed,
+            report_job_shares=self._options.per_job_metrics,
+        )
+
+    def _make_admission(self) -> AdmissionProcess | None:
+        if not self._options.admission.enabled:
+            return None
+        return AdmissionProcess(admission_arguments(self._options), self._metrics.admission)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -215,7 +234,7 @@ class Daemon:
             self._configuration.start(strict=self._options.strict)
         self._add_checks()
         server = HealthServer(
-            self._gauges.render, self._checks, version=build_info(), status=self.status, dump=self.dump
+            self._gauges.render, self._checks, version=build_info(), status=self._status.status, dump=self._status.dump
         )
         await server.start([ListenAddress.parse(text) for text in self._options.listen_addresses])
         try:
@@ -295,10 +314,10 @@ class Daemon:
                     drift=drift,
                 )
 
-    # -- what the parts ask and tell -----------------------------------------------------------------------------------
+    # -- what the parts report --------------------------------------------------------------------------------------
 
     def _learn(self, kind: str, obj: ApiObject) -> None:
-        """An answer has shown this object: whoever is told of its kind need not wait for the watch."""
+        """An answer has shown this object: the informers of its kind pass it on without waiting for the watch."""
         for informers in (self._informers, *self._controllers.informers):
             informers.learn(kind, obj)
 
@@ -310,21 +329,21 @@ class Daemon:
     def _status_given_up(self, update: Status) -> None:
         if isinstance(update, PodCondition):
             self._state.condition_write_failed(update)
-        self._cycles.wake_later(_STATUS_RETRY)
+        self._wakeup.wake_later(_STATUS_RETRY)
 
     def _started_leading(self) -> None:
         self._metrics.set_leader(True)
         self._controllers.leadership_gained()
-        self._findings.leadership_gained()
-        self._cycles.wake(True)
+        self._leaders_events.leadership_gained()
+        self._wakeup.wake(True)
 
     async def _catch_up(self, taken_at: float, alone_from: float) -> None:
         """Learn of everything that the leader before us did: our lists may have begun before its last bindings, and our
-        watches may lag behind what it was told. Controllers wait for that, too: to them a pod that the status of its
-        job counts and that is not known would be one that was evicted.
+        watches may lag behind what it saw. Controllers wait for that, too: a pod that the status of its job counts, and
+        that they do not know, would look evicted to them.
 
-        Where there was no Lease, another leader may not have noticed yet that it has gone. In a cluster where nothing
-        of ours has ever been placed there is none."""
+        Where there was no Lease, another leader may not have noticed yet that it has gone. In a cluster where we have
+        never placed a pod there is none."""
         await self._informers.wait_synced()
         since = taken_at
         if alone_from > taken_at and self._state.is_any_placed():
@@ -334,7 +353,7 @@ class Daemon:
             since = alone_from
         await self._picture.list_since(since)
         self._controllers.leadership_gained()
-        self._cycles.wake(True)
+        self._wakeup.wake(True)
 
     def _stopped_leading(self) -> None:
         self._metrics.set_leader(False)
@@ -345,48 +364,13 @@ class Daemon:
         if self._leadership.is_leading():
             self._live.events.emit(event)
 
-    def _configuration_read(self, outcome: Outcome) -> None:
-        self._gauges.configuration_read(outcome)
-
     def _add_checks(self) -> None:
-        self._checks.add_live("cycles", self._stuck)
-        self._lifeline.watchdog.add(self._stuck)
-        self._checks.add_ready("informers", self._unsynced)
+        status = self._status
+        self._checks.add_live("cycles", status.stuck)
+        self._lifeline.watchdog.add(status.stuck)
+        self._checks.add_ready("informers", status.unsynced)
         if self._options.scheduling:
-            self._checks.add_ready("picture", self._picture_problem)
+            self._checks.add_ready("picture", status.picture_problem)
             self._checks.add_ready("configuration", self._configuration.problem)
         if self._admission is not None:
             self._checks.add_ready("admission", self._admission.problem)
-
-    def _stuck(self) -> str | None:
-        """From any thread."""
-        since = self._cycles.running_since
-        if since is not None and time.monotonic() - since > _STUCK_AFTER:
-            return f"a cycle has been running for more than {_STUCK_AFTER:g} s"
-        return None
-
-    def _unsynced(self) -> str | None:
-        missing = list(self._informers.unsynced) + ([] if self._kopf.listed.is_set() else ["Queue"])
-        return f"not listed yet: {', '.join(missing)}" if missing else None
-
-    def _picture_problem(self) -> str | None:
-        # what was never listed is told by the check of the informers
-        return None if self._unsynced() else self._picture.problem()
-
-    def status(self) -> dict[str, Any]:
-        """What /status shows."""
-        return {
-            "version": build_info(),
-            "leader": self._leadership.is_leading(),
-            "leaseHolder": self._leadership.holder,
-            "configuration": configuration_status(self._configuration.current),
-            "notListed": self._unsynced() or "",
-            "behind": {} if self._unsynced() else self._picture.behind(),
-            "nodeLoad": self._node_load.status(),
-            "lastCycle": cycle_status(self._cycles.last_report),
-        }
-
-    def dump(self) -> dict[str, Any]:
-        """What /dump shows."""
-        state = dump_state(self._state.snapshot(time.time()), self._cycles.last_report, self._state.drift())
-        return {"status": self.status(), **state}

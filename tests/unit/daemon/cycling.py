@@ -14,6 +14,7 @@ from volcano_py.config import SchedulerConfiguration
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
+from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.state.cluster_state import ClusterState
 
 REGISTRY = checked_registry()
@@ -34,10 +35,12 @@ class Bench:
         self.active = self.current = True
         self.took = 0.0
         """Seconds that each cycle takes."""
+        self.wakeup = Wakeup(self.clock)
         self.loop = CycleLoop(
             self.state,
             REGISTRY,
             self,
+            self.wakeup,
             configuration=lambda: self.configuration,
             active=lambda: self.active,
             current=lambda: self.current,

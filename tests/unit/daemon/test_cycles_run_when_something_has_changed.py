@@ -53,9 +53,9 @@ async def test_a_change_of_statuses_waits_longer_and_decides_nothing(bench: Benc
 
 
 async def test_a_decisive_change_does_not_wait_behind_one_of_statuses(bench: Bench) -> None:
-    bench.loop.wake(False)
+    bench.wakeup.wake(False)
     await bench.after(DECISIVE_PAUSE)
-    bench.loop.wake(True)
+    bench.wakeup.wake(True)
     await bench.after(2 * DECISIVE_PAUSE)
     assert bench.decided() == [True]
 
@@ -134,7 +134,7 @@ tiers:
 async def test_it_is_tried_again_even_if_statuses_keep_coming_in_at_that_moment(bench: Bench) -> None:
     await failed_binding(bench, 5.0)
     await bench.after(4.9)
-    bench.loop.wake(False)
+    bench.wakeup.wake(False)
     await bench.after(STATUS_PAUSE + 0.1)
     assert bench.binds == {"g-0": "n1"}
     assert bench.decided() == [True]
@@ -150,11 +150,11 @@ async def test_a_pod_without_its_group_is_looked_at_again_when_it_is_late(bench:
 
 
 async def test_a_cycle_can_be_asked_for_in_advance(bench: Bench) -> None:
-    bench.loop.wake_later(30)
-    bench.loop.wake_later(5)
+    bench.wakeup.wake_later(30)
+    bench.wakeup.wake_later(5)
     assert await bench.after(29.9) == 0, "one alarm is enough"
     assert await bench.after(0.2) == 1
-    bench.loop.wake_later(1)
+    bench.wakeup.wake_later(1)
     assert await bench.after(1.1) == 2
 
 
@@ -166,7 +166,7 @@ async def test_nothing_is_decided_by_a_replica_that_does_not_lead(bench: Bench) 
     bench.put(*gang("g", cpu="1"))
     assert await bench.after(60) == 0
     bench.active = True
-    bench.loop.wake(False)
+    bench.wakeup.wake(False)
     assert await bench.after(DECISIVE_PAUSE) == 1
     assert bench.binds == {"g-0": "n1"}, "what was wanted stayed wanted"
 
@@ -176,7 +176,7 @@ async def test_nothing_is_decided_without_a_configuration(bench: Bench) -> None:
     bench.put(*gang("g", cpu="1"))
     assert await bench.after(60) == 0
     bench.configuration = configuration
-    bench.loop.wake(True)
+    bench.wakeup.wake(True)
     assert await bench.after(DECISIVE_PAUSE) == 1
 
 
@@ -203,7 +203,7 @@ async def test_what_was_decided_is_assumed_before_it_is_sent(bench: Bench) -> No
     assert [bind.pod.name for bind in bench.bound] == ["g-0", "g-1"]
     assert [type(effect).__name__ for effect in bench.sent] == ["Bind", "Bind", "Event"]
     bench.sent.clear()
-    bench.loop.wake(True)
+    bench.wakeup.wake(True)
     await bench.after(DECISIVE_PAUSE)
     assert bench.sent == [], "the next cycle neither binds them again nor repeats the event"
 
@@ -231,7 +231,7 @@ async def test_unless_the_bindings_take_long(bench: Bench) -> None:
     bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
     await bench.after(LONG)
     assert phases(bench) == []
-    bench.loop.wake(True)
+    bench.wakeup.wake(True)
     await bench.after(DECISIVE_PAUSE)
     assert phases(bench) == ["Inqueue"]
 
@@ -291,7 +291,7 @@ async def test_while_a_cycle_runs_it_can_be_seen_since_when(bench: Bench) -> Non
         return taken(now)
 
     bench.state.copy = look  # type: ignore[assignment, method-assign]
-    bench.loop.wake(True)
+    bench.wakeup.wake(True)
     await bench.after(DECISIVE_PAUSE)
     assert seen == [bench.clock.time]
     assert bench.loop.running_since is None

@@ -21,6 +21,7 @@ from volcano_py.cluster.kubernetes.clock import SystemClock
 from volcano_py.config.defaults import default_configuration_text
 from volcano_py.config.parse import parse_configuration
 from volcano_py.daemon.cycles import CycleLoop, CycleTiming
+from volcano_py.daemon.wakeup import Wakeup
 from volcano_py.state.cluster_state import ClusterState
 
 
@@ -52,10 +53,12 @@ class Bench:
         self.state.snapshot = self._take_snapshot  # type: ignore[method-assign]
         registry = checked_registry()
         configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
+        self.wakeup = Wakeup(self.clock)
         self.loop = CycleLoop(
             self.state,
             registry,
             self,
+            self.wakeup,
             configuration=lambda: configuration,
             active=lambda: True,
             timing=CycleTiming(period=0.02, decisive_pause=0.001, status_pause=0.001),
@@ -215,8 +218,8 @@ async def test_a_cycle_that_was_asked_for_comes_although_nothing_happens(bench: 
     before = bench.loop.last_report
     assert before is not None
 
-    bench.loop.wake_later(0.02)
-    bench.loop.wake_later(0.03)
+    bench.wakeup.wake_later(0.02)
+    bench.wakeup.wake_later(0.03)
 
     await eventually(lambda: bench.loop.last_report is not before)
     bench.loop.stop()

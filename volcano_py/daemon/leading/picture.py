@@ -34,14 +34,14 @@ class Picture:
     def __init__(
         self, informers: Informers, kopf: KopfApp, *, whole: Callable[[], None], clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """`whole` is called when decisions that had to wait may be made; `followed` is to be the informers'
-        `on_followed`."""
+        """`whole` is called when decisions that had to wait may be made. The informers report to `followed`."""
         self._informers, self._kopf, self._whole = informers, kopf, whole
         self._clock = clock
         self._kinds = tuple(kind.name for kind in kinds.STATE_KINDS if kind.name in informers.reflectors)
         self._queues_due = float("-inf")
         self._listing: asyncio.Task[None] | None = None
         self._paused_at: float | None = None
+        informers.on_followed = self.followed
 
     def is_current(self) -> bool:
         """Whether decisions may follow from it; asked before each cycle."""

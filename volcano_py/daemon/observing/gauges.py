@@ -18,6 +18,11 @@ _RELOADS: Final = {
 }
 
 
+def count_reload(metrics: Metrics, outcome: Outcome) -> None:
+    """Count what became of a configuration that was read."""
+    metrics.daemon.config_read(_RELOADS[outcome.kind], valid=outcome.valid)
+
+
 class Gauges:
     """Brings the metrics up to date before each scrape."""
 
@@ -30,9 +35,6 @@ class Gauges:
         """The page, and its content type."""
         self._carry_over()
         return self._metrics.render(accept)
-
-    def configuration_read(self, outcome: Outcome) -> None:
-        self._metrics.daemon.config_read(_RELOADS[outcome.kind], valid=outcome.valid)
 
     def _carry_over(self) -> None:
         intake, effects = self._metrics.intake, self._metrics.effects

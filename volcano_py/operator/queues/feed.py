@@ -31,13 +31,17 @@ class QueueFeed:
     """
 
     def __init__(self, sinks: Sequence[Sink], bad_object: BadObjectHandler) -> None:
-        self._sinks, self._bad_object = tuple(sinks), bad_object
+        self._sinks, self._bad_object = list(sinks), bad_object
         self._known: dict[str, Queue] = {}
         self._deleted: dict[str, int] = {}  # UID → version; kept until a list is newer
         self._told: dict[str, int] = {}  # UID → newest version that an event has told
         self._owed: dict[str, int] = {}  # UID → version that a list has shown before any event did
         self._at = -1  # version of the last list
         self.has_listed = False
+
+    def add(self, sink: Sink) -> None:
+        """Feed this sink, too; to be called before the first list."""
+        self._sinks.append(sink)
 
     def event(self, change: str | None, raw: Mapping[str, Any]) -> None:
         """An event of the watch: ADDED, MODIFIED, DELETED, or None for an object of kopf's own list."""

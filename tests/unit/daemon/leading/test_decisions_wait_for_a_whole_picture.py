@@ -40,12 +40,9 @@ class Subject:
     def __init__(self, api: FakeApi, client: KubernetesClient, clock: FakeClock) -> None:
         self.api, self.clock, self.whole = api, clock, 0
         self.queues = Queues(clock)
-        self.informers = Informers(client, RecordingSink(), STATE_KINDS, on_followed=self._followed, clock=clock)
+        self.informers = Informers(client, RecordingSink(), STATE_KINDS, clock=clock)
         kopf: Any = self.queues
         self.picture = Picture(self.informers, kopf, whole=self._whole, clock=clock)
-
-    def _followed(self, was_behind: bool) -> None:
-        self.picture.followed(was_behind)
 
     def _whole(self) -> None:
         self.whole += 1
@@ -125,6 +122,6 @@ async def test_no_cycle_begins_on_an_old_picture_and_none_is_lost(bench: Bench) 
     bench.put(queue("q"), pod_group("g", queue="q", min_member=1), task("p", group="g", cpu="1"))
     assert await bench.after(5) == 0
     bench.current = True
-    bench.loop.wake(False)
+    bench.wakeup.wake(False)
     assert await bench.after(1) >= 1
     assert bench.binds == {"p": "n1"}

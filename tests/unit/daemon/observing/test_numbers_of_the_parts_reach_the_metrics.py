@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.registries import checked_registry
 from volcano_py.config import Reloader
-from volcano_py.daemon.observing.gauges import Gauges
+from volcano_py.daemon.observing.gauges import Gauges, count_reload
 from volcano_py.observe.metrics import Metrics
 
 
@@ -105,7 +105,7 @@ def test_what_waits_and_what_is_under_way_is_told_as_it_is(gauges: Gauges, parts
     assert value(metrics, "informer_synced", kind="Pod") == 1
 
 
-def test_a_broken_configuration_that_is_read_again_is_still_broken(gauges: Gauges, metrics: Metrics) -> None:
+def test_a_broken_configuration_that_is_read_again_is_still_broken(metrics: Metrics) -> None:
     """The mounted file brings the same edit as the ConfigMap, and each new list brings it once more."""
     reloader = Reloader(checked_registry().catalogue())
     seen = []
@@ -117,7 +117,7 @@ def test_a_broken_configuration_that_is_read_again_is_still_broken(gauges: Gauge
         ("actions: allocate", "ConfigMap"),
         ("actions: allocate", "file"),
     ):
-        gauges.configuration_read(reloader.offer(text, origin))
+        count_reload(metrics, reloader.offer(text, origin))
         seen.append(value(metrics, "config_valid"))
     assert seen == [1, 0, 0, 0, 1, 1]
     assert value(metrics, "config_reloads_total", outcome="invalid") == 1

@@ -30,19 +30,19 @@ class Informers:
         *,
         early: EarlyLists | None = None,
         on_bad_object: BadObjectHandler | None = None,
-        on_followed: Callable[[bool], None] = lambda _was_behind: None,
         resync_every: float | None = RESYNC_EVERY,
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`early` has lists that are under way. `on_followed`: see `Reflector`. `resync_every` (seconds) is spread by a
-        quarter, so that the kinds are not all listed at once.
+        """`early` has lists that are under way. `resync_every` (seconds) is spread by a quarter, so that the kinds are
+        not all listed at once.
 
         Raises:
             ValueError: two kinds have the same name.
         """
         rng = rng or random.Random()
-        self._on_followed = on_followed
+        self.on_followed: Callable[[bool], None] | None = None
+        """See `Reflector`; to be set before `run`."""
         self.reflectors: dict[str, Reflector] = {}
         for kind in kinds:
             if kind.name in self.reflectors:
@@ -94,7 +94,8 @@ class Informers:
             # The server is back. Kinds that come back long after each other would hold up decisions.
             for reflector in self.reflectors.values():
                 reflector.hurry()
-        self._on_followed(was_behind)
+        if self.on_followed is not None:
+            self.on_followed(was_behind)
 
     @property
     def unsynced(self) -> tuple[str, ...]:

@@ -1,0 +1,40 @@
+"""What wakes the cycle loop. Created before all parts that wake it, and before the loop itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
+
+
+class Wakeup:
+    """Set by whatever calls for a cycle, waited for and cleared by the cycle loop; on the event loop only."""
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._alarm: asyncio.Task[None] | None = None
+        self.event = asyncio.Event()
+        self.decide = False
+        """Whether a decision may change; otherwise there are only statuses to write."""
+
+    def wake(self, decisive: bool) -> None:
+        """Something changed; `decisive` when it may alter a decision."""
+        if decisive:
+            self.decide = True
+        self.event.set()
+
+    def wake_later(self, seconds: float) -> None:
+        """Decide again after so many seconds at the latest."""
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().create_task(self._ring(seconds), name="cycle alarm")
+
+    async def _ring(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._alarm = None
+        self.wake(True)
+
+    def cancel_alarm(self) -> None:
+        """Nothing rings after this."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
