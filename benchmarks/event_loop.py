@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.admission.jobs import JobCustoms
+from volcano_py.admission.jobs import JobContext
 from volcano_py.api.objects import Node, Pod, PodGroup
 from volcano_py.api.workloads import PodDisruptionBudget, Service
 from volcano_py.daemon.controllers.job_control import problem_with
@@ -26,7 +26,7 @@ from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import plan_flow
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plan import World, plan
-from volcano_py.jobs.plugins import BUILTIN, JobPlugins, KeptObject
+from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginObject
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 from volcano_py.state.cluster_state import ClusterState
 
@@ -55,7 +55,7 @@ def _task(number: int, replicas: int = 1, size: int = 0, **fields: Any) -> dict[
 
 
 def _steps_of_job(world: World) -> Iterator[Step]:
-    find_problem = problem_with(JobCustoms(rules=JobRules(), plugins=_PLUGINS))
+    find_problem = problem_with(JobContext(rules=JobRules(), plugins=_PLUGINS))
     problem = ""
 
     def look() -> None:
@@ -101,7 +101,7 @@ def hosts_of_replicas(size: int) -> Iterator[Step]:
     world = _job([_task(0, replicas=size * 1000)], plugins={"svc": [], "ssh": []})
     for kept in (kept for plugin in world.plugins for kept in plugin.objects(world.job)):
 
-        def make(kept: KeptObject = kept) -> None:
+        def make(kept: PluginObject = kept) -> None:
             with contextlib.suppress(PluginArgumentError):
                 kept.make()
 

@@ -28,7 +28,7 @@ from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object, deployment, gang, pod, pod_group, queue
 from volcano_py.local.kubectl import KubectlError
 from volcano_py.local.processes.ports import LOOPBACK
-from volcano_py.operator.webhooks.certificate_keeper import service_hosts
+from volcano_py.operator.webhooks.certificate_rotation import service_hosts
 from volcano_py.operator.webhooks.certificates import SERVING_VALID, issue
 
 CreateQueues = Callable[..., Awaitable[None]]

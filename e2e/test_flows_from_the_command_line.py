@@ -73,7 +73,7 @@ async def test_a_flow_is_made_seen_and_deleted(
         assert code == 0, told
         steps = [line.split()[:4] for line in told.splitlines() if line.startswith(("load", "train"))]
         assert steps == [["load", "-", "f-load", "Completed"], ["train", "load", "f-train", "Completed"]]
-        assert "Job f-train was made" in told, "events are written in their own time"
+        assert "Job f-train was created" in told, "events are written in their own time"
         code, told = await typed(namespace, "jobtemplate", "describe", "--name", "train")
         assert (code, "f-train" in told) == (0, True), told
 

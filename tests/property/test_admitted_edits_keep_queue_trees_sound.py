@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.queue_worlds import queue, world
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.admission.queues import QueueRules, judge_create, judge_delete, judge_update
-from volcano_py.admission.violation import newly_broken
+from volcano_py.admission.queues import QueueRules, validate_create, validate_delete, validate_update
+from volcano_py.admission.violation import new_violations
 from volcano_py.api.objects import Queue
 from volcano_py.state.queues.queue_tree import lay
 
@@ -49,11 +49,11 @@ def admit(stored: dict[str, Queue], edit: tuple[str, Queue | None], work: dict[s
     beside = world(*stored.values(), **work)
     before = stored.get(name)
     if after is None:
-        admitted = before is not None and not judge_delete(name, beside, RULES)
+        admitted = before is not None and not validate_delete(name, beside, RULES)
         if admitted:
             del stored[name]
         return admitted
-    found = judge_create(after, beside, RULES) if before is None else judge_update(before, after, beside, RULES)
+    found = validate_create(after, beside, RULES) if before is None else validate_update(before, after, beside, RULES)
     if not found:
         stored[name] = after
     return not found
@@ -101,13 +101,13 @@ def test_whatever_there_is_an_edit_of_nothing_is_let_in_and_none_makes_things_wo
     stored = {name: each for name, each in made if each is not None}
     beside: QueueWorld = world(*stored.values())
     for each in stored.values():
-        assert judge_update(each, each, beside, RULES) == ()
+        assert validate_update(each, each, beside, RULES) == ()
     name, after = edit
     before = stored.get(name)
-    if after is None or before is None or judge_update(before, after, beside, RULES):
+    if after is None or before is None or validate_update(before, after, beside, RULES):
         return
-    old, new = judge_create(before, beside, RULES), judge_create(after, beside, RULES)
-    assert not newly_broken(new, old)
+    old, new = validate_create(before, beside, RULES), validate_create(after, beside, RULES)
+    assert not new_violations(new, old)
 
 
 def test_the_rules_are_met() -> None:

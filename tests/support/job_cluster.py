@@ -63,7 +63,7 @@ class JobCluster(KillableCluster[JobController]):
             self.api,
             active=lambda: self.is_leading,
             record=self.events.append,
-            pod_made=self.made_after.append,
+            pod_created=self.made_after.append,
             **options,
         )
 

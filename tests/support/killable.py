@@ -137,7 +137,7 @@ class KillableCluster(Generic[C]):
         """Objects of a kind by their paths."""
         return {path: obj for path, obj in self.api.objects.items() if path.rsplit("/", 1)[0] == root}
 
-    def told(self, reason: str) -> list[str]:
+    def messages(self, reason: str) -> list[str]:
         """Messages of the events with this reason."""
         return [event.message for event in self.events if event.reason == reason]
 

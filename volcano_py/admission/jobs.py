@@ -9,13 +9,13 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from volcano_py.admission.meanings import differ, first_difference
-from volcano_py.admission.pod_groups import breaks_of_queue, breaks_of_topology
-from volcano_py.admission.policies import breaks_of_policies
+from volcano_py.admission.pod_groups import queue_violations, topology_violations
+from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.queue_world import QueueWorld
-from volcano_py.admission.sizes import breaks_of_size
-from volcano_py.admission.tasks import breaks_of_numbers, breaks_of_pod_names, breaks_of_tasks
-from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.admission.semantic_diff import differ, first_difference
+from volcano_py.admission.sizes import size_violations
+from volcano_py.admission.tasks import number_violations, pod_name_violations, task_violations
+from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_violations
 from volcano_py.api.dns_names import is_subdomain
 from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
@@ -33,7 +33,7 @@ _LONGEST_SHOWN: Final = 60  # characters of a value that was changed
 _SCALARS: Final = ("queue", "schedulerName", "maxRetry", "minAvailable")
 
 
-class JobCustoms(msgspec.Struct, frozen=True):
+class JobContext(msgspec.Struct, frozen=True):
     """What holds where a job is: what this installation fills in, which job plugins there are, and the annotations of
     the job's namespace."""
 
@@ -42,7 +42,7 @@ class JobCustoms(msgspec.Struct, frozen=True):
     namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
+def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobContext) -> dict[str, Any]:
     """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole.
 
     No queue becomes `default`, as in the CRD. What that means is decided when work is made for the job, and may change
@@ -77,13 +77,13 @@ def _filled_task(task: Mapping[str, Any], full: Task) -> dict[str, Any]:
     return filled
 
 
-def judge_create(job: Job, world: QueueWorld, customs: JobCustoms) -> Violations:
+def validate_create(job: Job, world: QueueWorld, customs: JobContext) -> Violations:
     """What is wrong with a new job; defaults count as filled in."""
-    return tuple(breaks_of_job(job, "spec", world, customs))
+    return tuple(job_violations(job, "spec", world, customs))
 
 
-def judge_update(
-    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], customs: JobCustoms
+def validate_update(
+    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], customs: JobContext
 ) -> Violations:
     """What of the update cannot be, from both objects and their specs as they came.
 
@@ -91,10 +91,10 @@ def judge_update(
     """
     changed = tuple(_changes(_filled(before, raw_before, customs), _filled(after, raw_after, customs)))
     was, now = (tuple(_limits(with_defaults(job, customs.rules))) for job in (before, after))
-    return (*changed, *newly_broken(now, was))
+    return (*changed, *new_violations(now, was))
 
 
-def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+def job_violations(job: Job, path: str, world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
     """The same for a job that stands in a template; `path` is that of its spec."""
     written = job.spec.queue
     job = with_defaults(job, customs.rules, customs.namespace)
@@ -102,17 +102,17 @@ def breaks_of_job(job: Job, path: str, world: QueueWorld, customs: JobCustoms) -
     if len(name) > LONGEST_LABEL:
         rule, fix = f"has {len(name)} characters; there may be {LONGEST_LABEL}", "shorten it"
         yield Violation(field="metadata.name", value=name, rule=rule, fix=fix)
-    too_large = tuple(breaks_of_size(path, spec))
+    too_large = tuple(size_violations(path, spec))
     if too_large:
         yield from too_large
         return  # whatever else is wrong with it, it costs too much to find out
-    yield from breaks_of_tasks(name, f"{path}.tasks", spec.tasks)
+    yield from task_violations(name, f"{path}.tasks", spec.tasks)
     yield from _minimum(path, spec)
-    yield from breaks_of_policies(f"{path}.policies", spec.policies)
+    yield from policy_violations(f"{path}.policies", spec.policies)
     yield from _plugins(path, job, customs.plugins)
     yield from _volumes(f"{path}.volumes", spec.volumes)
-    yield from breaks_of_topology(f"{path}.networkTopology", spec.network_topology)
-    yield from breaks_of_queue(f"{path}.queue", spec.queue, world, written)
+    yield from topology_violations(f"{path}.networkTopology", spec.network_topology)
+    yield from queue_violations(f"{path}.queue", spec.queue, world, written)
 
 
 def as_submitted(job: Job) -> Job:
@@ -125,7 +125,7 @@ def as_submitted(job: Job) -> Job:
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, volumes=volumes))
 
 
-def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[str, Any]:
+def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobContext) -> dict[str, Any]:
     """The spec as it came, with its defaults, and without what was added to it."""
     patch = defaults(job, raw_spec, customs).get("spec", {})
     plugins = {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}
@@ -135,8 +135,8 @@ def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobCustoms) -> dict[
 
 def _limits(job: Job) -> Iterator[Violation]:
     for index, task in enumerate(job.spec.tasks):
-        yield from breaks_of_numbers(f"spec.tasks[{index}]", task)
-        yield from breaks_of_pod_names(job.metadata.name, f"spec.tasks[{index}]", task)
+        yield from number_violations(f"spec.tasks[{index}]", task)
+        yield from pod_name_violations(job.metadata.name, f"spec.tasks[{index}]", task)
     yield from _minimum("spec", job.spec)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from volcano_py.admission.queue_world import QueueWorld
-from volcano_py.admission.violation import Violation, Violations, newly_broken
+from volcano_py.admission.violation import Violation, Violations, new_violations
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.objects import PodGroup
 from volcano_py.api.queue_choice import queue_for
@@ -21,14 +21,14 @@ def defaults(group: PodGroup, namespace_annotations: Mapping[str, str], default_
     return {"spec": {"queue": queue}} if queue != group.spec.queue else {}
 
 
-def judge_create(group: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
+def validate_create(group: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
     """What is wrong with a new group."""
     return tuple(_breaks(group, world, default_queue))
 
 
-def judge_update(before: PodGroup, after: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
+def validate_update(before: PodGroup, after: PodGroup, world: QueueWorld, default_queue: str) -> Violations:
     """What the update breaks: a group may go to another queue, if that takes work; it may stay in a closed one."""
-    return newly_broken(judge_create(after, world, default_queue), judge_create(before, world, default_queue))
+    return new_violations(validate_create(after, world, default_queue), validate_create(before, world, default_queue))
 
 
 def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[Violation]:
@@ -38,13 +38,13 @@ def _breaks(group: PodGroup, world: QueueWorld, default_queue: str) -> Iterator[
     for role, minimum in sorted(spec.min_task_member.items()):
         if minimum < 0:
             yield _negative(f"spec.minTaskMember[{role}]", minimum)
-    yield from breaks_of_queue("spec.queue", spec.queue or default_queue, world)
-    yield from breaks_of_topology("spec.networkTopology", spec.network_topology)
+    yield from queue_violations("spec.queue", spec.queue or default_queue, world)
+    yield from topology_violations("spec.networkTopology", spec.network_topology)
     for index, policy in enumerate(spec.sub_group_policy):
-        yield from breaks_of_topology(f"spec.subGroupPolicy[{index}].networkTopology", policy.get("networkTopology"))
+        yield from topology_violations(f"spec.subGroupPolicy[{index}].networkTopology", policy.get("networkTopology"))
 
 
-def breaks_of_queue(field: str, name: str, world: QueueWorld, written: str = "") -> Iterator[Violation]:
+def queue_violations(field: str, name: str, world: QueueWorld, written: str = "") -> Iterator[Violation]:
     """The queue that work goes to: it exists, takes new work, and is one that runs work.
 
     `written`: what the field says, where that is not the queue's name.
@@ -65,7 +65,7 @@ def breaks_of_queue(field: str, name: str, world: QueueWorld, written: str = "")
     yield Violation(field=field, value=value, rule=rule, fix=fix)
 
 
-def breaks_of_topology(field: str, topology: Any) -> Iterator[Violation]:
+def topology_violations(field: str, topology: Any) -> Iterator[Violation]:
     """`highestTierAllowed` and `highestTierName` say the same thing in two ways."""
     if not isinstance(topology, Mapping):
         return

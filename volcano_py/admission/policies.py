@@ -27,7 +27,7 @@ _EVENTS: Final = tuple(
 """Those that users may name; the others are the controller's own."""
 
 
-def breaks_of_policies(path: str, policies: Sequence[Policy]) -> Iterator[Violation]:
+def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violation]:
     """What is wrong with a list of policies; each event and each exit code decides at most once."""
     events: dict[str, int] = {}
     codes: dict[int, int] = {}

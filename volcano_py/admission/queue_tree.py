@@ -15,7 +15,7 @@ from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.state.queues.queue_tree import lay
 
 
-def breaks_of_tree(queue: QueueFacts, world: QueueWorld, max_depth: int) -> Iterator[Violation]:
+def tree_violations(queue: QueueFacts, world: QueueWorld, max_depth: int) -> Iterator[Violation]:
     """What is wrong with the place of a queue; `world` has the queue as it is to be."""
     misplaced = list(_place(queue, world))
     yield from misplaced

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.admission.amounts import Amounts, read, shown
-from volcano_py.admission.queue_tree import breaks_of_tree
+from volcano_py.admission.queue_tree import tree_violations
 from volcano_py.admission.queue_world import ENTITLEMENTS, QueueFacts, QueueWorld
-from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_violations
 from volcano_py.api.names import DEFAULT_QUEUE, HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from volcano_py.api.objects import Queue, ResourceList
 from volcano_py.state.queues.hierarchy import ROOT, check_hierarchy, find_conflict, path_text
@@ -43,18 +43,18 @@ def defaults(queue: Queue) -> dict[str, Any]:
     return patch
 
 
-def judge_create(queue: Queue, world: QueueWorld, rules: QueueRules) -> Violations:
+def validate_create(queue: Queue, world: QueueWorld, rules: QueueRules) -> Violations:
     """What is wrong with a new queue, beside those in `world`."""
     return (*_breaks_alone(queue), *_breaks_beside_others(queue, world, rules))
 
 
-def judge_update(before: Queue, after: Queue, world: QueueWorld, rules: QueueRules) -> Violations:
+def validate_update(before: Queue, after: Queue, world: QueueWorld, rules: QueueRules) -> Violations:
     """What the update breaks that was not broken before."""
-    broken = newly_broken(judge_create(after, world, rules), judge_create(before, world, rules))
+    broken = new_violations(validate_create(after, world, rules), validate_create(before, world, rules))
     return (*broken, *_breaks_of_root(before, after))
 
 
-def judge_delete(name: str, world: QueueWorld, rules: QueueRules) -> Violations:
+def validate_delete(name: str, world: QueueWorld, rules: QueueRules) -> Violations:
     """What speaks against deleting the queue."""
     if name == ROOT_QUEUE:
         return (_undeletable(name, "is the queue above all others", "leave it; delete the queues below it"),)
@@ -137,7 +137,7 @@ def _breaks_beside_others(queue: Queue, world: QueueWorld, rules: QueueRules) ->
     facts = QueueFacts.of(queue)
     world = world.replaced(facts)
     if facts.parent:
-        yield from breaks_of_tree(facts, world, rules.max_depth)
+        yield from tree_violations(facts, world, rules.max_depth)
     if facts.path:
         yield from _conflict(facts, world)
 

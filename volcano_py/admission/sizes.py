@@ -11,7 +11,7 @@ from volcano_py.api.bounds import DEPENDENCIES, MOUNTS, POLICIES, TASKS, Bound
 from volcano_py.jobs.model import JobSpec
 
 
-def breaks_of_size(path: str, spec: JobSpec) -> Iterator[Violation]:
+def size_violations(path: str, spec: JobSpec) -> Iterator[Violation]:
     """Bounds that a job exceeds; `path` is that of its spec."""
     tasks = spec.tasks
     dependencies = sum(len(task.depends_on.name) for task in tasks if task.depends_on is not None)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from volcano_py.admission.graphs import breaks_of_dependencies
-from volcano_py.admission.pod_groups import breaks_of_topology
-from volcano_py.admission.policies import breaks_of_policies
+from volcano_py.admission.dependencies import dependency_violations
+from volcano_py.admission.pod_groups import topology_violations
+from volcano_py.admission.policies import policy_violations
 from volcano_py.admission.violation import NOT_SET, Violation
 from volcano_py.api.quantity import QuantityError, parse_quantity
 from volcano_py.jobs.model import Task
@@ -17,7 +17,7 @@ from volcano_py.jobs.names import LONGEST_LABEL, pod_name
 _NO_NUMA: Final = frozenset({"", "none"})
 
 
-def breaks_of_tasks(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Violation]:
+def task_violations(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Violation]:
     """What is wrong with the tasks of the job of this name; `path` is that of the list."""
     if not tasks:
         yield Violation(field=path, value=NOT_SET, rule="is there to run", fix="add a task with a pod template")
@@ -27,21 +27,21 @@ def breaks_of_tasks(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Viol
         if (other := first.setdefault(task.name, index)) != index:
             rule, fix = f"is the name of {path}[{other}] too", "give each task a name of its own"
             yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix=fix)
-        yield from breaks_of_numbers(field, task)
-        yield from breaks_of_pod_names(job, field, task)
-        yield from breaks_of_policies(f"{field}.policies", task.policies)
+        yield from number_violations(field, task)
+        yield from pod_name_violations(job, field, task)
+        yield from policy_violations(f"{field}.policies", task.policies)
         yield from _pod(field, task)
         if task.partition_policy is not None:
             topology = task.partition_policy.network_topology
-            yield from breaks_of_topology(f"{field}.partitionPolicy.networkTopology", topology)
-    yield from breaks_of_dependencies(
+            yield from topology_violations(f"{field}.partitionPolicy.networkTopology", topology)
+    yield from dependency_violations(
         "task",
         {task.name: f"{path}[{first[task.name]}].dependsOn.name" for task in tasks},
         {task.name: task.depends_on.name if task.depends_on is not None else () for task in tasks},
     )
 
 
-def breaks_of_numbers(field: str, task: Task) -> Iterator[Violation]:
+def number_violations(field: str, task: Task) -> Iterator[Violation]:
     """Replicas, minimum and partitions of one task."""
     if task.replicas < 0:
         rule, fix = "is negative", "write 0 or more"
@@ -75,7 +75,7 @@ def breaks_of_numbers(field: str, task: Task) -> Iterator[Violation]:
         )
 
 
-def breaks_of_pod_names(job: str, field: str, task: Task) -> Iterator[Violation]:
+def pod_name_violations(job: str, field: str, task: Task) -> Iterator[Violation]:
     """A pod's name is its host name, too; the more replicas, the longer."""
     longest = pod_name(job, task.name, max(task.replicas - 1, 0))
     if len(longest) > LONGEST_LABEL:

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.admission.graphs import breaks_of_dependencies
-from volcano_py.admission.jobs import JobCustoms, breaks_of_job
+from volcano_py.admission.dependencies import dependency_violations
+from volcano_py.admission.jobs import JobContext, job_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.sizes import beyond
-from volcano_py.admission.violation import NOT_SET, Violation, Violations, newly_broken
+from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_violations
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
 from volcano_py.api.json_values import converted
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.crons.plan import CronJob, job_name
 from volcano_py.jobs.crons.schedule import ScheduleError, parse_schedule
-from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.model import Job, JobMeta, JobSpec
 from volcano_py.jobs.names import LONGEST_LABEL
@@ -56,7 +56,7 @@ def judge(
     spec: Mapping[str, Any],
     before: Mapping[str, Any] | None,
     world: QueueWorld,
-    customs: JobCustoms,
+    customs: JobContext,
 ) -> Violations:
     """What is wrong with an object of one of `KINDS`, by its name and its spec as it came; or what this breaks of the
     spec that an update replaces.
@@ -70,12 +70,12 @@ def judge(
     if before is None:
         return found
     try:
-        return newly_broken(found, tuple(KINDS[kind](name, before, world, customs)))
+        return new_violations(found, tuple(KINDS[kind](name, before, world, customs)))
     except msgspec.ValidationError:
         return found
 
 
-def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
     """The schedule can be read, and the jobs that it makes would be let in."""
     spec = converted(raw, _CronSpec)
     # Each on its own: of two mistakes both are told.
@@ -85,12 +85,12 @@ def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCust
         except ScheduleError as error:
             yield Violation(field=error.field, value=error.value or NOT_SET, rule=error.rule, fix=error.fix)
     made = JobMeta(name=job_name(CronJob(metadata=ObjectMeta(name=name)), _SOME_TIME))
-    yield from breaks_of_job(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, customs)
+    yield from job_violations(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, customs)
 
 
-def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCustoms) -> Iterator[Violation]:
+def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
     """The jobs that flows make of it would be let in, if the flows' names, with which theirs begin, leave room."""
-    yield from breaks_of_job(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, customs)
+    yield from job_violations(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, customs)
 
 
 def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
@@ -117,14 +117,14 @@ def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
                 rule=f"makes a job with a name of {len(made)} characters ({made}); there may be {LONGEST_LABEL}",
                 fix="shorten it, or the flow's name",
             )
-    yield from breaks_of_dependencies(
+    yield from dependency_violations(
         "job",
         {flow.name: f"spec.flows[{first[flow.name]}].dependsOn.targets" for flow in flows},
         {flow.name: flow.depends_on.targets if flow.depends_on is not None else () for flow in flows},
     )
 
 
-KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], QueueWorld, JobCustoms], Iterator[Violation]]]] = {
+KINDS: Final[Mapping[str, Callable[[str, Mapping[str, Any], QueueWorld, JobContext], Iterator[Violation]]]] = {
     "cronjob": _cron,
     "jobtemplate": _template,
     "jobflow": _flow,

@@ -1,4 +1,4 @@
-"""What is wrong with an object, as a value, and how it is told."""
+"""What is wrong with an object, as a value, and the message that reports it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NOT_SET: Final = "nothing"
 """The `value` of a field that is not set."""
 
 # A job with a thousand bad tasks must not make an answer of megabytes.
-_MOST_TOLD: Final = 20
-_LONGEST_TOLD: Final = 500  # characters of a field, a value, a rule and a fix each; names may be of any length
+_MOST_SHOWN: Final = 20
+_LONGEST_SHOWN: Final = 500  # characters of a field, a value, a rule and a fix each; names may be of any length
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,13 +41,13 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}…"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 Violations = tuple[Violation, ...]
 
 
-def newly_broken(after: Sequence[Violation], before: Sequence[Violation]) -> Violations:
+def new_violations(after: Sequence[Violation], before: Sequence[Violation]) -> Violations:
     """What an update breaks. What was wrong before and is not made worse must not lock the object."""
     known: dict[tuple[str, str], _Broken] = {}
     for old in before:
@@ -82,12 +82,12 @@ class _Broken:
 _NOTHING: Final = _Broken()
 
 
-def told(kind: str, name: str, violations: Sequence[Violation]) -> str:
+def denial_message(kind: str, name: str, violations: Sequence[Violation]) -> str:
     """The answer to whoever sent the object: everything at once."""
     subject = f"{kind} {name}" if name else kind
     if len(violations) == 1:
         return f"{subject}: {violations[0]}"
-    lines = [f"- {each}" for each in violations[:_MOST_TOLD]]
-    if len(violations) > _MOST_TOLD:
-        lines.append(f"- … and {len(violations) - _MOST_TOLD} more")
+    lines = [f"- {each}" for each in violations[:_MOST_SHOWN]]
+    if len(violations) > _MOST_SHOWN:
+        lines.append(f"- … and {len(violations) - _MOST_SHOWN} more")
     return "\n".join([f"{subject} breaks {len(violations)} rules:", *lines])

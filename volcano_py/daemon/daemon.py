@@ -159,8 +159,8 @@ class Daemon:
             record=self._record,
             learn=self._learn,
             bad_object=self._unreadable.found,
-            queue_made=self._queues.made,
-            pod_made=self._metrics.latencies.pod_created_for_job,
+            queue_created=self._queues.made,
+            pod_created=self._metrics.latencies.pod_created_for_job,
         )
 
     def _make_kopf(self) -> KopfApp:

@@ -6,15 +6,7 @@ import msgspec
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import JobStatus
-from volcano_py.jobs.plugins.plugin import KeptObject
-
-
-class Tell(msgspec.Struct, frozen=True):
-    """An event about the job; `type` is Normal or Warning."""
-
-    type: str
-    reason: str
-    message: str
+from volcano_py.jobs.plugins.plugin import PluginObject
 
 
 class WriteStatus(msgspec.Struct, frozen=True):
@@ -27,7 +19,7 @@ class WriteStatus(msgspec.Struct, frozen=True):
 class Prepare(msgspec.Struct, frozen=True):
     """What has to exist before the first pod: objects of plugins, claims that are made, claims that must be there."""
 
-    objects: tuple[KeptObject, ...]
+    objects: tuple[PluginObject, ...]
     claims: tuple[JsonObject, ...] = ()
     awaited_claims: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, Task
-from volcano_py.jobs.policies.policies import failures, policy_for
+from volcano_py.jobs.policies.evaluation import failures, policy_for
 
 
 def may_start(task: Task, members: Members) -> bool:
@@ -38,7 +38,7 @@ def waits_for_itself(job: Job, members: Members) -> str:
     )
 
 
-def waits_in_vain(job: Job, members: Members) -> str:
+def never_starts(job: Job, members: Members) -> str:
     """Why a task can never start: too many pods of those it depends on have failed, and no policy speaks of it; "" if
     none is so."""
     hopeless = {task.name: place for place, task in enumerate(job.spec.tasks) if _is_hopeless(job, task, members)}

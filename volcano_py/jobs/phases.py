@@ -8,7 +8,7 @@ import msgspec
 
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
-from volcano_py.jobs.policies.policies import TARGETED
+from volcano_py.jobs.policies.evaluation import TARGETED
 
 _STOPPING: Final = {
     JobAction.ABORT: JobPhase.ABORTING,
@@ -131,7 +131,7 @@ def _all_done(job: Job, members: Members, succeeded: int) -> Step:
 
 
 def _restarting(job: Job, members: Members) -> Step | None:
-    if has_tried_enough(job):
+    if retries_exhausted(job):
         count = _ordinal(job.status.retry_count)
         return Step(JobPhase.FAILED, why=f"it was to be restarted for the {count} time (maxRetry)")
     # One that asks for more than it has is told so once it is to make pods.
@@ -140,7 +140,7 @@ def _restarting(job: Job, members: Members) -> Step | None:
     return None
 
 
-def has_tried_enough(job: Job) -> bool:
+def retries_exhausted(job: Job) -> bool:
     """Whether the restart that was decided is not to be carried out: what has finished is kept."""
     return job.status.retry_count >= job.spec.max_retry
 

@@ -25,21 +25,21 @@ from volcano_py.jobs.actions import (
     DeleteJob,
     DeletePods,
     Prepare,
-    Tell,
     UpdateGroup,
     WriteStatus,
 )
-from volcano_py.jobs.dependencies import may_start, waits_for_itself, waits_in_vain
+from volcano_py.jobs.dependencies import may_start, never_starts, waits_for_itself
+from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
 from volcano_py.jobs.members import Member, Members
 from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
 from volcano_py.jobs.names import pod_name
-from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, has_tried_enough
+from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, retries_exhausted
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.pods import claim_of, pod_of
 from volcano_py.jobs.policies.edits import Edit
+from volcano_py.jobs.policies.evaluation import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.policies.losses import has_more_to_note, losses
-from volcano_py.jobs.policies.policies import TARGETED, Lost, Occurrence, Verdict, judge
 from volcano_py.jobs.status import TARGET, counted, is_target, stepped, target_of
 
 MOST_AT_ONCE: Final = 500
@@ -77,16 +77,16 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """`actions` in their order; none: all is as it should be. `told`: events of a step, once it is written.
+    """`actions` in their order; none: all is as it should be. `events`: of a step, recorded once it is written.
 
     `look_again_at`: when something is due though nothing changes (0: never). `waiting`: what keeps pods from being
     made.
     """
 
     actions: tuple[Action, ...] = ()
-    told: tuple[Tell, ...] = ()
+    events: tuple[EventNote, ...] = ()
     look_again_at: float = 0.0
-    waiting: Tell | None = None
+    waiting: EventNote | None = None
 
 
 def plan(world: World) -> Plan:
@@ -109,7 +109,7 @@ def plan(world: World) -> Plan:
     # First of all: a pod that is refused keeps nobody from knowing how the others stand.
     actions: list[Action] = [WriteStatus(status, decides=False)] if status != job.status else []
     actions += _clearing(world, members, verdicts)
-    waiting: Tell | None = None
+    waiting: EventNote | None = None
     if job.status.phase in ACTIVE:
         made, waiting = _making(world, members)
         actions += made
@@ -166,8 +166,8 @@ def _standing(group: PodGroup | None) -> tuple[str, float]:
     """Phase of the PodGroup, and since when a part of it cannot run, as its condition tells (0: it does not)."""
     if group is None:
         return "", 0.0
-    told = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
-    since = next((each.last_transition_time for each in told), None)
+    conditions = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
+    since = next((each.last_transition_time for each in conditions), None)
     return group.status.phase, since.timestamp() if since is not None else 0.0
 
 
@@ -182,7 +182,7 @@ def _step(
         step = asked_for(job, verdict.action)
         if step is not None and (not step.targeted or target_of(job, verdict)):
             return _asked_step(world, members, verdict, verdicts, step, edit)
-    is_restarted = job.status.phase is JobPhase.RESTARTING and not has_tried_enough(job)
+    is_restarted = job.status.phase is JobPhase.RESTARTING and not retries_exhausted(job)
     if is_restarted and (_targets(job, members, verdicts) or members.outdated):
         return None  # first they are deleted
     step = by_itself(job, members)
@@ -210,8 +210,8 @@ def _asked_step(
         " ".join(dict.fromkeys(filter(None, parts))),
         edit,
     )
-    told = Tell("Normal", names.EXECUTE_ACTION, f"{verdict.action}: {why}")
-    return Plan((WriteStatus(status, decides=True),), (told,))
+    event = EventNote("Normal", names.EXECUTE_ACTION, f"{verdict.action}: {why}")
+    return Plan((WriteStatus(status, decides=True),), (event,))
 
 
 def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
@@ -244,11 +244,11 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
     return actions
 
 
-def _making(world: World, members: Members) -> tuple[list[Action], Tell | None]:
+def _making(world: World, members: Members) -> tuple[list[Action], EventNote | None]:
     """What is to be made in a phase that makes something, and what keeps pods from being made."""
     job, group = world.job, world.group
     if world.problem:
-        return [], Tell("Warning", names.JOB_STATUS_ERROR, world.problem)
+        return [], EventNote("Warning", names.JOB_STATUS_ERROR, world.problem)
     if not world.prepared:
         return [_preparation(world)], None
     wanted = group_of(job, world.priorities)
@@ -266,14 +266,14 @@ def _making(world: World, members: Members) -> tuple[list[Action], Tell | None]:
     if bodies:
         actions.append(CreatePods(tuple(bodies)))
     if broken:
-        return actions, Tell("Warning", names.PLUGIN_ERROR, broken)
-    if in_vain := waits_in_vain(job, members):
-        return actions, Tell("Warning", names.DEPENDENCY_FAILED, in_vain)
+        return actions, EventNote("Warning", names.PLUGIN_ERROR, broken)
+    if in_vain := never_starts(job, members):
+        return actions, EventNote("Warning", names.DEPENDENCY_FAILED, in_vain)
     return actions, _pending(waiting) if (waiting := waits_for_itself(job, members)) else None
 
 
-def _pending(message: str) -> Tell:
-    return Tell("Normal", names.POD_GROUP_PENDING, message)
+def _pending(message: str) -> EventNote:
+    return EventNote("Normal", names.POD_GROUP_PENDING, message)
 
 
 def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:

@@ -14,9 +14,9 @@ from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPha
 from volcano_py.jobs.phases import Step
 from volcano_py.jobs.pods import claim_name, partition_of
 from volcano_py.jobs.policies.edits import NOTE, Edit
+from volcano_py.jobs.policies.evaluation import Lost, Verdict, crashes_noted
 from volcano_py.jobs.policies.losses import NOTE as LOSSES
 from volcano_py.jobs.policies.losses import note_of
-from volcano_py.jobs.policies.policies import Lost, Verdict, crashes_noted
 
 TARGET: Final = "restarting"
 """Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a

@@ -1,4 +1,4 @@
-"""Events of controllers that look at an object again and again: each piece of news once."""
+"""Events of controllers that look at an object again and again: each of them is recorded once."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Final
 
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.objects import ObjectMeta
-from volcano_py.jobs.told import Told
+from volcano_py.jobs.event_note import EventNote
 from volcano_py.operator.kube_api import Record
 
-# Of one object. When it has more news than this, what was told first may be told again.
+# For one object. With more events than this, the first ones may be recorded a second time.
 _REMEMBERED: Final = 64
 
 
-class Teller:
-    """Tells what is new about objects of one kind, as long as they are there: who told of one that is gone would
-    remember it for ever."""
+class EventDeduplicator:
+    """Records events of objects of one kind, while they exist (`is_there`): those of others would be kept for ever."""
 
     def __init__(self, kind: str, record: Record, is_there: Callable[[ObjectMeta], bool]) -> None:
         self._kind, self._record, self._is_there = kind, record, is_there
-        self._told: dict[str, set[tuple[str, str]]] = {}  # UID → (reason, about)
+        self._recorded: dict[str, set[tuple[str, str]]] = {}  # UID → (reason, dedup_key)
 
-    def tell(self, metadata: ObjectMeta, *news: Told) -> None:
-        """Record events; not again what has been told about the same."""
+    def record(self, metadata: ObjectMeta, *notes: EventNote) -> None:
+        """Record events on the object, except those recorded before."""
         if not self._is_there(metadata):
             return
-        told = self._told.setdefault(metadata.uid, set())
-        for each in news:
-            if each.about:
-                if (each.reason, each.about) in told:
+        recorded = self._recorded.setdefault(metadata.uid, set())
+        for note in notes:
+            if note.dedup_key:
+                key = (note.reason, note.dedup_key)
+                if key in recorded:
                     continue
-                if len(told) >= _REMEMBERED:
-                    told.clear()
-                told.add((each.reason, each.about))
+                if len(recorded) >= _REMEMBERED:
+                    recorded.clear()
+                recorded.add(key)
             about = ObjectRef(self._kind, metadata.namespace, metadata.name, metadata.uid)
-            self._record(Event(about, each.type, each.reason, each.message))
+            self._record(Event(about, note.type, note.reason, note.message))
 
     def forget(self, uid: str) -> None:
         """The object is gone."""
-        self._told.pop(uid, None)
+        self._recorded.pop(uid, None)

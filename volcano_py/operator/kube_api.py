@@ -107,7 +107,7 @@ async def created_or_found(api: KubeApi, path: ApiPath, body: JsonObject) -> tup
         return await api.get(path.of(body["metadata"]["name"])), False
 
 
-def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
+def delete_options(uid: str, *, foreground: bool = False) -> JsonObject:
     """DeleteOptions: delete the object with this UID, never a namesake that came later.
 
     `foreground`: it stays, marked as being deleted, until everything that it owns is gone.
@@ -117,13 +117,13 @@ def delete_only(uid: str, *, foreground: bool = False) -> JsonObject:
 
 
 async def delete_object(api: KubeApi, path: ApiPath, uid: str, *, foreground: bool = False) -> bool:
-    """Delete the object with this UID; False when it was gone already. `foreground`: see `delete_only`.
+    """Delete the object with this UID; False when it was gone already. `foreground`: see `delete_options`.
 
     Raises:
         RequestError: it is still there.
     """
     try:
-        await api.delete(path, delete_only(uid, foreground=foreground))
+        await api.delete(path, delete_options(uid, foreground=foreground))
     except RequestError as error:
         if not await is_gone(api, path, uid, error):
             raise

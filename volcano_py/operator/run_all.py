@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 
 
-async def together(steps: Iterable[Awaitable[None]]) -> None:
+async def run_all(steps: Iterable[Awaitable[None]]) -> None:
     """All of them, to their ends; then the error of the first that failed."""
     errors = [result for result in await asyncio.gather(*steps, return_exceptions=True) if result is not None]
     raise_first(errors)

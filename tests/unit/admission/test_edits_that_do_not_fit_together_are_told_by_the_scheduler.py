@@ -13,8 +13,8 @@ import pytest
 from tests.support.queue_worlds import queue, world
 from tests.support.registries import checked_registry
 from tests.support.sessions import gang, node, pod_group
-from volcano_py.admission.pod_groups import judge_create as judge_group
-from volcano_py.admission.queues import QueueRules, judge_create, judge_delete, judge_update
+from volcano_py.admission.pod_groups import validate_create as judge_group
+from volcano_py.admission.queues import QueueRules, validate_create, validate_delete, validate_update
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.config import parse_configuration
 from volcano_py.simulation import Simulation
@@ -156,11 +156,11 @@ def judged(edit: Edit, stored: list[Queue]) -> Any:
     if isinstance(edit, PodGroup):
         return judge_group(edit, beside, "default")
     if isinstance(edit, str):
-        return judge_delete(edit, beside, RULES)
+        return validate_delete(edit, beside, RULES)
     before = next((each for each in stored if each.metadata.name == edit.metadata.name), None)
     if before is None:
-        return judge_create(edit, beside, RULES)
-    return judge_update(before, edit, beside, RULES)
+        return validate_create(edit, beside, RULES)
+    return validate_update(before, edit, beside, RULES)
 
 
 def simulated(configuration: str, objects: list[ApiObject]) -> Simulation:

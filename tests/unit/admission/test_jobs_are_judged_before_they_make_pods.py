@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.queue_worlds import queue, world
-from volcano_py.admission.jobs import JobCustoms, defaults, judge_create, judge_update
+from volcano_py.admission.jobs import JobContext, defaults, validate_create, validate_update
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.templates import judge
 from volcano_py.api.names import QUEUE_NAME
@@ -32,7 +32,7 @@ class _Ssh(JobPlugin):
     name = "ssh"
 
 
-CUSTOMS = JobCustoms(JobRules(), JobPlugins.of((_Svc, _Ssh, MpiPlugin)))
+CUSTOMS = JobContext(JobRules(), JobPlugins.of((_Svc, _Ssh, MpiPlugin)))
 
 
 def task(name: str = "worker", replicas: int = 2, **fields: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def job(content: dict[str, Any], name: str = "train") -> Job:
 
 
 def created(content: dict[str, Any], name: str = "train") -> list[str]:
-    return [str(each) for each in judge_create(job(content, name), WORLD, CUSTOMS)]
+    return [str(each) for each in validate_create(job(content, name), WORLD, CUSTOMS)]
 
 
 def numa(cpu: str | None) -> dict[str, Any]:
@@ -280,18 +280,18 @@ def test_a_job_that_cannot_work_is_refused(content: dict[str, Any], expected: st
 
 
 def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
-    customs = JobCustoms(JobRules(), JobPlugins.of((_Svc, RayPlugin)))
+    customs = JobContext(JobRules(), JobPlugins.of((_Svc, RayPlugin)))
     content = spec(task("a"), plugins={"ray": []})
-    (only,) = judge_create(job(content), WORLD, customs)
+    (only,) = validate_create(job(content), WORLD, customs)
     assert str(only) == (
         "spec.plugins[ray]: ray cannot be used: there is no task 'head' (tasks are a); name the head's task with --head"
     )
-    assert judge_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
+    assert validate_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
 
 
 def test_an_answer_shows_no_keys() -> None:
-    customs = JobCustoms(JobRules(), JobPlugins.of((SshPlugin,)))
-    (only,) = judge_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, customs)
+    customs = JobContext(JobRules(), JobPlugins.of((SshPlugin,)))
+    (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, customs)
     known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
     assert str(only) == (
         f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is no argument of it (known: {known}); "
@@ -383,7 +383,7 @@ def test_what_is_complete_is_left_alone() -> None:
 
 
 def updated(before: dict[str, Any], after: dict[str, Any]) -> Sequence[str]:
-    return [str(each) for each in judge_update(job(before), job(after), before, after, CUSTOMS)]
+    return [str(each) for each in validate_update(job(before), job(after), before, after, CUSTOMS)]
 
 
 ONLY = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
@@ -519,17 +519,17 @@ OF_TEAM = msgspec.structs.replace(CUSTOMS, namespace={QUEUE_NAME: "team"})
     ],
 )
 def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
-    written: str, customs: JobCustoms, there: QueueWorld
+    written: str, customs: JobContext, there: QueueWorld
 ) -> None:
     """The CRD fills in `default`, so that to name it is to name none."""
     content = {**spec(), "queue": written}
-    assert judge_create(job(content), there, customs) == ()
+    assert validate_create(job(content), there, customs) == ()
     assert judge("jobtemplate", "step", content, None, there, customs) == ()
     assert judge("cronjob", "tick", cron(jobTemplate={"spec": content}), None, there, customs) == ()
 
 
 def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
-    (missing,) = judge_create(job({**spec(), "queue": "default"}), WORLD, BATCH)
+    (missing,) = validate_create(job({**spec(), "queue": "default"}), WORLD, BATCH)
     assert str(missing) == (
         "spec.queue: default, which means batch here, does not exist; create it first, or name another queue"
     )

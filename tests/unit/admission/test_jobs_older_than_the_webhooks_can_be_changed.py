@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.admission.jobs import JobCustoms, defaults, judge_update
+from volcano_py.admission.jobs import JobContext, defaults, validate_update
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
-CUSTOMS = JobCustoms(JobRules(), JobPlugins.of(BUILTIN))
+CUSTOMS = JobContext(JobRules(), JobPlugins.of(BUILTIN))
 
 
 def stored(**fields: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def updated(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     patch = defaults(job(after), after, CUSTOMS).get("spec", {})
     plugins = {**after.get("plugins", {}), **patch.get("plugins", {})}
     after = {**after, **patch, "plugins": plugins}
-    return [str(each) for each in judge_update(job(before), job(after), before, after, CUSTOMS)]
+    return [str(each) for each in validate_update(job(before), job(after), before, after, CUSTOMS)]
 
 
 OLD = [

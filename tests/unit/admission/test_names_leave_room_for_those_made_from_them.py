@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from tests.support.queue_worlds import world
-from volcano_py.admission.jobs import JobCustoms, judge_create, judge_update
+from volcano_py.admission.jobs import JobContext, validate_create, validate_update
 from volcano_py.admission.templates import judge
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 WORLD = world()
-CUSTOMS = JobCustoms(JobRules(), JobPlugins.of(BUILTIN))
+CUSTOMS = JobContext(JobRules(), JobPlugins.of(BUILTIN))
 
 
 def spec(replicas: int = 2, **fields: Any) -> dict[str, Any]:
@@ -28,12 +28,12 @@ def job(name: str, content: dict[str, Any]) -> Job:
 
 def scaled(name: str, before: int, after: int) -> list[str]:
     was, now = spec(before), spec(after)
-    return [str(each) for each in judge_update(job(name, was), job(name, now), was, now, CUSTOMS)]
+    return [str(each) for each in validate_update(job(name, was), job(name, now), was, now, CUSTOMS)]
 
 
 def test_a_job_does_not_grow_beyond_the_names_that_its_pods_can_have() -> None:
     name = "j" * 54
-    assert judge_create(job(name, spec(10)), WORLD, CUSTOMS) == ()
+    assert validate_create(job(name, spec(10)), WORLD, CUSTOMS) == ()
     assert scaled(name, 9, 10) == []
     (only,) = scaled(name, 10, 11)
     assert only == (
@@ -71,7 +71,7 @@ def test_the_jobs_of_a_flow_have_the_flows_name_before_their_own() -> None:
 def test_a_plugin_that_makes_a_service_has_a_name_for_it() -> None:
     def refused(name: str, *plugins: str) -> list[str]:
         content = {"tasks": [{**spec()["tasks"][0], "name": "head"}], "plugins": {each: [] for each in plugins}}
-        return [str(each) for each in judge_create(job(name, content), WORLD, CUSTOMS)]
+        return [str(each) for each in validate_create(job(name, content), WORLD, CUSTOMS)]
 
     assert refused("r" * 54, "svc", "ray") == []
     (too_long,) = refused("r" * 55, "svc", "ray")

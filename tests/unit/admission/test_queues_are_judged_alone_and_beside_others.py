@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.queue_worlds import queue, world
 from volcano_py.admission.queue_world import QueueWorld
-from volcano_py.admission.queues import QueueRules, defaults, judge_create, judge_delete, judge_update
-from volcano_py.admission.violation import Violation, told
+from volcano_py.admission.queues import QueueRules, defaults, validate_create, validate_delete, validate_update
+from volcano_py.admission.violation import Violation, denial_message
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from volcano_py.api.objects import Queue
 
@@ -21,11 +21,11 @@ def lines(found: Sequence[Violation]) -> list[str]:
 
 
 def created(new: Queue, beside: QueueWorld | None = None) -> list[str]:
-    return lines(judge_create(new, beside or world(), RULES))
+    return lines(validate_create(new, beside or world(), RULES))
 
 
 def updated(before: Queue, after: Queue, *others: Queue, **pod_groups: int) -> list[str]:
-    return lines(judge_update(before, after, world(before, *others, **pod_groups), RULES))
+    return lines(validate_update(before, after, world(before, *others, **pod_groups), RULES))
 
 
 # The object alone.
@@ -117,7 +117,7 @@ def test_what_breaks_no_rule_is_let_in(new: Queue) -> None:
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     new = queue("q", "nowhere", weight=0, deserved={"cpu": 10}, capability={"cpu": 8})
-    answer = told("queue", "q", judge_create(new, world(), RULES))
+    answer = denial_message("queue", "q", validate_create(new, world(), RULES))
     assert answer == (
         "queue q breaks 3 rules:\n"
         "- spec.weight: 0 is not between 1 and 65535; choose a number in between\n"
@@ -129,8 +129,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 def test_one_violation_is_told_in_one_line_and_a_thousand_in_a_few() -> None:
     violations = [Violation(field=f"f{n}", value="v", rule="is wrong", fix="mend it") for n in range(1000)]
-    assert told("queue", "q", violations[:1]) == "queue q: f0: v is wrong; mend it"
-    answer = told("queue", "q", violations).splitlines()
+    assert denial_message("queue", "q", violations[:1]) == "queue q: f0: v is wrong; mend it"
+    answer = denial_message("queue", "q", violations).splitlines()
     assert len(answer) == 22
     assert answer[-1] == "- … and 980 more"
 
@@ -217,13 +217,13 @@ def test_a_second_queue_may_join_the_first_below_a_queue_that_has_work() -> None
 
 
 def test_the_depth_can_be_chosen() -> None:
-    (only,) = judge_create(queue("two", "dept"), world(DEPT), QueueRules(max_depth=1))
+    (only,) = validate_create(queue("two", "dept"), world(DEPT), QueueRules(max_depth=1))
     assert only.rule == "puts the queue on level 2, and there are 1 at most"
 
 
 def test_a_chain_of_thousands_is_judged_and_refused() -> None:
     chain = [queue(f"q{n}", f"q{n - 1}" if n else "root") for n in range(3000)]
-    (only,) = judge_create(queue("last", "q2999"), world(*chain), RULES)
+    (only,) = validate_create(queue("last", "q2999"), world(*chain), RULES)
     assert only.rule == "puts the queue on level 3001, and there are 5 at most"
 
 
@@ -294,7 +294,7 @@ def test_what_was_wrong_before_does_not_lock_the_queue() -> None:
 
 def test_what_was_wrong_before_must_not_get_worse() -> None:
     worse = queue("q", "gone too", weight=-1, deserved={"cpu": 11}, capability={"cpu": 8}, path="root/a", weights="1/y")
-    found = judge_update(BROKEN, worse, world(BROKEN), RULES)
+    found = validate_update(BROKEN, worse, world(BROKEN), RULES)
     assert [each.field for each in found] == [
         "spec.weight", "spec.deserved[cpu]", "metadata.annotations.volcano.sh/hierarchy-weights", "spec.parent",
     ]  # fmt: skip
@@ -373,13 +373,13 @@ def test_the_amounts_of_root_cannot_change() -> None:
 )
 def test_queues_that_others_depend_on_are_not_deleted(name: str, expected: list[str]) -> None:
     beside = world(DEPT, ONE, queue("busy"), dept=1, busy=2)
-    assert lines(judge_delete(name, beside, RULES)) == expected
+    assert lines(validate_delete(name, beside, RULES)) == expected
 
 
 def test_the_default_queue_is_the_one_that_was_chosen() -> None:
     rules = QueueRules(default_queue="batch")
-    assert judge_delete("default", world(), rules) == ()
-    assert len(judge_delete("batch", world(queue("batch")), rules)) == 1
+    assert validate_delete("default", world(), rules) == ()
+    assert len(validate_delete("batch", world(queue("batch")), rules)) == 1
 
 
 # Defaults.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.queue_worlds import queue, world
-from volcano_py.admission.pod_groups import defaults, judge_create, judge_update
+from volcano_py.admission.pod_groups import defaults, validate_create, validate_update
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import ObjectMeta, PodGroup, PodGroupSpec
 
@@ -51,20 +51,20 @@ def group(name: str = "default", **spec: Any) -> PodGroup:
     ],
 )
 def test_a_group_that_could_never_start_is_refused(new: PodGroup, expected: str) -> None:
-    assert [str(each) for each in judge_create(new, WORLD, "default")] == [expected]
+    assert [str(each) for each in validate_create(new, WORLD, "default")] == [expected]
 
 
 @pytest.mark.parametrize(
     "new", [group(""), group("team"), group(min_member=0), group(network_topology={"highestTierName": "rack"})]
 )
 def test_any_other_is_let_in(new: PodGroup) -> None:
-    assert judge_create(new, WORLD, "default") == ()
+    assert validate_create(new, WORLD, "default") == ()
 
 
 def test_a_group_may_stay_in_a_queue_that_has_been_closed_but_not_go_to_one() -> None:
-    assert judge_update(group("shut"), group("shut", min_member=3), WORLD, "default") == ()
-    assert len(judge_update(group("team"), group("shut"), WORLD, "default")) == 1
-    assert judge_update(group("shut"), group("team"), WORLD, "default") == ()
+    assert validate_update(group("shut"), group("shut", min_member=3), WORLD, "default") == ()
+    assert len(validate_update(group("team"), group("shut"), WORLD, "default")) == 1
+    assert validate_update(group("shut"), group("team"), WORLD, "default") == ()
 
 
 def test_the_namespace_names_the_queue_of_groups_that_name_none() -> None:

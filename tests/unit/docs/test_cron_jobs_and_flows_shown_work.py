@@ -11,7 +11,7 @@ import pytest
 from tests.unit.docs.clusters import documents_of
 from tests.unit.docs.pages import Block, all_blocks, blocks
 from volcano_py.jobs.crons.plan import CronJob, job_for, plan_cron
-from volcano_py.jobs.flows.made_jobs import flow_job
+from volcano_py.jobs.flows.jobs import flow_job
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.flows.plan import flow_problems
 from volcano_py.jobs.model import Job

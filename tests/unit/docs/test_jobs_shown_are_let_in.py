@@ -11,14 +11,14 @@ import pytest
 
 from tests.support.queue_worlds import queue, world
 from tests.unit.docs.pages import PROJECT, all_blocks, yaml_documents
-from volcano_py.admission.jobs import JobCustoms, judge_create
+from volcano_py.admission.jobs import JobContext, validate_create
 from volcano_py.admission.templates import judge
 from volcano_py.admission.violation import Violation
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
-CUSTOMS: Final = JobCustoms(JobRules(), JobPlugins.of(BUILTIN))
+CUSTOMS: Final = JobContext(JobRules(), JobPlugins.of(BUILTIN))
 
 
 def shown() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -41,7 +41,7 @@ def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
     spec = body["spec"]
     queues = world(*(queue(name) for name in {str(spec.get("queue", "default")), "default"}))
     if body["kind"] == "Job":
-        return judge_create(msgspec.convert(body, Job), queues, CUSTOMS)
+        return validate_create(msgspec.convert(body, Job), queues, CUSTOMS)
     return judge(body["kind"].lower(), body["metadata"]["name"], spec, None, queues, CUSTOMS)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.docs.pages import PROJECT, Block, all_blocks, blocks, yaml_documents
 from volcano_py.admission import pod_groups, queues
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.admission.violation import told
+from volcano_py.admission.violation import denial_message
 from volcano_py.api.objects import PodGroup, Queue
 
 REFUSED = [block for block in all_blocks("yaml") if "refused" in block.marks]
@@ -33,9 +33,9 @@ def beside(block: Block) -> list[dict[str, object]]:
 def answer(document: dict[str, object], others: QueueWorld) -> str:
     if document["kind"] == "Queue":
         queue = msgspec.convert(document, Queue)
-        return told("queue", queue.metadata.name, queues.judge_create(queue, others, RULES))
+        return denial_message("queue", queue.metadata.name, queues.validate_create(queue, others, RULES))
     group = msgspec.convert(document, PodGroup)
-    return told("podgroup", group.metadata.name, pod_groups.judge_create(group, others, "default"))
+    return denial_message("podgroup", group.metadata.name, pod_groups.validate_create(group, others, "default"))
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=str)
@@ -80,6 +80,6 @@ def test_every_other_queue_shown_is_let_in(name: str, made: list[dict[str, objec
     stored: list[dict[str, object]] = []
     for each in made:
         queue = msgspec.convert(each, Queue)
-        found = queues.judge_create(queue, world(stored), RULES)
-        assert not found, told(name, queue.metadata.name, found)
+        found = queues.validate_create(queue, world(stored), RULES)
+        assert not found, denial_message(name, queue.metadata.name, found)
         stored.append(each)

@@ -11,7 +11,7 @@ from tests.support.job_objects import NOW, failed, job, moment, pods, task
 from volcano_py.api.objects import ContainerStatus, Pod
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job
-from volcano_py.jobs.policies.policies import Judgement, Lost, judge
+from volcano_py.jobs.policies.evaluation import Judgement, Lost, judge
 
 
 def judged(of: Job, there: list[Pod], **happened: Any) -> Judgement:

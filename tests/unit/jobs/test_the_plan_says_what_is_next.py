@@ -21,7 +21,7 @@ from volcano_py.jobs.actions import (
 )
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
-from volcano_py.jobs.plugins import JobPlugin, KeptObject
+from volcano_py.jobs.plugins import JobPlugin, PluginObject
 from volcano_py.jobs.policies.losses import losses
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
@@ -128,10 +128,10 @@ def test_what_has_been_prepared_once_is_looked_at_again_only_where_it_follows_th
     class Keeping(JobPlugin):
         name = "keeping"
 
-        def objects(self, job: Job) -> list[KeptObject]:
+        def objects(self, job: Job) -> list[PluginObject]:
             return [
-                KeptObject("v1", "Secret", "keys", dict),
-                KeptObject("v1", "ConfigMap", "hosts", dict, follows_job=True),
+                PluginObject("v1", "Secret", "keys", dict),
+                PluginObject("v1", "ConfigMap", "hosts", dict, follows_job=True),
             ]
 
     volumes = [{"mountPath": "/a", "volumeClaim": {}}, {"mountPath": "/b", "volumeClaimName": "data"}]
@@ -316,7 +316,7 @@ def test_a_restart_is_written_then_everything_goes_then_it_begins_anew() -> None
     status = decided(made)
     assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)
     assert status.state.message == "a policy asks for it on PodFailed of pod train-worker-0, exit code 7"
-    assert [told.message for told in made.told] == [f"RestartJob: {status.state.message}"]
+    assert [event.message for event in made.events] == [f"RestartJob: {status.state.message}"]
     assert (status.running, status.failed, status.terminating, status.task_status_count) == (0, 0, 2, {})
 
     of = msgspec.structs.replace(of, status=status)
@@ -456,7 +456,7 @@ def test_a_command_goes_before_every_policy() -> None:
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     made = plan(world(of, {"worker-0": "Running"}, request=Request(JobAction.ABORT)))
     assert decided(made).state.phase == "Aborting"
-    assert [told.message for told in made.told] == ["AbortJob: asked for by a Command"]
+    assert [event.message for event in made.events] == ["AbortJob: asked for by a Command"]
 
 
 def test_a_command_for_a_job_that_was_just_made_is_not_lost() -> None:

@@ -21,7 +21,7 @@ from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.http.errors import ApiError, api_error
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
-from volcano_py.operator.run_all import together
+from volcano_py.operator.run_all import run_all
 
 OURS = "volcano_py"
 
@@ -76,7 +76,7 @@ async def test_steps_of_which_some_fail(failures: int) -> None:
 
 async def failure(steps: Iterable[Awaitable[None]]) -> str:
     try:
-        await together(steps)
+        await run_all(steps)
     except ApiError as error:
         return str(error)
     return ""

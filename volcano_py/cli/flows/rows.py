@@ -11,7 +11,7 @@ from rich.text import Text
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.jobs.rows import age_of, cell
 from volcano_py.cli.printing.listing import Cells, phase_text
-from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate, Step
 from volcano_py.jobs.model import JobSpec
 

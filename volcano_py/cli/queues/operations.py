@@ -15,8 +15,8 @@ import msgspec
 import orjson
 
 from volcano_py.admission.queue_world import QueueFacts, QueueWorld
-from volcano_py.admission.queues import QueueRules, judge_delete
-from volcano_py.admission.violation import told
+from volcano_py.admission.queues import QueueRules, validate_delete
+from volcano_py.admission.violation import denial_message
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import ROOT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import Queue
@@ -28,7 +28,7 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import POD_GROUP, QUEUE
-from volcano_py.operator.kube_api import BUS_API, delete_only, queue_path
+from volcano_py.operator.kube_api import BUS_API, delete_options, queue_path
 from volcano_py.operator.queues.states import (
     PodGroupCounts,
     QueueAction,
@@ -166,11 +166,11 @@ async def delete(client: KubernetesClient, name: str) -> str:
         for group in await listed(client, POD_GROUP.path)
         if (group.get("status") or {}).get("phase") != "Completed"
     )
-    violations = judge_delete(name, QueueWorld.of(queues, groups), QueueRules())
+    violations = validate_delete(name, QueueWorld.of(queues, groups), QueueRules())
     if violations:
-        raise click.ClickException(told("queue", name, violations))
+        raise click.ClickException(denial_message("queue", name, violations))
     # The UID: never a namesake that somebody else has made meanwhile.
-    await client.delete(queue_path(name), delete_only(queue.metadata.uid))
+    await client.delete(queue_path(name), delete_options(queue.metadata.uid))
     return f"queue {name} deleted"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from volcano_py.admission.jobs import JobCustoms
+from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.queues import QueueRules
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.daemon.options import DaemonOptions
@@ -44,7 +44,7 @@ def make_admission(options: DaemonOptions, client: KubernetesClient, record: Rec
     job_rules = JobRules(scheduler_name=options.component, default_queue=options.default_queue)
     rules = AdmissionRules(
         queues=QueueRules(max_depth=wanted.max_queue_depth, default_queue=options.default_queue),
-        jobs=JobCustoms(job_rules, JobPlugins.of(BUILTIN).with_installed()),
+        jobs=JobContext(job_rules, JobPlugins.of(BUILTIN).with_installed()),
         default_queue=options.default_queue,
     )
     return Admission(

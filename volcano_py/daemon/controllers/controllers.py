@@ -43,12 +43,11 @@ class Controllers:
         record: Record,
         learn: Learn,
         bad_object: BadObjectHandler,
-        queue_made: Callable[[Queue], None],
-        pod_made: Callable[[float], None],
+        queue_created: Callable[[Queue], None],
+        pod_created: Callable[[float], None],
     ) -> None:
-        """`learn` is given what answers show of Jobs, their pods and PodGroups. `queue_made` is told of queues that had
-        to be created, as soon as they are there; `pod_made` of each pod made for a Volcano Job, how many seconds after
-        the job."""
+        """`learn` gets the Jobs, pods and PodGroups that answers show. `queue_created` gets each queue that had to be
+        created; `pod_created` the seconds from a Volcano Job to each of its pods."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -56,7 +55,9 @@ class Controllers:
             inherit_owner_annotations=options.inherit_owner_annotations,
         )
         self._queues = (
-            QueueController(client, active=active, record=record, default_queue=options.default_queue, made=queue_made)
+            QueueController(
+                client, active=active, record=record, default_queue=options.default_queue, on_created=queue_created
+            )
             if "queue" in wanted
             else None
         )
@@ -77,7 +78,7 @@ class Controllers:
                 record=record,
                 learn=learn,
                 bad_object=bad_object,
-                pod_made=pod_made,
+                pod_created=pod_created,
                 followers=followers,
             )
             if "job" in wanted

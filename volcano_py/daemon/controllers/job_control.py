@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from volcano_py.admission.jobs import JobCustoms, as_submitted, breaks_of_job
+from volcano_py.admission.jobs import JobContext, as_submitted, job_violations
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.watching import kinds
@@ -44,10 +44,10 @@ class JobControl:
         record: Record,
         learn: Learn,
         bad_object: BadObjectHandler,
-        pod_made: Callable[[float], None],
+        pod_created: Callable[[float], None],
         followers: Sequence[Sink] = (),
     ) -> None:
-        """`pod_made` is told of each pod how long after its job it was made, in seconds."""
+        """`pod_created` is told of each pod how long after its job it was made, in seconds."""
         rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
         plugins = JobPlugins.of(BUILTIN).with_installed()
         self.controller = JobController(
@@ -57,8 +57,8 @@ class JobControl:
             learn=learn,
             rules=rules,
             plugins=plugins,
-            problem=problem_with(JobCustoms(rules=rules, plugins=plugins)),
-            pod_made=pod_made,
+            problem=problem_with(JobContext(rules=rules, plugins=plugins)),
+            pod_created=pod_created,
         )
         self.informers = Informers(
             client,
@@ -80,14 +80,14 @@ class JobControl:
             await self.controller.run()
 
 
-def problem_with(customs: JobCustoms) -> Callable[[Job], str]:
+def problem_with(customs: JobContext) -> Callable[[Job], str]:
     """Tells what is wrong with a job that no webhook has looked at. Its queue is left to the scheduler, which knows the
     queues, and says so on the PodGroup."""
     nothing = QueueWorld.of(())
 
     def problem(job: Job) -> str:
-        broken = breaks_of_job(as_submitted(job), "spec", nothing, customs)
-        reported = (str(each) for each in broken if each.field != "spec.queue")
+        violations = job_violations(as_submitted(job), "spec", nothing, customs)
+        reported = (str(each) for each in violations if each.field != "spec.queue")
         return " | ".join(islice(reported, _MOST_REPORTED))
 
     return problem

@@ -16,8 +16,8 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.crons.schedule import Schedule, ScheduleError, parse_schedule
+from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobPhase
-from volcano_py.jobs.told import Told
 
 CRON_KIND: Final = "CronJob"
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
@@ -94,7 +94,7 @@ class CronPlan(msgspec.Struct, frozen=True):
     start: datetime | None = None
     replaced: tuple[Job, ...] = ()
     outdated: tuple[Job, ...] = ()
-    told: tuple[Told, ...] = ()
+    events: tuple[EventNote, ...] = ()
     look_again: datetime | None = None
 
 
@@ -110,14 +110,14 @@ def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
     """What the CronJob needs at the time `now` (aware). `jobs` are those it owns."""
     if cron.metadata.deletion_timestamp is not None:
         return CronPlan(cron.status)  # the garbage collector takes its Jobs along
-    told: list[Told] = [*_finished(cron, jobs)]
+    events: list[EventNote] = [*_finished(cron, jobs)]
     last = cron.status.last_schedule_time
     due: datetime | None = None
     look_again: datetime | None = None
     try:
         schedule = _schedule(cron)
     except ScheduleError as error:
-        told.append(Told("Warning", BAD_SCHEDULE, f"no Jobs are made: {error}", about=str(error)))
+        events.append(EventNote("Warning", BAD_SCHEDULE, f"no Jobs are made: {error}", dedup_key=str(error)))
     else:
         look_again = schedule.next(now)
         due = schedule.latest(now, _considered_since(cron))
@@ -125,15 +125,15 @@ def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
             last, due = due, None  # made before a restart, which then had no time to write it down
     running = [job for job in jobs if not _is_finished(job)]
     start, replaced, why = _decide(cron, running, due, now)
-    told += why
+    events += why
     if start is not None:
-        told += _many_missed(cron, schedule, start)
+        events += _many_missed(cron, schedule, start)
     return CronPlan(
         status=_status(cron, jobs, last),
         start=start,
         replaced=tuple(replaced),
         outdated=tuple(_outdated(cron, jobs)),
-        told=tuple(told),
+        events=tuple(events),
         look_again=look_again,
     )
 
@@ -181,7 +181,7 @@ def _considered_since(cron: CronJob) -> datetime:
 
 def _decide(
     cron: CronJob, running: Sequence[Job], due: datetime | None, now: datetime
-) -> tuple[datetime | None, list[Job], list[Told]]:
+) -> tuple[datetime | None, list[Job], list[EventNote]]:
     """Whether the Job that is due is to start, in place of which others, and what is to be told."""
     if due is None or cron.spec.suspend:
         return None, [], []
@@ -189,18 +189,18 @@ def _decide(
     deadline = cron.spec.starting_deadline_seconds
     if deadline is not None and (now - due).total_seconds() > deadline:
         message = f"the Job for {at} was not started within {deadline} s (spec.startingDeadlineSeconds)"
-        return None, [], [Told("Warning", MISSED, message, about=at)]
+        return None, [], [EventNote("Warning", MISSED, message, dedup_key=at)]
     if running and cron.spec.concurrency_policy == "Forbid":
         message = f"the Job for {at} waits until {_names(running)} has finished (spec.concurrencyPolicy is Forbid)"
-        return None, [], [Told("Normal", FORBIDDEN, message, about=at)]
+        return None, [], [EventNote("Normal", FORBIDDEN, message, dedup_key=at)]
     if running and cron.spec.concurrency_policy == "Replace":
         message = f"the Job for {at} takes the place of {_names(running)} (spec.concurrencyPolicy is Replace)"
         replaced = [job for job in running if job.metadata.deletion_timestamp is None]
-        return due, replaced, [Told("Normal", REPLACING, message, about=at)]
+        return due, replaced, [EventNote("Normal", REPLACING, message, dedup_key=at)]
     return due, [], []
 
 
-def _many_missed(cron: CronJob, schedule: Schedule, start: datetime) -> list[Told]:
+def _many_missed(cron: CronJob, schedule: Schedule, start: datetime) -> list[EventNote]:
     missed = schedule.count(_considered_since(cron), start, MANY_MISSED + 1) - 1
     if missed < MANY_MISSED:
         return []
@@ -208,7 +208,7 @@ def _many_missed(cron: CronJob, schedule: Schedule, start: datetime) -> list[Tol
         f"{MANY_MISSED} times or more were missed, the Job for the latest is made; look whether clocks differ, or set "
         "spec.startingDeadlineSeconds"
     )
-    return [Told("Warning", MANY_TIMES_MISSED, message)]
+    return [EventNote("Warning", MANY_TIMES_MISSED, message)]
 
 
 def _names(jobs: Sequence[Job]) -> str:
@@ -220,13 +220,16 @@ def _is_finished(job: Job) -> bool:
     return job.status.phase in FINISHED
 
 
-def _finished(cron: CronJob, jobs: Sequence[Job]) -> list[Told]:
+def _finished(cron: CronJob, jobs: Sequence[Job]) -> list[EventNote]:
     """Jobs that the status still has as running and that are not."""
     by_uid = {job.metadata.uid: job for job in jobs}
     found = (by_uid.get(reference.uid) for reference in cron.status.active)
     return [
-        Told(
-            "Normal", FINISHED_JOB, f"Job {job.metadata.name} has finished: {job.status.phase}", about=job.metadata.uid
+        EventNote(
+            "Normal",
+            FINISHED_JOB,
+            f"Job {job.metadata.name} has finished: {job.status.phase}",
+            dedup_key=job.metadata.uid,
         )
         for job in found
         if job is not None and _is_finished(job)

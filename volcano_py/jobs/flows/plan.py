@@ -15,11 +15,11 @@ from typing import Final
 import msgspec
 
 from volcano_py.api.bounds import FLOW_STEPS, FLOW_TARGETS
-from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.event_note import EventNote
+from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
 from volcano_py.jobs.flows.status import phases_of, status_of
 from volcano_py.jobs.model import Job, JobPhase, Task
-from volcano_py.jobs.told import Told
 
 DELETE: Final = "delete"
 """The `jobRetainPolicy` by which Jobs go when all have completed."""
@@ -30,7 +30,7 @@ BAD_FLOW: Final = "InvalidJobFlow"
 NO_TEMPLATE: Final = "JobTemplateNotFound"
 NO_TASK: Final = "TaskNotFound"
 
-_MOST_TOLD: Final = 3  # problems of a flow in one message
+_MOST_SHOWN: Final = 3  # problems of a flow in one message
 _MOST_IN_CIRCLE: Final = 8
 
 
@@ -59,7 +59,7 @@ class FlowPlan(msgspec.Struct, frozen=True):
     create: tuple[Step, ...] = ()
     remove: tuple[Job, ...] = ()
     probes: frozenset[PodProbe] = frozenset()
-    told: tuple[Told, ...] = ()
+    events: tuple[EventNote, ...] = ()
 
 
 def flow_problems(steps: Iterable[Step]) -> list[str]:
@@ -116,26 +116,26 @@ def plan_flow(
     if phase in FINAL or phase is FlowPhase.TERMINATING:
         return FlowPlan(status)
     if problems := flow_problems(flow.spec.flows):
-        more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
-        message = f"no Jobs are made: {'; '.join(problems[:_MOST_TOLD])}{more}"
-        return FlowPlan(status, told=(Told("Warning", BAD_FLOW, message, about=message),))
+        more = f"; and {len(problems) - _MOST_SHOWN} more" if len(problems) > _MOST_SHOWN else ""
+        message = f"no Jobs are made: {'; '.join(problems[:_MOST_SHOWN])}{more}"
+        return FlowPlan(status, events=(EventNote("Warning", BAD_FLOW, message, dedup_key=message),))
     create: list[Step] = []
     probes: set[PodProbe] = set()
-    told: list[Told] = []
+    events: list[EventNote] = []
     for step in flow.spec.flows:
         if step.name in phases:
             continue
         waits = _Waits(flow, step, jobs, phases, answers)
         probes |= waits.open_questions
-        told += waits.told
+        events += waits.events
         if not waits.is_over:
             continue
         if step.name in templates:
             create.append(step)
         else:
             message = f"step {step.name} waits: there is no JobTemplate {step.name!r} in the namespace; create it"
-            told.append(Told("Warning", NO_TEMPLATE, message, about=message))
-    return FlowPlan(status, create=tuple(create), probes=frozenset(probes), told=tuple(told))
+            events.append(EventNote("Warning", NO_TEMPLATE, message, dedup_key=message))
+    return FlowPlan(status, create=tuple(create), probes=frozenset(probes), events=tuple(events))
 
 
 class _Waits:
@@ -151,7 +151,7 @@ class _Waits:
     ) -> None:
         self._step, self._answers = step, answers
         self.open_questions: set[PodProbe] = set()
-        self.told: list[Told] = []
+        self.events: list[EventNote] = []
         probe = step.depends_on.probe if step.depends_on is not None else None
         # A Job that has completed has been through whatever a probe could ask for.
         unfinished = [target for target in step.targets if phases.get(target) is not JobPhase.COMPLETED]
@@ -205,7 +205,7 @@ class _Waits:
             return asked
         names = ", ".join(job.metadata.name for job in self._jobs)
         message = f"step {self._step.name} waits: dependsOn.probe asks for task {task_name!r}, which {names} has not"
-        self.told.append(Told("Warning", NO_TASK, message, about=message))
+        self.events.append(EventNote("Warning", NO_TASK, message, dedup_key=message))
         return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from volcano_py.jobs.flows.made_jobs import flow_job_name
+from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import (
     FINAL,
     FlowCondition,

@@ -7,7 +7,7 @@ from typing import Final
 from volcano_py.jobs.plugins.env import EnvPlugin
 from volcano_py.jobs.plugins.hcclrank import HcclRankPlugin
 from volcano_py.jobs.plugins.mpi import MpiPlugin
-from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject, PluginArgumentError
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError, PluginObject
 from volcano_py.jobs.plugins.pytorch import PytorchPlugin
 from volcano_py.jobs.plugins.ray import RayPlugin
 from volcano_py.jobs.plugins.registry import JobPlugins
@@ -27,4 +27,4 @@ BUILTIN: Final[tuple[type[JobPlugin], ...]] = (
 )
 """Our own plugins."""
 
-__all__ = ["BUILTIN", "JobPlugin", "JobPlugins", "KeptObject", "PluginArgumentError"]
+__all__ = ["BUILTIN", "JobPlugin", "JobPlugins", "PluginArgumentError", "PluginObject"]

@@ -20,7 +20,7 @@ class PluginArgumentError(ValueError):
     behind a semicolon, what is right."""
 
 
-class KeptObject(msgspec.Struct, frozen=True):
+class PluginObject(msgspec.Struct, frozen=True):
     """An object that is to exist as long as the Job does, in its namespace, owned by it.
 
     `make` gives the whole manifest (apiVersion, kind, metadata.name, content); namespace and owner are filled in by the
@@ -60,7 +60,7 @@ class JobPlugin:
         of this call alone: a pod that is made again is to be the same.
         """
 
-    def objects(self, job: Job) -> Sequence[KeptObject]:
+    def objects(self, job: Job) -> Sequence[PluginObject]:
         """What has to exist before the first pod is made.
 
         Raises:

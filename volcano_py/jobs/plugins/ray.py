@@ -11,7 +11,7 @@ from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import first_host
-from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject, PluginArgumentError
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError, PluginObject
 from volcano_py.jobs.plugins.pod_editing import containers, open_port
 from volcano_py.jobs.plugins.svc import pods_of
 
@@ -61,14 +61,14 @@ class RayPlugin(JobPlugin):
             elif task.name == self._worker and container.get("name") == self._worker_container:
                 container["command"] = _shell(f"ray start --block --address={first_host(job, head)}:{self._port}")
 
-    def objects(self, job: Job) -> Sequence[KeptObject]:
+    def objects(self, job: Job) -> Sequence[PluginObject]:
         self._head_of(job)
         if len(service := head_service(job)) > LONGEST_LABEL:
             raise PluginArgumentError(
                 f"spec.plugins.{self.name}: the Service in front of the head would be called {service}, which has"
                 f" {len(service)} characters, and there may be {LONGEST_LABEL}; shorten the job's name"
             )
-        return (KeptObject("v1", "Service", service, lambda: self._service(job)),)
+        return (PluginObject("v1", "Service", service, lambda: self._service(job)),)
 
     def _head_of(self, job: Job) -> Task:
         head = job.task(self._head)

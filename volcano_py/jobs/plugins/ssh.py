@@ -16,7 +16,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, names_own_host, volume_name
-from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginObject
 from volcano_py.jobs.plugins.pod_editing import add_volume, all_containers, mount
 
 DEFAULT_PATH: Final = "/root/.ssh"
@@ -74,9 +74,9 @@ class SshPlugin(JobPlugin):
         add_volume(pod, volume, {"secret": source})
         mount(all_containers(pod), volume, self._path, subPath=_FOLDER)
 
-    def objects(self, job: Job) -> Sequence[KeptObject]:
+    def objects(self, job: Job) -> Sequence[PluginObject]:
         # Pods that run would keep the old keys, as a subPath is never mounted anew: so it is made once.
-        return (KeptObject("v1", "Secret", secret_name(job), lambda: self._secret(job)),)
+        return (PluginObject("v1", "Secret", secret_name(job), lambda: self._secret(job)),)
 
     def _new_keys(self) -> KeyPair:
         from volcano_py.jobs.plugins.ssh_keys import new_pair  # few Jobs need it, and it takes a while to load

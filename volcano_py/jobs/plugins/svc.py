@@ -14,7 +14,7 @@ from volcano_py.jobs.model import Job, Task
 from volcano_py.jobs.names import JOB_NAME, JOB_NAMESPACE
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, volume_name
-from volcano_py.jobs.plugins.plugin import JobPlugin, KeptObject, PluginArgumentError
+from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError, PluginObject
 from volcano_py.jobs.plugins.pod_editing import add_env, add_volume, all_containers, mount
 
 MOUNT_PATH: Final = "/etc/volcano"
@@ -64,7 +64,7 @@ class SvcPlugin(JobPlugin):
         add_volume(pod, volume, {"configMap": {"name": source}})
         mount(targets, volume, MOUNT_PATH)
 
-    def objects(self, job: Job) -> Sequence[KeptObject]:
+    def objects(self, job: Job) -> Sequence[PluginObject]:
         name = job.metadata.name
         if "." in name:
             raise PluginArgumentError(
@@ -72,11 +72,11 @@ class SvcPlugin(JobPlugin):
                 " the job another name"
             )
         kept = [
-            KeptObject("v1", "ConfigMap", hosts_config_map(job), lambda: _config_map(job), follows_job=True),
-            KeptObject("v1", "Service", name, lambda: self._service(job)),
+            PluginObject("v1", "ConfigMap", hosts_config_map(job), lambda: _config_map(job), follows_job=True),
+            PluginObject("v1", "Service", name, lambda: self._service(job)),
         ]
         if self._shields:
-            kept.append(KeptObject("networking.k8s.io/v1", "NetworkPolicy", name, lambda: _network_policy(job)))
+            kept.append(PluginObject("networking.k8s.io/v1", "NetworkPolicy", name, lambda: _network_policy(job)))
         return kept
 
     def _service(self, job: Job) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.jobs.model import Job, JobEvent
-from volcano_py.jobs.policies.policies import Occurrence, policy_for
+from volcano_py.jobs.policies.evaluation import Occurrence, policy_for
 
 NOTE: Final = "generation"
 """Key in `controlledResources`: `3`, or `3 since 2026-01-31T12:00:00+00:00` while a later generation waits."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from volcano_py.jobs.members import Members
 from volcano_py.jobs.model import Job, JobEvent
-from volcano_py.jobs.policies.policies import Lost, Occurrence, timeout_of
+from volcano_py.jobs.policies.evaluation import Lost, Occurrence, timeout_of
 
 NOTE: Final = "evicted"
 """Key in `controlledResources`: `worker/1@2026-01-31T12:00:00+00:00 worker/3@…`."""

@@ -30,18 +30,18 @@ from volcano_py.jobs.actions import (
     DeleteJob,
     DeletePods,
     Prepare,
-    Tell,
     UpdateGroup,
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
 from volcano_py.operator.jobs.effects import JobEffects
 from volcano_py.operator.jobs.index import JobIndex
-from volcano_py.operator.jobs.memory import JobMemories, JobMemory, try_of
+from volcano_py.operator.jobs.memory import JobMemories, JobMemory, attempt_of
 from volcano_py.operator.jobs.objects import NotReadyError, prepare
 from volcano_py.operator.kube_api import IsActive, KubeApi, Learn, Record
 from volcano_py.operator.work_queue import WorkQueue
@@ -58,7 +58,7 @@ INTERVAL: Final = 0.5
 """Seconds between two writes of a job's counts: while its pods start they change with each of them."""
 
 _MOST_STEPS: Final = 64  # in one turn; a job that wants more goes on in its next one, after others had theirs
-_TELL_EVERY: Final = 10  # failures in a row
+_LOG_EVERY: Final = 10  # failures in a row
 # Seconds after which a job that waits for something that no watch tells of looks for it again; and after which one that
 # took all its steps goes on, because it may go round in a circle.
 _LOOK_AGAIN: Final = 5.0
@@ -84,8 +84,8 @@ class JobController:
     Without the Lease (`active`) it only keeps what it has seen.
 
     `now`: seconds since the epoch. `max_requeues`: how often a write that can never succeed is tried before the job is
-    terminated; negative means for ever. `pod_made` is told of each pod how long after its job it was made, in seconds.
-    `learn` is given what answers show; by default this sink takes it as it comes.
+    terminated; negative means for ever. `pod_created` gets the seconds from a job to each of its pods.
+    `learn` gets the objects that answers show; the default is this sink.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class JobController:
         rules: JobRules | None = None,
         plugins: JobPlugins | None = None,
         problem: Problem = lambda job: "",  # noqa: ARG005 - the type's signature
-        pod_made: Callable[[float], None] = lambda seconds: None,  # noqa: ARG005 - the type's signature
+        pod_created: Callable[[float], None] = lambda seconds: None,  # noqa: ARG005 - the type's signature
         now: Callable[[], float] = time.time,
         workers: int = WORKERS,
         in_flight: int = IN_FLIGHT,
@@ -117,7 +117,7 @@ class JobController:
             self._index,
             learn or self.upsert,
             in_flight=in_flight,
-            pod_made=lambda job: pod_made(self._now() - job.metadata.created),
+            pod_created=lambda job: pod_created(self._now() - job.metadata.created),
         )
         self._memories = JobMemories()
         self._requests: dict[str, list[_Request]] = {}
@@ -201,7 +201,9 @@ class JobController:
             self._work.add(key)
             return
         else:
-            self._tell(job, Tell("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}"))
+            self._record_event(
+                job, EventNote("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}")
+            )
             self._memories.of(job).request = Request(request.action)
         del self._requests[key][0]
         if self._requests[key]:
@@ -214,13 +216,13 @@ class JobController:
             if not await self._carry_out(world, action, memory):
                 return  # the world is another: think again
         self._consumed(world, memory)
-        for told in made.told:
-            self._tell(world.job, told)
+        for event in made.events:
+            self._record_event(world.job, event)
 
     async def _settled(self, key: str, world: World, made: Plan, memory: JobMemory) -> None:
         waiting = made.waiting.message if made.waiting is not None else ""
         if made.waiting is not None and waiting != memory.waiting:
-            self._tell(world.job, made.waiting)
+            self._record_event(world.job, made.waiting)
         memory.waiting = waiting
         if made.look_again_at:
             self._work.add(key, max(0.01, made.look_again_at - self._now()))
@@ -265,7 +267,7 @@ class JobController:
                 memory.counts = status
             case Prepare():
                 await self._prepare(job, action, memory)
-                memory.prepared = try_of(job)
+                memory.prepared = attempt_of(job)
             case CreateGroup():
                 await effects.create_group(job, action)
             case UpdateGroup():
@@ -353,7 +355,7 @@ class JobController:
             now=self._now(),
             plugins=plugins,
             priorities=self._index.priorities,
-            prepared=memory.prepared == try_of(job),
+            prepared=memory.prepared == attempt_of(job),
             problem=problem,
             request=memory.request,
         )
@@ -381,24 +383,24 @@ class JobController:
         if isinstance(error, NotReadyError):
             if error.reason and str(error) != self._memories.of(job).waiting:
                 self._memories.of(job).waiting = str(error)
-                self._tell(job, Tell("Warning", error.reason, str(error)))
+                self._record_event(job, EventNote("Warning", error.reason, str(error)))
             self._work.add(key, _LOOK_AGAIN)
             return False
-        if failures == 1 or failures % _TELL_EVERY == 0:
+        if failures == 1 or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning("job is late", job=key, failures=failures, error=str(error), exc_info=trace)
             if refused:
-                self._tell(job, Tell("Warning", _reason_of(error), f"{error}"))
+                self._record_event(job, EventNote("Warning", _reason_of(error), f"{error}"))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
             why = f"given up after {failures} tries: {error}"
             self._memories.of(job).request = Request(JobAction.TERMINATE, why)
         return True
 
-    def _tell(self, job: Job, told: Tell) -> None:
+    def _record_event(self, job: Job, note: EventNote) -> None:
         metadata = job.metadata
         about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
-        self._record(Event(about, told.type, told.reason, told.message))
+        self._record(Event(about, note.type, note.reason, note.message))
 
 
 def _is_unchanged(before: Job, now: Job | None) -> bool:

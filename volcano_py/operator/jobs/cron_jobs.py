@@ -31,12 +31,12 @@ from volcano_py.jobs.crons.plan import (
     owned_by,
     plan_cron,
 )
+from volcano_py.jobs.event_note import FOREIGN_JOB, EventNote
 from volcano_py.jobs.model import BATCH_API, Job
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
-from volcano_py.jobs.told import FOREIGN_JOB, Told
-from volcano_py.operator.event_dedup import Teller
-from volcano_py.operator.jobs.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.event_dedup import EventDeduplicator
+from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
@@ -58,7 +58,7 @@ KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
 _WORKERS: Final = 8
 # Seconds. Timers run by another clock than schedules do, which somebody may set; this is how long that may go unseen.
 _LOOK_AGAIN_WITHIN: Final = 60.0
-_TELL_EVERY: Final = 10  # failures in a row
+_LOG_EVERY: Final = 10  # failures in a row
 
 _CRON_JOB: Final = Reader(CronJob)
 _JOB: Final = Reader(Job)
@@ -86,8 +86,8 @@ class CronJobController:
         self._crons: dict[str, CronJob] = {}
         # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
         self._dealt_with: dict[str, datetime] = {}
-        self._jobs = JobsBy(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
-        self._teller = Teller(CRON_KIND, record, self._is_there)
+        self._jobs = JobsByOwner(controller_key(CRON_KIND, BATCH_API.partition("/")[0]), self._work.add)
+        self._events = EventDeduplicator(CRON_KIND, record, self._is_there)
 
     # What is fed in.
 
@@ -136,7 +136,7 @@ class CronJobController:
         if self._is_there(cron.metadata):
             del self._crons[cron.metadata.key]
             self._dealt_with.pop(cron.metadata.uid, None)
-            self._teller.forget(cron.metadata.uid)
+            self._events.forget(cron.metadata.uid)
 
     # The work.
 
@@ -150,7 +150,7 @@ class CronJobController:
         if cron is None or not self._active():
             return
         made = self._plan(cron)
-        self._teller.tell(cron.metadata, *made.told)
+        self._events.record(cron.metadata, *made.events)
         for job in made.replaced:
             await self._delete(cron, job)
         if made.start is not None:
@@ -197,10 +197,10 @@ class CronJobController:
         job = _JOB.decode(answer)
         if created:
             log.info("job made", cron_job=cron.metadata.key, job=name)
-            self._teller.tell(cron.metadata, Told("Normal", CREATED, f"Job {name} was made", about=name))
+            self._events.record(cron.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=name))
         elif not owned_by(cron, [job]):
             message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
-            self._teller.tell(cron.metadata, Told("Warning", FOREIGN_JOB, message, about=name))
+            self._events.record(cron.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=name))
             return
         # It may have been deleted before the answer came, and then nobody learns of it any more.
         self._note_dealt_with(cron, moment)
@@ -209,7 +209,7 @@ class CronJobController:
     async def _delete(self, cron: CronJob, job: Job) -> None:
         name, uid = job.metadata.name, job.metadata.uid
         if await delete_object(self._api, job_path(job.metadata.namespace, name), uid):
-            self._teller.tell(cron.metadata, Told("Normal", DELETED, f"Job {name} was deleted", about=uid))
+            self._events.record(cron.metadata, EventNote("Normal", DELETED, f"Job {name} was deleted", dedup_key=uid))
         self._jobs.note_deleting(job)
 
     async def _write_status(self, cron: CronJob, made: CronPlan) -> None:
@@ -229,10 +229,10 @@ class CronJobController:
         cron = self._crons.get(key)
         if cron is None:
             return False
-        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _TELL_EVERY == 0:
+        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning("CronJob is late", cron_job=key, failures=failures, error=str(error), exc_info=trace)
             if isinstance(error, RequestError) and error.is_refusal:
-                self._teller.tell(cron.metadata, Told("Warning", FAILED_CREATE, str(error)))
+                self._events.record(cron.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
         return True

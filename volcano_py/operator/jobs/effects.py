@@ -31,7 +31,7 @@ from volcano_py.operator.kube_api import (
     pod_group_path,
     pod_path,
 )
-from volcano_py.operator.run_all import together
+from volcano_py.operator.run_all import run_all
 
 _JOB: Final = Reader(Job)
 _POD: Final = Reader(Pod)
@@ -43,13 +43,13 @@ class JobEffects:
     itself only of what is being deleted.
 
     `in_flight`: pods being made or deleted at a time, over all jobs of a namespace; others have slots beside it.
-    `pod_made` is told of the job whenever a pod has been made for it.
+    `pod_created` is told of the job whenever a pod has been made for it.
     """
 
     def __init__(
-        self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_made: Callable[[Job], None]
+        self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_created: Callable[[Job], None]
     ) -> None:
-        self._api, self._index, self._learn, self._pod_made = api, index, learn, pod_made
+        self._api, self._index, self._learn, self._pod_made = api, index, learn, pod_created
         self._slots = Slots(in_flight)
 
     async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
@@ -147,11 +147,11 @@ class JobEffects:
             NotReadyError: a name is taken by somebody else's pod.
             RequestError: the API server refused one.
         """
-        await together(self._in_turn(job, self._create_pod(job, body)) for body in action.bodies)
+        await run_all(self._in_turn(job, self._create_pod(job, body)) for body in action.bodies)
 
     async def delete_pods(self, job: Job, action: DeletePods) -> None:
         namespace = job.metadata.namespace
-        await together(
+        await run_all(
             self._in_turn(job, self._delete(pod_path(namespace, name), _meta(job, name, uid)))
             for name, uid in action.pods
         )

@@ -81,7 +81,7 @@ class JobsInMemory:
             if next_.look_again_at:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
             if next_.waiting is not None and next_.waiting.type == "Warning":
-                self._tell(job, next_.waiting.reason, next_.waiting.message)
+                self._record_event(job, next_.waiting.reason, next_.waiting.message)
             done = [self._carry_out(job, action, now) for action in next_.actions]
             if not done or not all(done):
                 return
@@ -144,7 +144,7 @@ class JobsInMemory:
             self._put(_CLAIM, job, claim, now)
         for name in action.awaited_claims:
             if self._cluster.get(_CLAIM, f"{namespace}/{name}", PersistentVolumeClaim) is None:
-                self._tell(job, names.PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist")
+                self._record_event(job, names.PVC_ERROR, f"PersistentVolumeClaim {namespace}/{name} does not exist")
                 return False
         self._prepared.add(job.metadata.uid)
         return True
@@ -162,7 +162,7 @@ class JobsInMemory:
         try:
             self._cluster.put(kind, made({**body, "metadata": metadata}, self._classes()))
         except ManifestError as error:
-            self._tell(job, names.FAILED_CREATE, str(error))
+            self._record_event(job, names.FAILED_CREATE, str(error))
             return False
         return True
 
@@ -176,7 +176,7 @@ class JobsInMemory:
             spec = {name: value for name, value in spec.items() if value is not None}
             self._cluster.put(_GROUP, msgspec.structs.replace(group, spec=msgspec.convert(spec, type(group.spec))))
 
-    def _tell(self, job: Job, reason: str, message: str) -> None:
+    def _record_event(self, job: Job, reason: str, message: str) -> None:
         metadata: ObjectMeta = job.metadata
         about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
         event = Event(about, "Warning", reason, message)

@@ -22,7 +22,8 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.watching.versions import is_older
 from volcano_py.cluster.kubernetes.writing.turns import namespace_of
-from volcano_py.jobs.flows.made_jobs import flow_job, flow_job_name, template_of
+from volcano_py.jobs.event_note import FOREIGN_JOB, EventNote
+from volcano_py.jobs.flows.jobs import flow_job, flow_job_name, template_of
 from volcano_py.jobs.flows.model import (
     FLOW_API,
     FLOW_KIND,
@@ -36,10 +37,9 @@ from volcano_py.jobs.flows.plan import CREATED, FlowPlan, PodProbe, owned_by, pl
 from volcano_py.jobs.model import FINISHED, Job
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
-from volcano_py.jobs.told import FOREIGN_JOB, Told
-from volcano_py.operator.event_dedup import Teller
+from volcano_py.operator.event_dedup import EventDeduplicator
 from volcano_py.operator.jobs.flow_probes import Prober
-from volcano_py.operator.jobs.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
@@ -65,7 +65,7 @@ ASK_EVERY: Final = 5.0
 _WORKERS: Final = 8
 _MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
 _PAUSE: Final = 1.0  # seconds until then: should a flow go round in a circle, that is to cost little
-_TELL_EVERY: Final = 10  # failures in a row
+_LOG_EVERY: Final = 10  # failures in a row
 
 _FLOW: Final = Reader(JobFlow)
 _TEMPLATE: Final = Reader(JobTemplate)
@@ -108,13 +108,13 @@ class JobFlowController:
         self._flows_by_template: dict[str, dict[str, None]] = {}  # namespace/name of a template → keys of flows
         group = FLOW_API.partition("/")[0]
         self._flow_of = controller_key(FLOW_KIND, group)
-        self._jobs = JobsBy(self._flow_of, self._jobs_have_changed)
-        self._made_from = JobsBy(_template_key, lambda key: self._work.add((TEMPLATE_KIND, key)))
+        self._jobs = JobsByOwner(self._flow_of, self._jobs_have_changed)
+        self._made_from = JobsByOwner(_template_key, lambda key: self._work.add((TEMPLATE_KIND, key)))
         self._answers: dict[str, _Answers] = {}  # by UID of the flow
         # By UID of the flow and name: Jobs that have ended, as long as its status does not say so. They may go before
         # it can be written.
         self._ended: dict[str, dict[str, Job]] = {}
-        self._teller = Teller(FLOW_KIND, record, self._is_there)
+        self._events = EventDeduplicator(FLOW_KIND, record, self._is_there)
 
     # What is fed in.
 
@@ -186,7 +186,7 @@ class JobFlowController:
             self._index_templates(self._flows.pop(metadata.key), remove=True)
             self._answers.pop(metadata.uid, None)
             self._ended.pop(metadata.uid, None)
-            self._teller.forget(metadata.uid)
+            self._events.forget(metadata.uid)
 
     def _is_there(self, flow: ObjectMeta) -> bool:
         """Whether it has not gone while an answer was waited for."""
@@ -291,7 +291,7 @@ class JobFlowController:
             if flow is None:
                 return
             made = self._plan(flow)
-            self._teller.tell(flow.metadata, *made.told)
+            self._events.record(flow.metadata, *made.events)
             created, refusals = await self._create_all(flow, made)
             if created and not refusals:
                 continue  # with these there, the status has more to tell
@@ -343,7 +343,7 @@ class JobFlowController:
             except msgspec.ValidationError as error:
                 name = flow_job_name(flow, step.name)
                 message = f"Job {name} cannot be read: {error}; correct its JobTemplate or its patch, and delete it"
-                self._teller.tell(flow.metadata, Told("Warning", FAILED_CREATE, message, about=message))
+                self._events.record(flow.metadata, EventNote("Warning", FAILED_CREATE, message, dedup_key=message))
                 refusals.append(error)
         return created, refusals
 
@@ -355,10 +355,12 @@ class JobFlowController:
         job = _JOB.decode(answer)
         if created:
             log.info("job made", job_flow=flow.metadata.key, job=name)
-            self._teller.tell(flow.metadata, Told("Normal", CREATED, f"Job {name} was made", about=job.metadata.uid))
+            self._events.record(
+                flow.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=job.metadata.uid)
+            )
         elif not owned_by(flow, [job]):
             message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
-            self._teller.tell(flow.metadata, Told("Warning", FOREIGN_JOB, message, about=job.metadata.uid))
+            self._events.record(flow.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=job.metadata.uid))
             return False
         self._learn(VOLCANO_JOB.name, job)
         return True
@@ -383,7 +385,7 @@ class JobFlowController:
         obj = self._flows.get(name) if kind == FLOW_KIND else self._templates.get(name)
         if obj is None:
             return False
-        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _TELL_EVERY == 0:
+        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning(
@@ -395,7 +397,7 @@ class JobFlowController:
                 exc_info=trace,
             )
             if kind == FLOW_KIND and isinstance(error, RequestError) and error.is_refusal:
-                self._teller.tell(obj.metadata, Told("Warning", FAILED_CREATE, str(error)))
+                self._events.record(obj.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
         return True
 
 

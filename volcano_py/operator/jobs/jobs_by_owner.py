@@ -18,7 +18,7 @@ KeyOf = Callable[[Job], str]
 _SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
 
 
-class JobsBy:
+class JobsByOwner:
     """Jobs grouped by a key; `changed` is called with the key of a group in which something has changed."""
 
     def __init__(self, key_of: KeyOf, changed: Callable[[str], None]) -> None:

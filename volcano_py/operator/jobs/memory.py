@@ -10,7 +10,7 @@ import msgspec
 from volcano_py.jobs.model import Job, JobStatus
 from volcano_py.jobs.plan import Request
 from volcano_py.jobs.plugins import JobPlugin
-from volcano_py.jobs.plugins.plugin import KeptObject
+from volcano_py.jobs.plugins.plugin import PluginObject
 
 # A plan for a job of this size takes about 5 ms.
 _LARGE_SPEC: Final = 32 * 1024  # bytes
@@ -26,7 +26,7 @@ class JobMemory(msgspec.Struct):
     """Whether the job as it is known was the newest at a time since this replica leads."""
     prepared: tuple[int, int, int] = (-1, -1, -1)
     """The generation, version and try of the job for which plugins' objects and claims were known to exist."""
-    taken: tuple[KeptObject, ...] = ()
+    taken: tuple[PluginObject, ...] = ()
     """Secrets whose names were taken, perhaps by those of a namesake."""
     make_again_at: float = 0.0
     counts: JobStatus | None = None
@@ -62,6 +62,6 @@ class JobMemories:
         self._memories.pop(key, None)
 
 
-def try_of(job: Job) -> tuple[int, int, int]:
+def attempt_of(job: Job) -> tuple[int, int, int]:
     """What the job's objects are looked at anew for: an edit, and pods that are made anew."""
     return job.metadata.generation, job.status.version, job.status.retry_count

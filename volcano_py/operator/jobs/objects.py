@@ -14,7 +14,7 @@ from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundErr
 from volcano_py.jobs.actions import Prepare
 from volcano_py.jobs.model import Job
 from volcano_py.jobs.names import PLUGIN_ERROR, PVC_ERROR
-from volcano_py.jobs.plugins.plugin import KeptObject
+from volcano_py.jobs.plugins.plugin import PluginObject
 from volcano_py.operator.kube_api import KubeApi, object_path
 
 _RACES: Final = 3  # how often an object may come or go between two requests before the job waits for its next turn
@@ -35,7 +35,7 @@ class _Existing(ApiObject, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[KeptObject, ...]:
+async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[PluginObject, ...]:
     """Make what is missing, and bring up to date what follows the job. The Secrets whose names were taken: by this
     job's own, made before a restart, or by those of a deleted namesake that are still to be collected.
 
@@ -50,20 +50,18 @@ async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[KeptObject, 
         elif not await _make_secret(api, job, kept):
             taken.append(kept)
     for claim in wanted.claims:
-        made = KeptObject(*_CLAIM, name=claim["metadata"]["name"], make=lambda claim=claim: claim)  # type: ignore[misc]
+        made = PluginObject(*_CLAIM, name=claim["metadata"]["name"], make=lambda claim=claim: claim)  # type: ignore[misc]
         await _keep(api, job, made, PVC_ERROR)
     for name in wanted.awaited_claims:
         try:
             await api.get(object_path(*_CLAIM, job.metadata.namespace, name))
         except NotFoundError as error:
-            message = (
-                f"PersistentVolumeClaim {job.metadata.namespace}/{name} does not exist; create it, and pods are made"
-            )
+            message = f"PersistentVolumeClaim {job.metadata.namespace}/{name} does not exist; create it"
             raise NotReadyError(PVC_ERROR, message) from error
     return tuple(taken)
 
 
-async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_ERROR) -> None:
+async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN_ERROR) -> None:
     namespace = job.metadata.namespace
     path = object_path(kept.api_version, kept.kind, namespace, kept.name)
     for _ in range(_RACES):
@@ -90,7 +88,7 @@ async def _keep(api: KubeApi, job: Job, kept: KeptObject, reason: str = PLUGIN_E
     raise NotReadyError(reason, f"{kept.kind} {namespace}/{kept.name} comes and goes; who else makes it?")
 
 
-async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> bool:
+async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
     """Whether it was made; not so when the name is taken. Secrets are never read: a right to read them would be one on
     all Secrets of the cluster.
 
@@ -104,7 +102,7 @@ async def _make_secret(api: KubeApi, job: Job, kept: KeptObject) -> bool:
     return True
 
 
-def _made(job: Job, kept: KeptObject) -> JsonObject:
+def _made(job: Job, kept: PluginObject) -> JsonObject:
     """Its manifest. Whoever makes it may be somebody else's code, and raise anything."""
     try:
         return kept.make()

@@ -1,6 +1,6 @@
-"""kopf as a guest in our process: it watches queues and Commands, on our loop, under our supervisor.
+"""kopf, embedded in our process: it watches queues and Commands, on our loop, under our supervisor.
 
-Here is when it runs, and what is asked of the server beside it; kopf itself is in `kopf_guest`.
+This module decides when kopf runs, and lists what kopf may have missed; kopf itself is in `embedded.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from volcano_py.cluster.protocol import BadObjectHandler
 from volcano_py.operator.kube_api import BUS_API, queue_path
 from volcano_py.operator.queues.commands import Command, CommandController
 from volcano_py.operator.queues.feed import QueueFeed
-from volcano_py.operator.webhooks.kopf_webhooks import Webhooks
+from volcano_py.operator.webhooks.protocol import Webhooks
 
 if TYPE_CHECKING:
-    from volcano_py.operator.kopf_host.guest import KopfGuest
+    from volcano_py.operator.kopf_host.embedded import EmbeddedKopf
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ class KopfApp:
         self._own_signals, self._bad_object = own_signals, bad_object
         self._list_every = list_every
         self._load_after = load_after
-        self._guest: KopfGuest | None = None
+        self._kopf: EmbeddedKopf | None = None
         self.listed = asyncio.Event()
         """Set when all queues have been handed on for the first time."""
         self.listed_from = float("-inf")
@@ -81,11 +81,11 @@ class KopfApp:
             KopfEndedError: kopf stopped by itself; it can be run again.
         """
         await self._list_until_it_works()
-        if self._guest is None:
-            self._guest = await self._load()
+        if self._kopf is None:
+            self._kopf = await self._load()
         while True:
             serves_commands = await self._serves_commands(default=False)
-            reason = await self._follow(self._guest, serves_commands)
+            reason = await self._follow(self._kopf, serves_commands)
             log.info("kopf starts again", reason=reason)
 
     async def list_since(self, moment: float) -> None:
@@ -93,30 +93,30 @@ class KopfApp:
         if self.listed_from < moment:
             await self._list_until_it_works()
 
-    async def _load(self) -> KopfGuest:
+    async def _load(self) -> EmbeddedKopf:
         """In a thread, as the loop has more urgent things to do."""
         if self._load_after is not None:
             await self._list_until(self._load_after())
-        module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_host.guest")
-        guest: KopfGuest = module.KopfGuest(
+        module = await asyncio.to_thread(importlib.import_module, "volcano_py.operator.kopf_host.embedded")
+        kopf: EmbeddedKopf = module.EmbeddedKopf(
             self._client.credentials,
             on_queue=self._feed.event,
             on_command=self._command_event,
             own_signals=self._own_signals,
             webhooks=self._webhooks,
         )
-        return guest
+        return kopf
 
-    async def _follow(self, kopf: KopfGuest, serves_commands: bool) -> str:
+    async def _follow(self, kopf: EmbeddedKopf, serves_commands: bool) -> str:
         """Run kopf until there is a reason to start it again."""
         stop, ready = asyncio.Event(), asyncio.Event()
-        guest = asyncio.create_task(kopf.run(serves_commands, stop, ready), name="kopf")
+        task = asyncio.create_task(kopf.run(serves_commands, stop, ready), name="kopf")
         lister = asyncio.create_task(self._keep_listing(serves_commands, ready), name="queue list")
         outdated = asyncio.create_task(self._outdated(ready), name="webhooks outdated")
         try:
-            await asyncio.wait((guest, lister, outdated), return_when=asyncio.FIRST_COMPLETED)
-            if guest.done():
-                cause = None if guest.cancelled() else guest.exception()
+            await asyncio.wait((task, lister, outdated), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                cause = None if task.cancelled() else task.exception()
                 raise KopfEndedError(f"kopf ended by itself: {cause}") from cause
             return await lister if lister.done() else await outdated
         finally:
@@ -124,7 +124,7 @@ class KopfApp:
             lister.cancel()
             outdated.cancel()
             stop.set()
-            await _end(kopf, guest)
+            await _end(kopf, task)
             await asyncio.gather(lister, outdated, return_exceptions=True)
 
     def _command_event(self, change: str | None, raw: Mapping[str, Any]) -> None:
@@ -236,16 +236,16 @@ class KopfApp:
             return None
 
 
-async def _end(kopf: KopfGuest, guest: asyncio.Task[None]) -> None:
+async def _end(kopf: EmbeddedKopf, task: asyncio.Task[None]) -> None:
     """Let kopf end, in its own order if it can, and without waiting for it for ever: a watch of its own that breaks at
     the moment of the cancellation swallows that, and begins anew."""
-    await asyncio.wait((guest,), timeout=_STOP_WITHIN)
-    guest.cancel()
-    await asyncio.wait((guest,), timeout=_STOP_WITHIN)
+    await asyncio.wait((task,), timeout=_STOP_WITHIN)
+    task.cancel()
+    await asyncio.wait((task,), timeout=_STOP_WITHIN)
     await kopf.aclose()  # nothing of kopf's goes on without its connections
-    guest.cancel()
-    _, left = await asyncio.wait((guest,), timeout=_STOP_WITHIN)
+    task.cancel()
+    _, left = await asyncio.wait((task,), timeout=_STOP_WITHIN)
     if left:
         log.warning("kopf does not end; it is left behind")
-    elif not guest.cancelled():
-        guest.exception()  # told already, if it was the reason
+    elif not task.cancelled():
+        task.exception()  # raised by _follow already, if it was the reason

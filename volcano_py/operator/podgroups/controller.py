@@ -2,7 +2,7 @@
 
 It works on one group at a time: makes the group when it is missing, brings it up to date, then writes its name on the
 pods. Every step can be repeated, so that a restart half-way, a second replica or a lost answer only cost a request.
-What the steps are is decided in `generated_group`; that the scheduler need not wait for them, in `foreseen_groups`.
+What the steps are is decided in `generated_group`; that the scheduler need not wait for them, in `assumed_groups`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from volcano_py.operator.kube_api import (
     pod_group_path,
     pod_path,
 )
-from volcano_py.operator.podgroups.foreseen_groups import ForeseenGroups
+from volcano_py.operator.podgroups.assumed_groups import AssumedGroups
 from volcano_py.operator.podgroups.generated_group import (
     GroupPlan,
     GroupRules,
@@ -52,7 +52,7 @@ from volcano_py.operator.podgroups.generated_group import (
     representative,
 )
 from volcano_py.operator.podgroups.index import PodGroupIndex
-from volcano_py.operator.run_all import together
+from volcano_py.operator.run_all import run_all
 from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
@@ -62,7 +62,7 @@ WORKERS: Final = 32
 """Requests in flight of one namespace; with more, the API server only answers each of them later."""
 
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
-_TELL_EVERY: Final = 10  # failures in a row
+_LOG_EVERY: Final = 10  # failures in a row
 
 _POD: Final = Reader(Pod)
 _POD_GROUP: Final = Reader(PodGroup)
@@ -104,7 +104,7 @@ class PodGroupController:
         self._queue: WorkQueue[str] = WorkQueue("podgroup", namespace_of, workers=workers)
         self._index = PodGroupIndex(rules, self._queue.add)
         self._slots = Slots(workers)
-        self._foreseen: ForeseenGroups | None = None
+        self._assumed: AssumedGroups | None = None
         self._bindings_passed: Callable[[], bool] = lambda: True
         self._delays = Delays()
         self._put_off: dict[str, tuple[float, float]] = {}
@@ -112,12 +112,12 @@ class PodGroupController:
         self._forbidden: set[str] = set()
         """Groups of which a write was forbidden: the scheduler is not shown them before they are stored."""
 
-    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> ForeseenGroups:
+    def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> AssumedGroups:
         """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
         wait for what is written. Bindings then go first: `bindings_passed` tells that none are queued."""
-        self._foreseen, self._bindings_passed = ForeseenGroups(sink, self._index, self._rules), bindings_passed
+        self._assumed, self._bindings_passed = AssumedGroups(sink, self._index, self._rules), bindings_passed
         self._delays = delays or Delays()
-        return self._foreseen
+        return self._assumed
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
@@ -180,15 +180,15 @@ class PodGroupController:
         self._put_off.pop(key, None)
 
     async def _show_ahead(self, key: str, pod: Pod) -> None:
-        if self._foreseen is None or key in self._put_off or key in self._forbidden:
+        if self._assumed is None or key in self._put_off or key in self._forbidden:
             return
         group = (await self._plan(pod)).group
         metadata = msgspec.structs.replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
-        self._foreseen.show(msgspec.structs.replace(group, metadata=metadata))
+        self._assumed.show(msgspec.structs.replace(group, metadata=metadata))
 
     def _is_put_off(self, key: str, at_least: float) -> bool:
         """Whether it is too early to write what is missing; it is then looked at again."""
-        if self._foreseen is None:
+        if self._assumed is None:
             return False
         now = self._clock.monotonic()
         since, _ = self._put_off.get(key, (now, now))
@@ -213,8 +213,8 @@ class PodGroupController:
         """Its pods are gone, or have come to an end."""
         self._put_off.pop(key, None)
         self._forbidden.discard(key)
-        if self._foreseen is not None:
-            self._foreseen.withdraw(key)
+        if self._assumed is not None:
+            self._assumed.withdraw(key)
 
     async def _create_group(self, key: str, pod: Pod) -> PodGroup:
         plan = await self._plan(pod)
@@ -255,7 +255,7 @@ class PodGroupController:
 
     async def _annotate(self, pods: Sequence[Pod], name: str) -> None:
         """Write the group's name on the pods. One pod's failure does not keep the others from being written."""
-        await together(self._annotate_one(pod, name) for pod in pods)
+        await run_all(self._annotate_one(pod, name) for pod in pods)
 
     async def _annotate_one(self, pod: Pod, name: str) -> None:
         path = pod_path(pod.metadata.namespace, pod.metadata.name)
@@ -312,9 +312,9 @@ class PodGroupController:
             # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler tells
             # the pod.
             self._forbidden.add(key)
-            if self._foreseen is not None:
-                self._foreseen.withdraw(key)
-        if failures == 1 or failures % _TELL_EVERY == 0:
+            if self._assumed is not None:
+                self._assumed.withdraw(key)
+        if failures == 1 or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)

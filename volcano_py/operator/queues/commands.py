@@ -16,7 +16,7 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.http.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.watching.versions import version_of
 from volcano_py.jobs.model import JobAction, is_volcano_job
-from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_only, is_another_object
+from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_options, is_another_object
 from volcano_py.operator.queues.states import QueueAction
 from volcano_py.operator.work_queue import WorkQueue
 
@@ -122,7 +122,7 @@ class CommandController:
         if command is None or not self._active():
             return
         try:
-            await self._api.delete(command_path(command.metadata), delete_only(uid))
+            await self._api.delete(command_path(command.metadata), delete_options(uid))
         except RequestError as error:
             if not is_another_object(error):
                 if not (isinstance(error, ApiError) and error.status < _MAY_HAVE_BEEN_DONE):

@@ -74,8 +74,8 @@ class QueueController:
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
-    tried again before the queue gets a Warning event instead; negative means for ever. `made` is told of those queues
-    that must exist and had to be created.
+    tried again before the queue gets a Warning event instead; negative means for ever. `on_created` gets each of
+    the queues that must exist and had to be created.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class QueueController:
         default_queue: str = DEFAULT_QUEUE,
         interval: float = INTERVAL,
         max_requeues: int = MAX_REQUEUES,
-        made: Callable[[Queue], None] = lambda _queue: None,
+        on_created: Callable[[Queue], None] = lambda _queue: None,
     ) -> None:
         self._api, self._active, self._record = api, active, record
         self._default_queue = default_queue
         self._interval, self._max_requeues = interval, max_requeues
-        self._made = made
+        self._on_created = on_created
         self._work: WorkQueue[str] = WorkQueue("queue", lambda _queue: CLUSTER, workers=_WORKERS)
         self._queues: dict[str, Queue] = {}
         self._groups: dict[str, tuple[str, str]] = {}  # PodGroup → its queue and phase
@@ -227,8 +227,8 @@ class QueueController:
                 tries += 1
                 self.initial_queues.set()
                 is_hopeless = tries >= _INITIAL_TRIES
-                tell = log.error if is_hopeless else log.warning
-                tell("queue cannot be created", queue=missing[0]["metadata"]["name"], tries=tries, error=str(error))
+                write = log.error if is_hopeless else log.warning
+                write("queue cannot be created", queue=missing[0]["metadata"]["name"], tries=tries, error=str(error))
                 await asyncio.sleep(_INITIAL_PAUSE_AFTERWARDS if is_hopeless else _INITIAL_PAUSE)
 
     async def _create(self, body: JsonObject) -> None:
@@ -240,7 +240,7 @@ class QueueController:
             self.initial_queues.set()  # it exists, and may be spoilt for long: nobody else is to wait for it
             return
         self._queue_seen(queue)
-        self._made(queue)
+        self._on_created(queue)
 
     async def _reconcile(self, name: str) -> None:
         if not self._active():
@@ -257,14 +257,14 @@ class QueueController:
             return
         change = self._decide(queue, request)
         if change.refusal:
-            self._tell(queue, "Warning", request, change.refusal)
+            self._record_event(queue, "Warning", request, change.refusal)
         if change.only_counts and (wait := self._wait_before_counts(name)) > 0:
             self._done(name, request)
             self._work.add(name, max(0.01, wait))
             return
         if not change.is_empty:
             await self._write(queue, change)
-            self._tell_change(queue, change, request)
+            self._record_change(queue, change, request)
         self._done(name, request)
 
     def _decide(self, queue: Queue, request: _Request | None) -> QueueChange:
@@ -328,12 +328,14 @@ class QueueController:
         queue = self._queues.get(name)
         if queue is not None:
             action = request.action if request is not None else QueueAction.SYNC
-            self._tell(queue, "Warning", request, f"{action} of queue {name} given up after {failures} tries: {error}")
+            self._record_event(
+                queue, "Warning", request, f"{action} of queue {name} given up after {failures} tries: {error}"
+            )
         return False
 
     # Events.
 
-    def _tell_change(self, queue: Queue, change: QueueChange, request: _Request | None) -> None:
+    def _record_change(self, queue: Queue, change: QueueChange, request: _Request | None) -> None:
         """An event for a change of state; that a new queue is open is none."""
         if change.state is None or (change.state is QueueState.OPEN and not queue.status.state):
             return
@@ -347,9 +349,9 @@ class QueueController:
             message += f", as asked by {request.asked_by}"
         elif change.closed_by_parent is not None:
             message += f", as its parent {queue.spec.parent}"
-        self._tell(queue, "Normal", request, message)
+        self._record_event(queue, "Normal", request, message)
 
-    def _tell(self, queue: Queue, severity: str, request: _Request | None, message: str) -> None:
+    def _record_event(self, queue: Queue, severity: str, request: _Request | None, message: str) -> None:
         reason = request.action if request is not None else QueueAction.SYNC
         about = ObjectRef("Queue", "", queue.metadata.name, queue.metadata.uid)
         self._record(Event(about, severity, reason.value, message))

@@ -34,7 +34,7 @@ class QueueFeed:
         self._sinks, self._bad_object = list(sinks), bad_object
         self._known: dict[str, Queue] = {}
         self._deleted: dict[str, int] = {}  # UID → version; kept until a list is newer
-        self._told: dict[str, int] = {}  # UID → newest version that an event has told
+        self._newest: dict[str, int] = {}  # UID → newest version that an event has told
         self._owed: dict[str, int] = {}  # UID → version that a list has shown before any event did
         self._at = -1  # version of the last list
         self.has_listed = False
@@ -54,7 +54,7 @@ class QueueFeed:
         if change == "DELETED":
             self._delete(queue.metadata.name, uid, version)
         elif not self._is_past(queue):
-            self._told[uid] = max(version, self._told.get(uid, -1))
+            self._newest[uid] = max(version, self._newest.get(uid, -1))
             self._upsert(queue)
 
     def made(self, queue: Queue) -> None:
@@ -73,7 +73,7 @@ class QueueFeed:
             self.has_listed = True
             self._replace(queues)
             return True
-        keeps_up = all(self._told.get(uid, -1) >= owed for uid, owed in self._owed.items() if self._is_known(uid))
+        keeps_up = all(self._newest.get(uid, -1) >= owed for uid, owed in self._owed.items() if self._is_known(uid))
         self._owed = {}
         names = {queue.metadata.name for queue in queues} | unreadable
         for name, known in list(self._known.items()):
@@ -134,7 +134,7 @@ class QueueFeed:
 
     def _delete(self, name: str, uid: str, version: int) -> None:
         self._deleted[uid] = version
-        self._told.pop(uid, None)
+        self._newest.pop(uid, None)
         known = self._known.get(name)
         if known is None or known.metadata.uid != uid:
             return

@@ -14,7 +14,12 @@ from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.operator.webhooks.certificate_keeper import FileKeeper, SecretKeeper, service_hosts, tls_context
+from volcano_py.operator.webhooks.certificate_rotation import (
+    CertificateFileWatcher,
+    CertificateRotator,
+    service_hosts,
+    tls_context,
+)
 from volcano_py.operator.webhooks.handlers import WEBHOOKS, AdmissionHandlers, AdmissionRules, Reviewed
 from volcano_py.operator.webhooks.review_json import Resource
 from volcano_py.operator.webhooks.server import LIMITS, AdmissionServer, Limits
@@ -91,7 +96,7 @@ class Admission:
         )
         self.server: kopf.WebhookServerProtocol = self._server
         if site.manages_certificates:
-            self._keeper: SecretKeeper | FileKeeper = SecretKeeper(
+            self._keeper: CertificateRotator | CertificateFileWatcher = CertificateRotator(
                 client,
                 tls,
                 namespace=site.namespace,
@@ -101,7 +106,7 @@ class Admission:
                 directory=site.directory,
             )
         elif site.directory is not None:
-            self._keeper = FileKeeper(tls, site.directory, on_expiry=on_expiry)
+            self._keeper = CertificateFileWatcher(tls, site.directory, on_expiry=on_expiry)
         else:
             raise ValueError("certificates that are not managed here must come from a directory; name it")
 

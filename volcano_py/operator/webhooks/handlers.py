@@ -18,11 +18,11 @@ import msgspec
 import structlog
 
 from volcano_py.admission import jobs, pod_groups, queues, templates
-from volcano_py.admission.jobs import JobCustoms
+from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.queue_world import QueueWorld
 from volcano_py.admission.queues import QueueRules
-from volcano_py.admission.sizes import breaks_of_size
-from volcano_py.admission.violation import Violations, told
+from volcano_py.admission.sizes import size_violations
+from volcano_py.admission.violation import Violations, denial_message
 from volcano_py.api.json_values import converted
 from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
@@ -83,7 +83,7 @@ class AdmissionRules:
     """What this installation has decided."""
 
     queues: QueueRules = field(default_factory=QueueRules)
-    jobs: JobCustoms = field(default_factory=lambda: JobCustoms(JobRules(), JobPlugins.of(BUILTIN)))
+    jobs: JobContext = field(default_factory=lambda: JobContext(JobRules(), JobPlugins.of(BUILTIN)))
     default_queue: str = DEFAULT_QUEUE
 
 
@@ -152,7 +152,9 @@ class AdmissionHandlers:
     async def _queue(self, review: Review) -> None:
         rules = self._rules.queues
         if review.new is None:
-            _refuse("queue", review.name, queues.judge_delete(review.name, await self._view.fresh(review.name), rules))
+            _refuse(
+                "queue", review.name, queues.validate_delete(review.name, await self._view.fresh(review.name), rules)
+            )
             if not review.is_rehearsal:
                 self._view.forget_promise(review.name)
             return
@@ -162,9 +164,9 @@ class AdmissionHandlers:
             return
         world = await self._view.fresh(after.spec.parent)
         if before is None:
-            _refuse("queue", review.name, queues.judge_create(after, world, rules))
+            _refuse("queue", review.name, queues.validate_create(after, world, rules))
         else:
-            _refuse("queue", review.name, queues.judge_update(before, after, world, rules))
+            _refuse("queue", review.name, queues.validate_update(before, after, world, rules))
         if not review.is_rehearsal:
             self._view.promise(after)
 
@@ -180,8 +182,8 @@ class AdmissionHandlers:
 
         def judge(world: QueueWorld) -> Violations:
             if before is None:
-                return pod_groups.judge_create(after, world, default)
-            return pod_groups.judge_update(before, after, world, default)
+                return pod_groups.validate_create(after, world, default)
+            return pod_groups.validate_update(before, after, world, default)
 
         _refuse("podgroup", review.name, await self._judged(judge))
 
@@ -195,17 +197,17 @@ class AdmissionHandlers:
         before = None if review.old is None else _decoded_old(review.old, Job)
         customs = self._customs(review)
         if before is not None and review.old is not None and review.new is not None:
-            found = jobs.judge_update(
+            found = jobs.validate_update(
                 before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, customs
             )
         else:
-            found = await self._judged(lambda world: jobs.judge_create(after, world, customs))
+            found = await self._judged(lambda world: jobs.validate_create(after, world, customs))
         _refuse("job", review.name, found)
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
         new = review.new or {}
         job = _decoded(new, Job, "job")
-        if next(breaks_of_size("spec", job.spec), None) is not None:
+        if next(size_violations("spec", job.spec), None) is not None:
             return {}  # it is refused when it is validated
         return jobs.defaults(job, new.get("spec") or {}, self._customs(review))
 
@@ -218,7 +220,7 @@ class AdmissionHandlers:
             found = await self._judged(lambda world: templates.judge(kind, name, new, old, world, customs))
         _refuse(kind, review.name, found)
 
-    def _customs(self, review: Review) -> JobCustoms:
+    def _customs(self, review: Review) -> JobContext:
         return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
 
     async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
@@ -229,7 +231,7 @@ class AdmissionHandlers:
 
 def _refuse(kind: str, name: str, violations: Violations) -> None:
     if violations:
-        raise kopf.AdmissionError(told(kind, name, violations), code=_REFUSED)
+        raise kopf.AdmissionError(denial_message(kind, name, violations), code=_REFUSED)
 
 
 @contextmanager

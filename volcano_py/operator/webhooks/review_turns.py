@@ -15,7 +15,7 @@ Waiting = tuple[int, "asyncio.Future[None]"]
 _LEAST: Final = 64 * 2**10  # bytes that each review counts for at least, so that small ones are bounded in number
 
 
-class Turns:
+class ReviewTurns:
     """At most `size` bytes are judged at a time; a single review that is larger is judged alone."""
 
     def __init__(self, size: int) -> None:

@@ -29,7 +29,7 @@ from volcano_py.observe.listen import ListenAddress, chosen, open_socket
 from volcano_py.operator.webhooks.peer_shares import NoRoomError, Share, Shares
 from volcano_py.operator.webhooks.requests import LARGEST_HEAD, Head, RefusedError, answer, read_body, read_head
 from volcano_py.operator.webhooks.review_json import Resource, read_request, read_review
-from volcano_py.operator.webhooks.review_turns import Turns
+from volcano_py.operator.webhooks.review_turns import ReviewTurns
 from volcano_py.operator.webhooks.reviews import CURRENT, Review, UnderReview, for_kopf
 
 log = structlog.get_logger(__name__)
@@ -97,7 +97,7 @@ class AdmissionServer:
         self._callers, self._turned_away, self._limits = callers, turned_away, limits
         self._evaluate: kopf.WebhookFn | None = None
         self._attached = asyncio.Event()
-        self._turns = Turns(limits.judged)
+        self._turns = ReviewTurns(limits.judged)
         self.shares = Shares(connections=limits.connections, per_peer=limits.per_peer, memory=limits.memory)
         """What callers have now."""
         self.listening: ListenAddress | None = None

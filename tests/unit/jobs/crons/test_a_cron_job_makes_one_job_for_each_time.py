@@ -18,7 +18,7 @@ from volcano_py.jobs.patches import merge_patch
 
 
 def reasons(plan: CronPlan) -> list[str]:
-    return [told.reason for told in plan.told]
+    return [event.reason for event in plan.events]
 
 
 def started(cron: CronJob, *jobs: Job, now: str = "09:00:05") -> datetime | None:
@@ -117,7 +117,7 @@ def test_forbidding_lets_the_next_wait_for_the_one_before() -> None:
     waiting = plan_cron(cron, [job("08:00")], at("09:00:05"))
     assert (waiting.start, reasons(waiting)) == (None, ["ForbidConcurrent"])
     assert waiting.status.last_schedule_time == at("08:00")
-    assert due_name("08:00") in waiting.told[0].message
+    assert due_name("08:00") in waiting.events[0].message
     assert started(cron, job("08:00", "Completed"), now="09:20") == at("09:00")
 
 

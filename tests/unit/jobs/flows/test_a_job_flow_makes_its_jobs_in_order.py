@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.jobs.job_flows import NOW, created, job, job_flow, plan, step, template
-from volcano_py.jobs.flows.made_jobs import flow_job, patched
+from volcano_py.jobs.flows.jobs import flow_job, patched
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import FlowPlan, PodProbe, flow_problems
 from volcano_py.jobs.model import Job
@@ -22,7 +22,7 @@ CHAIN = job_flow(step("a"), step("b", "a"), step("c", "a", "b"))
 
 
 def reasons(made: FlowPlan) -> list[str]:
-    return [told.reason for told in made.told]
+    return [event.reason for event in made.events]
 
 
 # Whose turn it is.
@@ -69,7 +69,7 @@ def test_a_flow_whose_job_failed_makes_no_more(phase: str) -> None:
 def test_a_template_that_is_missing_is_told_and_the_others_go_on() -> None:
     made = plan(job_flow(step("a"), step("b")), without=("a",))
     assert (created(made), reasons(made)) == (["b"], ["JobTemplateNotFound"])
-    assert "there is no JobTemplate 'a' in the namespace" in made.told[0].message
+    assert "there is no JobTemplate 'a' in the namespace" in made.events[0].message
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_task_that_a_target_had_which_has_completed_is_not_missed() -> None:
     probe = {"taskStatusList": [{"taskName": "of-a-alone", "phase": "Running"}]}
     flow = job_flow(step("a"), step("b"), step("c", "a", "b", probe=probe))
     made = plan(flow, job("a", "Completed"), job("b", "Running"))
-    assert (created(made), made.told) == (["c"], ())
+    assert (created(made), made.events) == (["c"], ())
 
 
 def test_all_of_a_probe_must_hold() -> None:
@@ -168,7 +168,7 @@ def test_a_task_that_no_target_has_is_told() -> None:
     probe = {"tcpSocketList": [{"taskName": "sevre", "port": 80}]}
     made = plan(job_flow(step("a"), step("b", "a", probe=probe)), job("a", "Running"))
     assert (created(made), reasons(made)) == ([], ["TaskNotFound"])
-    assert made.told[0].message == "step b waits: dependsOn.probe asks for task 'sevre', which f-a has not"
+    assert made.events[0].message == "step b waits: dependsOn.probe asks for task 'sevre', which f-a has not"
 
 
 # The status, and the end.

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tests.support.counted_work import CountedName, growth, work_of
 from tests.support.job_objects import NOW, failed, group, job, pods, task
-from volcano_py.admission.jobs import JobCustoms
-from volcano_py.admission.violation import Violation, newly_broken
+from volcano_py.admission.jobs import JobContext
+from volcano_py.admission.violation import Violation, new_violations
 from volcano_py.api.bounds import DEPENDENCIES, FLOW_TARGETS, HOSTS, POLICIES, TASKS, VARIABLES
 from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.actions import CreatePods
@@ -30,7 +30,7 @@ LINEAR = 2.6
 
 
 def problem(of: Job) -> str:
-    return problem_with(JobCustoms(rules=JobRules(), plugins=PLUGINS))(of)
+    return problem_with(JobContext(rules=JobRules(), plugins=PLUGINS))(of)
 
 
 def made(of: Job, **fields: Any) -> Plan:
@@ -91,7 +91,7 @@ def test_what_an_update_breaks_is_found_in_one_pass() -> None:
             for n in range(size)
         )
 
-    assert growth(lambda size: work_of(lambda: newly_broken(broken(size), broken(size))), 100) < LINEAR
+    assert growth(lambda size: work_of(lambda: new_violations(broken(size), broken(size))), 100) < LINEAR
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def flow_of(steps: int, targets: int) -> JobFlow:
 
 
 def test_what_is_wrong_with_a_flow_is_told_in_few_words() -> None:
-    (told,) = plan_flow(flow_of(100, 100), {}, {}, {}, datetime.now(UTC)).told
-    assert told.message.endswith("; and 9997 more")
-    (told,) = plan_flow(flow_of(101, 100), {}, {}, {}, datetime.now(UTC)).told
-    assert told.message.startswith("no Jobs are made: spec.flows has 101 steps with 10100 targets; at most 1000 with")
+    (event,) = plan_flow(flow_of(100, 100), {}, {}, {}, datetime.now(UTC)).events
+    assert event.message.endswith("; and 9997 more")
+    (event,) = plan_flow(flow_of(101, 100), {}, {}, {}, datetime.now(UTC)).events
+    assert event.message.startswith("no Jobs are made: spec.flows has 101 steps with 10100 targets; at most 1000 with")
     assert FLOW_TARGETS.most == 10_000
 
 

@@ -57,8 +57,11 @@ async def test_a_job_is_made_each_time_and_the_status_says_so(cluster: MakerClus
     status = cluster.status(CRONS, "tick")
     assert [each["name"] for each in status["active"]] == [due(2)]
     assert status["lastSuccessfulTime"].startswith("2026-03-02T09:01:0")
-    assert (cluster.told("SuccessfulCreate")[0], len(cluster.told("SuccessfulCreate"))) == (f"Job {due(1)} was made", 2)
-    assert cluster.told("SawCompletedJob") == [f"Job {due(1)} has finished: Completed"]
+    assert (cluster.messages("SuccessfulCreate")[0], len(cluster.messages("SuccessfulCreate"))) == (
+        f"Job {due(1)} was created",
+        2,
+    )
+    assert cluster.messages("SawCompletedJob") == [f"Job {due(1)} has finished: Completed"]
 
 
 async def test_nothing_is_asked_for_between_the_times(cluster: MakerCluster) -> None:
@@ -75,7 +78,7 @@ async def test_old_jobs_go(cluster: MakerCluster) -> None:
     cluster.submit(CRONS, "tick", spec(successfulJobsHistoryLimit=1))
     await cluster.live(60 * 5 + 30)
     assert cluster.jobs() == {due(5): "Completed"}
-    assert cluster.told("SuccessfulDelete")[-1] == f"Job {due(4)} was deleted"
+    assert cluster.messages("SuccessfulDelete")[-1] == f"Job {due(4)} was deleted"
 
 
 async def test_a_job_that_runs_on_keeps_the_next_waiting_where_that_is_the_policy(cluster: MakerCluster) -> None:
@@ -86,7 +89,7 @@ async def test_a_job_that_runs_on_keeps_the_next_waiting_where_that_is_the_polic
     assert cluster.jobs() == {due(1): "Running"}
     await cluster.live(15)
     assert cluster.jobs() == {due(1): "Completed", due(2): "Running"}
-    assert cluster.told("ForbidConcurrent") == [
+    assert cluster.messages("ForbidConcurrent") == [
         f"the Job for 2026-03-02T09:02:00Z waits until Job {due(1)} has finished (spec.concurrencyPolicy is Forbid)"
     ]
 
@@ -114,7 +117,7 @@ async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(clus
     cluster.submit(CRONS, "bad", spec("often"))
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(130)
-    (message,) = cluster.told("UnParseableCronJobSchedule")
+    (message,) = cluster.messages("UnParseableCronJobSchedule")
     assert message.startswith("no Jobs are made: spec.schedule is 'often'")
     assert len(cluster.jobs()) == 2
 
@@ -125,7 +128,7 @@ async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: Maker
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(70)
-    assert "spec.tasks: Required value" in cluster.told("FailedCreate")[0]
+    assert "spec.tasks: Required value" in cluster.messages("FailedCreate")[0]
     assert set(cluster.jobs()) == {due(1)}
 
 
@@ -206,7 +209,7 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(100)
-    (message,) = cluster.told("ForeignJob")
+    (message,) = cluster.messages("ForeignJob")
     assert message.startswith(f"Job {due(1)} exists and is not of this CronJob")
     await cluster.live(30)
     assert set(cluster.jobs()) == {due(1), due(2)}

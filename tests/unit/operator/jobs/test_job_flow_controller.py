@@ -76,7 +76,7 @@ async def test_jobs_are_made_one_after_the_other(cluster: MakerCluster) -> None:
     status = cluster.status(FLOWS, "f")
     assert (status["state"]["phase"], status["completedJobs"]) == ("Succeed", ["f-a", "f-b", "f-c"])
     assert "runningJobs" not in status
-    assert cluster.told("Created") == ["Job f-a was made", "Job f-b was made", "Job f-c was made"]
+    assert cluster.messages("Created") == ["Job f-a was created", "Job f-b was created", "Job f-c was created"]
     assert cluster.status(TEMPLATES, "b") == {"jobDependsOnList": ["f-b"]}
 
 
@@ -107,7 +107,7 @@ async def test_a_template_that_comes_later_is_waited_for(cluster: MakerCluster) 
     submit(cluster, steps("a", "b"), without="a")
     await cluster.live(10)
     assert set(cluster.jobs()) == {"f-b"}
-    assert len(cluster.told("JobTemplateNotFound")) == 1
+    assert len(cluster.messages("JobTemplateNotFound")) == 1
     cluster.submit(TEMPLATES, "a", TEMPLATE)
     await cluster.live(1)
     assert set(cluster.jobs()) == {"f-a", "f-b"}
@@ -119,7 +119,7 @@ async def test_a_job_that_is_refused_keeps_no_other_from_it(cluster: MakerCluste
     cluster.start()
     submit(cluster, steps("a", "b"))
     await cluster.live(0.5)
-    assert "spec.tasks: Required value" in cluster.told("FailedCreate")[0]
+    assert "spec.tasks: Required value" in cluster.messages("FailedCreate")[0]
     assert set(cluster.jobs()) >= {"f-b"}
     await cluster.live(2)
     assert set(cluster.jobs()) == {"f-a", "f-b"}
@@ -144,7 +144,7 @@ async def test_a_patch_that_makes_no_job_keeps_no_other_step_from_it(cluster: Ma
     await cluster.live(10)
     assert cluster.jobs() == {"f-b": "Completed"}
     assert cluster.status(FLOWS, "f")["completedJobs"] == ["f-b"]
-    assert "spec.tasks[0].name: must be string" in cluster.told("FailedCreate")[0]
+    assert "spec.tasks[0].name: must be string" in cluster.messages("FailedCreate")[0]
 
 
 async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCluster) -> None:
@@ -156,7 +156,7 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCl
     await cluster.live(30)
     assert cluster.jobs()["f-b"] == "Completed"
     assert cluster.status(FLOWS, "f")["completedJobs"] == ["f-b"]
-    (told,) = cluster.told("FailedCreate")
+    (told,) = cluster.messages("FailedCreate")
     assert told.startswith("Job f-a cannot be read: Expected `str`, got `object` - at `$.spec.tasks[0].name`; correct")
 
 
@@ -180,7 +180,7 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     submit(cluster, steps("a", "b", c=["a"]))
     await cluster.live(20)
     assert set(cluster.jobs()) == {"f-a", "f-b"}
-    (message,) = cluster.told("ForeignJob")
+    (message,) = cluster.messages("ForeignJob")
     assert message.startswith("Job f-a exists and is not of this JobFlow")
 
 
@@ -191,7 +191,7 @@ async def test_a_name_that_becomes_free_is_taken(cluster: MakerCluster, is_seen:
     cluster.start()
     submit(cluster, steps("a-b"))
     await cluster.live(3)
-    assert len(cluster.told("ForeignJob")) == 1
+    assert len(cluster.messages("ForeignJob")) == 1
     calls = cluster.calls
     await cluster.live(600)
     assert cluster.calls == calls
@@ -204,7 +204,7 @@ async def test_a_name_that_becomes_free_is_taken(cluster: MakerCluster, is_seen:
         cluster.controller.replace("VolcanoJob", [])
     await cluster.live(2)
     assert cluster.made == {"f-a-b": 2}
-    assert cluster.told("Created") == ["Job f-a-b was made"]
+    assert cluster.messages("Created") == ["Job f-a-b was created"]
 
 
 async def test_jobs_go_at_the_end_where_that_is_the_policy(cluster: MakerCluster) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from volcano_py.jobs.model import Job
-from volcano_py.operator.jobs.jobs_by_owner import JobsBy, controller_key
+from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
 
 
 def job(
@@ -38,7 +38,7 @@ class Known:
 
     def __init__(self) -> None:
         self.changed: list[str] = []
-        self.jobs = JobsBy(controller_key("CronJob", "batch.volcano.sh"), self.changed.append)
+        self.jobs = JobsByOwner(controller_key("CronJob", "batch.volcano.sh"), self.changed.append)
 
     def names(self, owner: str = "x") -> list[str]:
         return [each.metadata.name for each in self.jobs.of(f"ns/{owner}")]

@@ -89,7 +89,7 @@ async def test_one_pod_that_is_refused_does_not_keep_the_others_from_being_made(
     cluster.submit(job(task("worker", 4)))
     await cluster.live(2)
     assert len(cluster.pods()) >= 1
-    assert any("exceeded quota" in message for message in cluster.told("FailedCreate"))
+    assert any("exceeded quota" in message for message in cluster.messages("FailedCreate"))
     await cluster.live(20)
     assert len(cluster.pods()) == 4
 
@@ -121,7 +121,7 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     cluster.submit(job(task("worker", 1)))
     await cluster.live(600)
     assert cluster.phase() == "Terminated"
-    (told,) = cluster.told("ExecuteAction")
+    (told,) = cluster.messages("ExecuteAction")
     assert told.startswith("TerminateJob: given up after 16 tries: POST ")
     assert "spec.containers: Required value" in told
     state = cluster.status()["state"]
@@ -198,7 +198,7 @@ async def test_commands_that_come_together_are_carried_out_one_after_the_other(
     cluster.ask(JobAction.RESTART_JOB)
     await cluster.live()
     assert (cluster.phase(), cluster.pods()) == ("Terminated", {})
-    assert len(cluster.told("CommandIssued")) == 2
+    assert len(cluster.messages("CommandIssued")) == 2
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ async def test_a_command_that_stops_a_job_which_is_restarted_is_carried_out_afte
     cluster.remove_pod("train-worker-0")
     await cluster.live()
     assert (cluster.phase(), cluster.created["train-worker-0", "1"]) == (end, 1 if end == "Running" else 0)
-    assert len(cluster.told("CommandIssued")) == 2
+    assert len(cluster.messages("CommandIssued")) == 2
 
 
 async def test_a_namesake_that_comes_at_once_has_everything_made_for_it(cluster: JobCluster) -> None:
@@ -249,7 +249,7 @@ async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobClu
     await cluster.live(5)
     assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "train-worker-1" in cluster.pods()
-    (told,) = cluster.told("FailedCreate")
+    (told,) = cluster.messages("FailedCreate")
     assert told == "pod ns/train-worker-0 is not of this job; delete it, or give the job another name"
     cluster.remove_pod("train-worker-0")
     await cluster.live()
@@ -276,7 +276,7 @@ async def test_pods_wait_for_the_queue(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2)))
     await cluster.live()
     assert cluster.pods() == {}
-    (told,) = cluster.told("PodGroupPending")
+    (told,) = cluster.messages("PodGroupPending")
     assert told.endswith("is admitted to queue default")
     cluster.admits = True
     await cluster.live()
@@ -314,10 +314,10 @@ async def test_a_task_whose_dependency_has_failed_waits_until_that_is_made_again
     cluster.submit(job(task("a", 1), task("b", 1, dependsOn={"name": ["a"]}), minAvailable=1))
     await cluster.live(3)
     assert cluster.pods() == {"train-a-0": "Pending"}
-    assert cluster.told("DependencyFailed") == []
+    assert cluster.messages("DependencyFailed") == []
     cluster.pod_is("train-a-0", "Failed", 1)
     await cluster.live(3600)
-    assert len(cluster.told("DependencyFailed")) == 1
+    assert len(cluster.messages("DependencyFailed")) == 1
     cluster.runs = lambda name: True
     cluster.remove_pod("train-a-0")
     await cluster.live(10)
@@ -344,7 +344,7 @@ async def test_abort_and_resume(cluster: JobCluster) -> None:
     await cluster.live()
     assert cluster.phase() == "Running"
     assert {version for _, version in cluster.created} == {"0", "1"}
-    assert cluster.told("CommandIssued") == [
+    assert cluster.messages("CommandIssued") == [
         "AbortJob, as asked by Command ns/c",
         "ResumeJob, as asked by Command ns/c",
     ]
@@ -416,7 +416,7 @@ async def test_a_task_that_crashes_again_and_again_is_restarted_after_the_timeou
     assert cluster.status().get("retryCount", 0) == 0
     await cluster.live(60)
     assert cluster.status()["retryCount"] == 1
-    assert cluster.told("ExecuteAction") == ["RestartTask: a policy asks for it on TaskFailed of task worker"]
+    assert cluster.messages("ExecuteAction") == ["RestartTask: a policy asks for it on TaskFailed of task worker"]
     assert "failing/worker" not in cluster.status().get("controlledResources", {})
 
 
@@ -468,7 +468,7 @@ async def test_a_claim_that_is_missing_keeps_the_job_waiting(cluster: JobCluster
     cluster.submit(job(task("worker", 1), volumes=[{"mountPath": "/d", "volumeClaimName": "data"}]))
     await cluster.live()
     assert (cluster.phase(), cluster.groups()) == ("Pending", [])
-    assert cluster.told("PVCError") == ["PersistentVolumeClaim ns/data does not exist; create it, and pods are made"]
+    assert cluster.messages("PVCError") == ["PersistentVolumeClaim ns/data does not exist; create it"]
     cluster.api.put(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/data", {"metadata": {"name": "data"}})
     await cluster.live(12)
     assert cluster.phase() == "Running"
@@ -480,7 +480,7 @@ async def test_somebody_elses_object_under_the_name_of_a_plugins_is_left_alone(c
     cluster.submit(job(task("worker", 1), plugins={"svc": []}))
     await cluster.live()
     assert cluster.api.objects[path]["spec"] == {"mine": True}
-    assert cluster.told("PluginError")[0].startswith("Service ns/train is not of this job")
+    assert cluster.messages("PluginError")[0].startswith("Service ns/train is not of this job")
     assert cluster.pods() == {}
 
 
@@ -524,7 +524,7 @@ async def test_a_plugin_that_fails_is_told(cluster: JobCluster) -> None:
     """Here, at a template that is none."""
     cluster.submit(job({"name": "a", "replicas": 1, "template": {"spec": "none"}}, plugins={"svc": []}))
     await cluster.live()
-    (told,) = cluster.told("PluginError")
+    (told,) = cluster.messages("PluginError")
     assert told == "ConfigMap ns/train-svc cannot be made: AttributeError: 'str' object has no attribute 'get'"
 
 
@@ -603,7 +603,7 @@ async def test_a_job_that_cannot_be_read_any_more_goes_on_as_it_was(cluster: Job
 
     cluster.pod_is("train-worker-1", "Failed", 1)
     await cluster.live()
-    assert set(cluster.told("JobStatusError")) == {
+    assert set(cluster.messages("JobStatusError")) == {
         "job ns/train cannot be read any more: Expected `array`, got `str` - at `$.spec.tasks`; correct that field"
     }
     assert cluster.status().get("retryCount", 0) == 0

@@ -1,4 +1,4 @@
-"""kopf as a guest in our process, against a small API server over HTTP: what comes in, and what kopf must not do."""
+"""kopf, embedded in our process, against a small API server over HTTP: what comes in, and what kopf must not do."""
 
 from __future__ import annotations
 
@@ -423,12 +423,12 @@ async def test_a_kopf_that_does_not_end_is_started_again_all_the_same(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kopf_app, "_STOP_WITHIN", 0.05)
-    guest = Stubborn()
-    monkeypatch.setattr(world.app, "_guest", guest)
+    kopf = Stubborn()
+    monkeypatch.setattr(world.app, "_kopf", kopf)
     task = asyncio.create_task(world.app.run())
-    await until(lambda: guest.runs == 1)
+    await until(lambda: kopf.runs == 1)
     world.server.serves_commands = True  # a reason to start it again
-    await until(lambda: guest.runs == 2)
+    await until(lambda: kopf.runs == 2)
     task.cancel()
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(task, return_exceptions=True)

@@ -67,7 +67,7 @@ class Cluster(Controlled[QueueController]):
         mark: str | None = metadata.get("annotations", {}).get("volcano.sh/closed-by-parent")
         return mark
 
-    def told(self) -> list[tuple[str, str, str]]:
+    def messages(self) -> list[tuple[str, str, str]]:
         return [(event.type, event.reason, event.message) for event in self.events]
 
 
@@ -118,7 +118,7 @@ async def test_nobody_has_to_watch_queues_to_hear_of_those_that_had_to_be_create
         made.append(queue.metadata.name)
         world.controller.upsert("Queue", queue)
 
-    world = Cluster(api, events, made=feed)
+    world = Cluster(api, events, on_created=feed)
     for name in theirs:
         api.put(f"{QUEUES}/{name}", {"metadata": {"name": name, "uid": f"uid-{name}"}})
     async with world.running() as controller:
@@ -264,7 +264,7 @@ async def test_a_queue_closes_when_its_last_pod_group_is_gone(cluster: Cluster) 
         controller.delete("PodGroup", group)
         await controller.idle()
     assert cluster.state("team") == "Closed"
-    assert cluster.told() == [
+    assert cluster.messages() == [
         (
             "Normal",
             "CloseQueue",
@@ -300,7 +300,7 @@ async def test_children_close_and_open_with_their_parent(cluster: Cluster) -> No
         "user": ("Open", "false"),
         "other": ("Closed", None),
     }
-    assert ("Normal", "SyncQueue", "queue team is Closed, as its parent dept") in cluster.told()
+    assert ("Normal", "SyncQueue", "queue team is Closed, as its parent dept") in cluster.messages()
 
 
 async def test_a_child_is_not_opened_under_a_closed_parent(cluster: Cluster) -> None:
@@ -310,7 +310,7 @@ async def test_a_child_is_not_opened_under_a_closed_parent(cluster: Cluster) -> 
         controller.request("team", OPEN, "Command ns/o")
         await controller.idle()
     assert cluster.state("team") == "Closed"
-    assert cluster.told() == [
+    assert cluster.messages() == [
         ("Warning", "OpenQueue", "queue team cannot be opened while its parent dept is Closed; open the parent first")
     ]
 
@@ -385,7 +385,7 @@ async def test_a_write_that_keeps_failing_is_given_up_with_a_warning(cluster: Cl
         controller.request("team", CLOSE, "Command ns/c")
         await controller.idle()
     assert cluster.api.count("PATCH") == 16
-    assert cluster.told() == [
+    assert cluster.messages() == [
         ("Warning", "CloseQueue", f"CloseQueue of queue team given up after 16 tries: PATCH {QUEUES}: 403: no")
     ]
     assert cluster.state("team") == "Open"
@@ -458,7 +458,7 @@ async def test_a_queue_in_a_state_that_is_none_is_left_alone_with_a_warning(clus
     cluster.queue("team", "Paused")
     await cluster.settle()
     assert cluster.state("team") == "Paused"
-    ((severity, reason, message),) = cluster.told()
+    ((severity, reason, message),) = cluster.messages()
     assert (severity, reason) == ("Warning", "SyncQueue")
     assert "queue team is left alone: status.state is 'Paused'; it must be one of" in message
 

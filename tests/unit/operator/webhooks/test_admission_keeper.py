@@ -15,7 +15,12 @@ import pytest
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import RequestError, api_error
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
-from volcano_py.operator.webhooks.certificate_keeper import FileKeeper, SecretKeeper, service_hosts, tls_context
+from volcano_py.operator.webhooks.certificate_rotation import (
+    CertificateFileWatcher,
+    CertificateRotator,
+    service_hosts,
+    tls_context,
+)
 from volcano_py.operator.webhooks.certificates import SERVING_VALID, Certificates, issue
 
 pytestmark = pytest.mark.real_time  # files are loaded in threads
@@ -82,7 +87,7 @@ class Replica:
     def __init__(self, api: Api, directory: Path, now: datetime = NOW) -> None:
         self.now, self.expiries = now, list[float]()
         self.tls = tls_context()
-        self.keeper = SecretKeeper(
+        self.keeper = CertificateRotator(
             cast(KubernetesClient, api),
             self.tls,
             namespace="volcano-system",
@@ -213,7 +218,7 @@ def write(directory: Path, certificates: Certificates) -> None:
 
 async def test_files_are_loaded_when_they_come_and_when_they_change(tmp_path: Path) -> None:
     expiries: list[float] = []
-    keeper = FileKeeper(tls_context(), tmp_path, on_expiry=expiries.append)
+    keeper = CertificateFileWatcher(tls_context(), tmp_path, on_expiry=expiries.append)
     with pytest.raises(FileNotFoundError):
         await keeper.look()
     assert keeper.problem() is not None
@@ -229,7 +234,7 @@ async def test_files_are_loaded_when_they_come_and_when_they_change(tmp_path: Pa
 
 async def test_a_half_written_pair_is_told_and_the_one_before_goes_on(tmp_path: Path) -> None:
     tls = tls_context()
-    keeper = FileKeeper(tls, tmp_path, on_expiry=lambda _: None)
+    keeper = CertificateFileWatcher(tls, tmp_path, on_expiry=lambda _: None)
     write(tmp_path, issue(HOSTS, NOW))
     await keeper.look()
     (tmp_path / "tls.crt").write_bytes(issue(HOSTS, NOW).certificate)

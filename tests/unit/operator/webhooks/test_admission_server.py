@@ -20,7 +20,7 @@ from kopf._core.engines.admission import UnknownResourceError
 from tests.support.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE, settle
 from volcano_py.observe.listen import ListenAddress
-from volcano_py.operator.webhooks.certificate_keeper import tls_context
+from volcano_py.operator.webhooks.certificate_rotation import tls_context
 from volcano_py.operator.webhooks.certificates import Certificates, issue
 from volcano_py.operator.webhooks.review_json import Resource
 from volcano_py.operator.webhooks.reviews import Review

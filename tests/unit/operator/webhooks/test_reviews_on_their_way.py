@@ -12,8 +12,8 @@ from hypothesis import given
 
 from tests.support.counted_work import growth, work_of
 from volcano_py.admission import jobs
-from volcano_py.admission.jobs import JobCustoms
-from volcano_py.admission.meanings import first_difference
+from volcano_py.admission.jobs import JobContext
+from volcano_py.admission.semantic_diff import first_difference
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.model import Job
@@ -58,7 +58,7 @@ def test_what_is_there_already_is_no_operation(before: dict[str, Any]) -> None:
     assert operations(before, before) == []
 
 
-CUSTOMS = JobCustoms(JobRules(), JobPlugins.of(BUILTIN))
+CUSTOMS = JobContext(JobRules(), JobPlugins.of(BUILTIN))
 
 
 def job(values: int, depth: int = 0, last: str = "x") -> dict[str, Any]:

@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from tests.unit.cluster.fakes import PATIENCE
 from tests.unit.operator.webhooks.test_admission_server import PATIENT, REVIEW, Door, opened
 from volcano_py.cluster.certificates import Signer, certificate_pem, common_name, new_key
-from volcano_py.operator.webhooks.certificate_keeper import tls_context
+from volcano_py.operator.webhooks.certificate_rotation import tls_context
 from volcano_py.operator.webhooks.peer_shares import Share
 from volcano_py.operator.webhooks.requests import LARGEST_HEAD
 from volcano_py.operator.webhooks.server import Limits

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from volcano_py.operator.webhooks.peer_shares import NoRoomError, Share, Shares
-from volcano_py.operator.webhooks.review_turns import Turns
+from volcano_py.operator.webhooks.review_turns import ReviewTurns
 
 KIB = 2**10
 MOST, PER_PEER, MEMORY = 6, 4, 100
@@ -120,7 +120,7 @@ class Judge:
     """Reviews under way: `begun` in the order of their turns; each stays until `finish` names it."""
 
     def __init__(self, size: int) -> None:
-        self.turns = Turns(size)
+        self.turns = ReviewTurns(size)
         self.begun: list[str] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._done: dict[str, asyncio.Event] = {}

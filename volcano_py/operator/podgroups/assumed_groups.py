@@ -21,16 +21,16 @@ from volcano_py.operator.podgroups.generated_group import (
 from volcano_py.operator.podgroups.index import PodGroupIndex
 
 
-class ForeseenGroups:
+class AssumedGroups:
     """A `Sink` before the scheduler's; `index` has to be told of each object before it is.
 
-    Pods that want a group are passed on as if they named it, once it is stored or foreseen. A group that is only
-    foreseen has no UID.
+    Pods that want a group are passed on as if they named it, once it is stored or assumed. A group that is only
+    assumed has no UID.
     """
 
     def __init__(self, sink: Sink, index: PodGroupIndex, rules: GroupRules) -> None:
         self._sink, self._index, self._rules = sink, index, rules
-        self._foreseen: dict[str, PodGroup] = {}
+        self._assumed: dict[str, PodGroup] = {}
         self._stored: set[str] = set()
         """Keys of the generated groups that the API server has."""
 
@@ -39,13 +39,13 @@ class ForeseenGroups:
         key = group.metadata.key
         if self._index.group(key) is not None:
             return
-        self._foreseen[key] = group
+        self._assumed[key] = group
         self._sink.upsert("PodGroup", group)
         self._pass_on_pods(key)
 
     def withdraw(self, key: str) -> None:
         """The group cannot be written, or is not wanted any more."""
-        group = self._foreseen.pop(key, None)
+        group = self._assumed.pop(key, None)
         if group is not None:
             self._sink.delete("PodGroup", group)
             self._pass_on_pods(key)
@@ -55,11 +55,11 @@ class ForeseenGroups:
         if kind == "PodGroup":
             stored = [obj.metadata.key for obj in objects if isinstance(obj, PodGroup)]
             # Some may have been stored and deleted, with their pods, while no watch has told of it.
-            ended = [key for key in self._foreseen if not self._index.pods_of(key)]
+            ended = [key for key in self._assumed if not self._index.pods_of(key)]
             for key in (*stored, *ended):
-                self._foreseen.pop(key, None)
+                self._assumed.pop(key, None)
             self._stored = {key for key in stored if is_generated(key)}
-            self._sink.replace(kind, [*objects, *self._foreseen.values()])
+            self._sink.replace(kind, [*objects, *self._assumed.values()])
             for key in stored:
                 self._pass_on_pods(key)
         else:
@@ -69,7 +69,7 @@ class ForeseenGroups:
         """`Sink`."""
         self._sink.upsert(kind, self._seen(obj))
         if isinstance(obj, PodGroup) and is_generated(key := obj.metadata.key):
-            was_shown = self._foreseen.pop(key, None) is not None or key in self._stored
+            was_shown = self._assumed.pop(key, None) is not None or key in self._stored
             self._stored.add(key)
             if not was_shown:
                 self._pass_on_pods(key)
@@ -86,7 +86,7 @@ class ForeseenGroups:
         if not isinstance(obj, Pod) or not wants_group(obj, self._rules):
             return obj
         key = generated_key(obj)
-        is_known = key in self._foreseen or self._index.group(key) is not None
+        is_known = key in self._assumed or self._index.group(key) is not None
         return as_named(obj, generated_name(obj)) if is_known else obj
 
     def _pass_on_pods(self, key: str) -> None:

@@ -80,7 +80,7 @@ class _Configuration(msgspec.Struct, frozen=True):
     webhooks: list[_Webhook] = []
 
 
-class _Looker:
+class _CertificateLoader:
     """Looks now and then; `ready` is set when the server has a certificate."""
 
     def __init__(self, tls: ssl.SSLContext, on_expiry: Callable[[float], None], look_every: float) -> None:
@@ -90,16 +90,16 @@ class _Looker:
 
     async def run(self) -> None:
         """Until cancelled."""
-        told = ""
+        logged = ""
         while True:
             try:
                 await self.look()
-                self._problem = told = ""
+                self._problem = logged = ""
             except (RequestError, OSError, ValueError) as error:
                 self._problem = f"certificates of the admission webhooks: {error}"
-                if str(error) != told:
+                if str(error) != logged:
                     log.warning("certificates of the admission webhooks are not in order", error=str(error))
-                told = str(error)
+                logged = str(error)
             await asyncio.sleep(self._look_every)
 
     def problem(self) -> str | None:
@@ -115,7 +115,7 @@ class _Looker:
         self.ready.set()
 
 
-class SecretKeeper(_Looker):
+class CertificateRotator(_CertificateLoader):
     """Certificates of our own, in the Secret `namespace`/`name`; the webhook configurations are called `name`, too."""
 
     def __init__(
@@ -193,7 +193,7 @@ class SecretKeeper(_Looker):
             if outdated:
                 # Merged by the webhooks' names, so that nothing else of them is touched.
                 await self._client.patch(path, {"webhooks": outdated}, PatchType.STRATEGIC)
-                log.info("the API server is told whom to trust", configuration=f"{plural}/{self._name}")
+                log.info("the API server is logged whom to trust", configuration=f"{plural}/{self._name}")
 
     def _serve(self, current: Certificates) -> None:
         with tempfile.TemporaryDirectory(dir=self._directory) as name:
@@ -202,7 +202,7 @@ class SecretKeeper(_Looker):
             self._load(certificate, _private(directory / "tls.key", current.key))
 
 
-class FileKeeper(_Looker):
+class CertificateFileWatcher(_CertificateLoader):
     """Certificates that somebody else keeps: `tls.crt` and `tls.key` in a directory, such as a mounted Secret."""
 
     def __init__(

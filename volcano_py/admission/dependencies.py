@@ -12,7 +12,7 @@ from volcano_py.api.wording.summarize import summarize
 _MOST_NAMES: Final = 5  # that a message lists
 
 
-def breaks_of_dependencies(
+def dependency_violations(
     what: str, fields: Mapping[str, str], needs: Mapping[str, Sequence[str]]
 ) -> Iterator[Violation]:
     """What is wrong with `needs` (name → names it waits for); `fields` has the path of each one's list.

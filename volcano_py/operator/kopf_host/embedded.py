@@ -21,7 +21,7 @@ from volcano_py.cluster.kubernetes.backoff import Backoff
 from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.operator.kopf_host.login import KopfLogin
 from volcano_py.operator.kube_api import BUS_API
-from volcano_py.operator.webhooks.kopf_webhooks import Webhooks
+from volcano_py.operator.webhooks.protocol import Webhooks
 
 # Where kopf asks at its start what kinds there are.
 _SCANNING: Final = str(Path(kopf.__file__).parent / "_cogs" / "clients" / "scanning.py")
@@ -31,7 +31,7 @@ OnEvent = Callable[[str | None, Mapping[str, Any]], None]
 """Takes the type of a watch event (None: from kopf's own first list) and the object."""
 
 
-class KopfGuest:
+class EmbeddedKopf:
     """Runs kopf, which tells `on_queue` and, if asked to, `on_command`.
 
     `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts.
