@@ -98,7 +98,7 @@ async def test_a_queue_that_breaks_rules_is_refused_with_all_of_them_in_one_mess
         "rules:\n"
         f"- spec.capability[cpu]: 12 is more than that of queue {dept} above it, 10; "
         f"lower it, or raise that of queue {dept}\n"
-        f"- spec.deserved[cpu]: 5 makes 11 with the other queues below queue {dept}, which has 10; "
+        f"- spec.deserved[cpu]: 5 adds up to 11 with the other queues below queue {dept}, which has 10; "
         f"lower it, or raise spec.deserved of queue {dept}"
     ), message
     assert tree.name("two") not in await cluster.queues()
@@ -115,7 +115,7 @@ async def test_every_verb_is_judged(guarded: Door, namespace: Namespace, create_
     )
     assert "spec.deserved[cpu]: 3 is less than the queues below it have together, 4" in patched
     circle = await refusal(cluster, tree.queue("dept", "team", deserved=4))
-    assert f"spec.parent: {team} leads back to the queue itself ({dept} → {team} → {dept})" in circle
+    assert f"spec.parent: {team} forms a cycle ({dept} → {team} → {dept})" in circle
 
     async def replaced() -> None:
         """By the whole object, on condition that it is as it was read; the daemon may write its status in between."""
@@ -182,9 +182,9 @@ async def test_work_goes_where_work_belongs(
     await create_queues(tree.queue("new"))
     await kubectl_apply(cluster, pod_group("soon", 1, queue=tree.name("new")), namespace=namespace.name)
     above = await refusal(cluster, tree.queue("below", "new"))
-    assert f"spec.parent: {tree.name('new')} has a PodGroup that is not finished" in above
+    assert f"spec.parent: {tree.name('new')} has 1 unfinished PodGroup" in above
     busy = await kubectl_refused(cluster, "delete", "queue", tree.name("new"))
-    assert f"metadata.name: {tree.name('new')} has a PodGroup that is not finished" in busy
+    assert f"metadata.name: {tree.name('new')} has 1 unfinished PodGroup" in busy
     await namespace.delete_pod_group("soon")
 
     # Status and metadata of what is there are nobody's concern.
@@ -222,8 +222,8 @@ async def test_jobs_are_judged_and_filled_in_and_can_be_applied_again(
     )
 
     assert 'webhook "jobs.batch.volcano.sh" denied the request: job train breaks 3 rules:' in message, message
-    assert "- spec.tasks[0].dependsOn.name: b leads back to the task itself (a → b → a); " in message
-    assert "- spec.plugins[gpu]: gpu is no job plugin that is installed (there are: " in message
+    assert "- spec.tasks[0].dependsOn.name: b forms a cycle (a → b → a); " in message
+    assert "- spec.plugins[gpu]: gpu is not an installed job plugin (installed: " in message
     assert f"- spec.queue: {tree.name('dept')} has queues below it ({tree.name('team')}), " in message
 
     await kubectl_apply(cluster, volcano_job("train", tree.name("leaf"), task("worker", 2)), namespace=namespace.name)

@@ -98,7 +98,7 @@ async def test_a_queue_is_made_seen_closed_opened_and_deleted(
 
     code, told = await volcano_py("queue", "delete", "--name", team)
     assert code == 1, told
-    assert "has 2 PodGroups that are not finished" in told
+    assert "has 2 unfinished PodGroups" in told
     for name in ("works", "waits"):
         for number in range(2):
             await namespace.delete_pod(f"{name}-{number}")

@@ -76,7 +76,7 @@ async def test_writes_fail_and_watches_go_on(
         assert there == {
             f"{namespace.name}/{name}" for name in ("runs-worker-1", "waits-0", "train-0", "train-1", "train-2")
         }
-        late = {record["job"] for record in daemon.log_records() if record.get("msg") == "job is late"}
+        late = {record["job"] for record in daemon.log_records() if record.get("msg") == "job reconciliation failed"}
         assert late >= {f"{namespace.name}/runs", f"{namespace.name}/late"}, late
 
     await daemon.eventually("it has seen everything, and says what it cannot write", known)

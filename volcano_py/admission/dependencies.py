@@ -26,15 +26,15 @@ def dependency_violations(
                 others = [other for other in known if other != name][:_MOST_NAMES]
                 there_are = summarize(others, most=_MOST_NAMES, total=len(needs) - 1) or "no other"
                 fix = f"name one of the {what}s ({there_are})"
-                yield Violation(field=fields[name], value=each, rule=f"is no {what} of this object", fix=fix)
+                yield Violation(field=fields[name], value=each, rule=f"is not a {what} of this object", fix=fix)
     circle = _circle({name: [each for each in needed if each in needs] for name, needed in needs.items()})
     if circle:
         names = circle if len(circle) <= _MOST_NAMES else [*circle[: _MOST_NAMES - 2], "…", circle[-1]]
         yield Violation(
             field=fields[circle[0]],
             value=circle[1],
-            rule=f"leads back to the {what} itself ({' → '.join(names)})",
-            fix="take one of these dependencies away",
+            rule=f"forms a cycle ({' → '.join(names)})",
+            fix="remove one of these dependencies",
         )
 
 

@@ -100,7 +100,7 @@ def job_violations(job: Job, path: str, world: QueueWorld, customs: JobContext) 
     job = with_defaults(job, customs.rules, customs.namespace)
     name, spec = job.metadata.name, job.spec
     if len(name) > LONGEST_LABEL:
-        rule, fix = f"has {len(name)} characters; there may be {LONGEST_LABEL}", "shorten it"
+        rule, fix = f"has {len(name)} characters, the limit is {LONGEST_LABEL}", "shorten it"
         yield Violation(field="metadata.name", value=name, rule=rule, fix=fix)
     too_large = tuple(size_violations(path, spec))
     if too_large:
@@ -143,7 +143,7 @@ def _limits(job: Job) -> Iterator[Violation]:
 def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
     replicas = spec.replicas
     if replicas > MOST_PODS:
-        rule = f"replicas in all are more than {MOST_PODS}, which no cluster runs"
+        rule = f"replicas in total exceed the limit of {MOST_PODS}"
         yield Violation(
             field=f"{path}.tasks",
             value=str(replicas),
@@ -155,7 +155,7 @@ def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
         yield Violation(
             field=f"{path}.minAvailable",
             value=str(spec.min_available),
-            rule=f"is more than the replicas of all tasks together, {replicas}",
+            rule=f"is more than the replicas of all tasks, {replicas}",
             fix="lower it, or raise replicas",
             excess=Fraction(spec.min_available - replicas),
         )
@@ -166,8 +166,8 @@ def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
         field = f"{path}.plugins[{name}]"
         if name not in plugins.classes:
             there_are = ", ".join(sorted(plugins.classes)) or "none"
-            rule = f"is no job plugin that is installed (there are: {there_are})"
-            yield Violation(field=field, value=name, rule=rule, fix="name one of these, or take it out")
+            rule = f"is not an installed job plugin (installed: {there_are})"
+            yield Violation(field=field, value=name, rule=rule, fix="name one of these, or remove it")
             continue
         try:
             plugin = plugins.plugin_for(job, name)
@@ -179,7 +179,7 @@ def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
             continue
         master = getattr(plugin, "master", None) if name == "mpi" else None
         if master is not None and job.task(master) is None:
-            rule, fix = f"needs a task {master!r}, and there is none", "add it, or name another one with --master"
+            rule, fix = f"needs a task {master!r}, which does not exist", "add it, or name another one with --master"
             yield Violation(field=field, value=name, rule=rule, fix=fix)
 
 
@@ -188,26 +188,26 @@ def _volumes(path: str, volumes: Sequence[VolumeSpec]) -> Iterator[Violation]:
     for index, volume in enumerate(volumes):
         field, where = f"{path}[{index}]", volume.mount_path
         if not where:
-            rule, fix = "is where it would be mounted", "set mountPath"
-            yield Violation(field=f"{field}.mountPath", value=NOT_SET, rule=rule, fix=fix)
+            rule, fix = "a path is required", "set mountPath"
+            yield Violation(field=f"{field}.mountPath", value="", rule=rule, fix=fix)
         elif (other := first.setdefault(where, index)) != index:
-            rule, fix = f"is where {path}[{other}] is mounted", "choose another path"
+            rule, fix = f"is already the mount path of {path}[{other}]", "choose another path"
             yield Violation(field=f"{field}.mountPath", value=where, rule=rule, fix=fix)
         if volume.volume_claim is not None and volume.volume_claim_name:
-            rule, fix = "is given together with volumeClaim, a claim to be made", "keep one of them"
+            rule, fix = "is set together with volumeClaim", "keep one of them"
             yield Violation(field=f"{field}.volumeClaimName", value=volume.volume_claim_name, rule=rule, fix=fix)
         elif volume.volume_claim_name and not is_subdomain(volume.volume_claim_name):
-            rule = "cannot be the name of a PersistentVolumeClaim"
+            rule = "cannot name a PersistentVolumeClaim"
             value = volume.volume_claim_name[:_LONGEST_SHOWN]
-            yield Violation(field=f"{field}.volumeClaimName", value=value, rule=rule, fix="give the name of one")
+            yield Violation(field=f"{field}.volumeClaimName", value=value, rule=rule, fix="name an existing claim")
         elif volume.volume_claim is None and not volume.volume_claim_name:
-            rule, fix = "is there to be mounted", "set volumeClaimName or volumeClaim"
-            yield Violation(field=f"{field}.volumeClaimName", value=NOT_SET, rule=rule, fix=fix)
+            rule, fix = "a claim is required", "set volumeClaimName or volumeClaim"
+            yield Violation(field=f"{field}.volumeClaimName", value="", rule=rule, fix=fix)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Violation]:
     """Fields that cannot change, and did."""
-    what = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
+    what = "only a job's minAvailable and priorityClassName, and its tasks' replicas and minAvailable, can change"
     for name in sorted((before.keys() | after.keys()) - _CHANGEABLE - {"tasks"}):
         if differ(name, before.get(name), after.get(name)):
             yield _changed(f"spec.{name}", before.get(name), after.get(name), what)
@@ -229,7 +229,7 @@ def _changed(field: str, before: Any, after: Any, what: str) -> Violation:
         field=field,
         value=_shown(after),
         rule=f"differs from {_shown(before)}, and cannot change",
-        fix=f"delete the job and create it anew; {what}",
+        fix=f"delete the job and create it again; {what}",
     )
 
 

@@ -51,17 +51,17 @@ def queue_violations(field: str, name: str, world: QueueWorld, written: str = ""
     """
     queue = world.queues.get(name)
     if name == ROOT_QUEUE:
-        rule, fix = "is the queue above all others and runs no work", "name a queue below it"
+        rule, fix = "is the root queue, which runs no work", "name a queue below it"
     elif queue is None:
         rule, fix = "does not exist", "create it first, or name another queue"
     elif not queue.is_open:
         rule, fix = f"is {queue.state} and takes no new work", "open it, or name another queue"
     elif children := world.children(name):
         below = ", ".join(child.name for child in children[:3]) + (", …" if len(children) > 3 else "")
-        rule, fix = f"has queues below it ({below}), and only queues without run work", "name one of those"
+        rule, fix = f"has queues below it ({below}), and only leaf queues run work", "name one of those"
     else:
         return
-    value = name if written in ("", name) else f"{written}, which means {name} here,"
+    value = name if written in ("", name) else f"{written} (queue {name} here)"
     yield Violation(field=field, value=value, rule=rule, fix=fix)
 
 
@@ -74,7 +74,7 @@ def topology_violations(field: str, topology: Any) -> Iterator[Violation]:
         yield Violation(
             field=f"{field}.highestTierName",
             value=str(name),
-            rule=f"is given together with highestTierAllowed, {allowed}",
+            rule=f"is set together with highestTierAllowed, {allowed}",
             fix="keep one of them",
         )
 

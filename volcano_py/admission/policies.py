@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from volcano_py.admission.violation import NOT_SET, Violation
+from volcano_py.admission.violation import Violation
 from volcano_py.api.go_values import parse_duration
 from volcano_py.jobs.model import JobAction, JobEvent, Policy
 
@@ -36,10 +36,10 @@ def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violati
         yield from _alone(field, policy)
         for event in sorted(policy.all_events):
             if (first := events.setdefault(event, index)) != index:
-                rule = f"has a policy already, {path}[{first}]"
+                rule = f"already has a policy, {path}[{first}]"
                 yield Violation(field=f"{field}.event", value=event, rule=rule, fix="keep one of them")
         if policy.exit_code is not None and (first := codes.setdefault(policy.exit_code, index)) != index:
-            rule, fix = f"has a policy already, {path}[{first}]", "keep one of them"
+            rule, fix = f"already has a policy, {path}[{first}]", "keep one of them"
             yield Violation(field=f"{field}.exitCode", value=str(policy.exit_code), rule=rule, fix=fix)
     if JobEvent.ANY in events and len(events) > 1:
         index = events[JobEvent.ANY]
@@ -47,7 +47,7 @@ def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violati
         yield Violation(
             field=f"{path}[{index}].event",
             value=JobEvent.ANY.value,
-            rule=f"stands for every event, and there are policies for {others} as well",
+            rule=f"means every event, but there are also policies for {others}",
             fix="keep either * or those",
         )
 
@@ -55,30 +55,30 @@ def policy_violations(path: str, policies: Sequence[Policy]) -> Iterator[Violati
 def _alone(field: str, policy: Policy) -> Iterator[Violation]:
     events = sorted(policy.all_events)
     if events and policy.exit_code is not None:
-        rule = f"is given together with exitCode {policy.exit_code}"
-        fix = "make two policies of it"
+        rule = f"is set together with exitCode {policy.exit_code}"
+        fix = "split it into two policies"
         yield Violation(field=f"{field}.event", value=", ".join(events), rule=rule, fix=fix)
     elif not events and policy.exit_code is None:
-        fix = f"name one ({', '.join(_EVENTS)}), or an exitCode"
-        yield Violation(field=f"{field}.event", value=NOT_SET, rule="is given as event or exitCode", fix=fix)
+        fix = f"set an event ({', '.join(_EVENTS)}) or an exitCode"
+        yield Violation(field=f"{field}.event", value="", rule="an event or an exitCode is required", fix=fix)
     for event in events:
         if event not in _EVENTS:
             fix = f"choose one of {', '.join(_EVENTS)}"
-            yield Violation(field=f"{field}.event", value=event, rule="is no event of policies", fix=fix)
+            yield Violation(field=f"{field}.event", value=event, rule="is not a policy event", fix=fix)
     try:
         delay = parse_duration(policy.timeout or "0")
     except ValueError:
         fix = "write numbers with their units, such as 90s, 10m or 1h30m"
-        yield Violation(field=f"{field}.timeout", value=policy.timeout, rule="is no duration", fix=fix)
+        yield Violation(field=f"{field}.timeout", value=policy.timeout, rule="is not a duration", fix=fix)
     else:
         # A negative one means at once, as for Volcano.
         if JobEvent.POD_PENDING in events and delay <= timedelta():
-            given = f"with the timeout {policy.timeout}" if policy.timeout else "without a timeout"
-            rule, fix = f"is given {given}, and every pod is pending at first", "write a timeout such as 10m"
+            given = f"the timeout {policy.timeout}" if policy.timeout else "no timeout"
+            rule, fix = f"has {given}, but every pod is pending at first", "set a timeout such as 10m"
             yield Violation(field=f"{field}.event", value=JobEvent.POD_PENDING.value, rule=rule, fix=fix)
     if policy.exit_code == 0:
-        rule, fix = "means success, which is no failure to act on", "use the event TaskCompleted"
+        rule, fix = "means success, not a failure", "use the event TaskCompleted"
         yield Violation(field=f"{field}.exitCode", value="0", rule=rule, fix=fix)
     if policy.action not in _ACTIONS:
-        value, fix = policy.action or NOT_SET, f"choose one of {', '.join(_ACTIONS)}"
-        yield Violation(field=f"{field}.action", value=value, rule="is no action of policies", fix=fix)
+        rule, fix = "is not a policy action" if policy.action else "is required", f"choose one of {', '.join(_ACTIONS)}"
+        yield Violation(field=f"{field}.action", value=policy.action, rule=rule, fix=fix)

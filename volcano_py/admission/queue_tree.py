@@ -12,6 +12,7 @@ from volcano_py.admission.amounts import ZERO, shown
 from volcano_py.admission.queue_world import ENTITLEMENTS, QueueFacts, QueueWorld
 from volcano_py.admission.violation import Violation
 from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.api.wording.summarize import counted
 from volcano_py.state.queues.queue_tree import lay
 
 
@@ -53,7 +54,7 @@ def _circle(queue: QueueFacts, world: QueueWorld) -> str:
     names = [queue.name, *(each.name for each in world.above(queue.name)), queue.name]
     if len(names) > 5:
         names = [*names[:3], "…", queue.name]
-    return f"leads back to the queue itself ({' → '.join(names)})"
+    return f"forms a cycle ({' → '.join(names)})"
 
 
 def _depth(queue: QueueFacts, world: QueueWorld, most: int) -> Iterator[Violation]:
@@ -68,8 +69,8 @@ def _depth(queue: QueueFacts, world: QueueWorld, most: int) -> Iterator[Violatio
         yield Violation(
             field="spec.parent",
             value=queue.parent,
-            rule=f"puts {which} on level {own + further}, and there are {most} at most",
-            fix="choose a queue further up",
+            rule=f"puts {which} on level {own + further}, the limit is {most}",
+            fix="choose a parent further up",
             about="depth",
             excess=ZERO + own + further - most,
         )
@@ -80,12 +81,11 @@ def _work_above(queue: QueueFacts, world: QueueWorld) -> Iterator[Violation]:
     count = world.pod_groups.get(queue.parent, 0)
     is_first = all(child.name == queue.name for child in world.children(queue.parent))
     if count and is_first and queue.parent != ROOT_QUEUE:
-        groups = "a PodGroup that is" if count == 1 else f"{count} PodGroups that are"
         yield Violation(
             field="spec.parent",
             value=queue.parent,
-            rule=f"has {groups} not finished, and only queues without queues below them run work",
-            fix="wait until it is done, or name another queue",
+            rule=f"has {counted(count, 'unfinished PodGroup')}, and only leaf queues run work",
+            fix="wait until it has finished, or name another queue",
             about=f"work in {queue.parent}",
             excess=ZERO,
         )
@@ -142,7 +142,7 @@ def _sums_above(queue: QueueFacts, world: QueueWorld) -> Iterator[Violation]:
             has = parent.entitlement(field).get(name, ZERO)
             if own and together > has:
                 rule = (
-                    f"makes {shown(name, together)} with the other queues below queue {parent.name}, which has "
+                    f"adds up to {shown(name, together)} with the other queues below queue {parent.name}, which has "
                     if together > own
                     else f"is more than queue {parent.name} above it has, "
                 )

@@ -13,6 +13,7 @@ from volcano_py.admission.queue_world import ENTITLEMENTS, QueueFacts, QueueWorl
 from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_violations
 from volcano_py.api.names import DEFAULT_QUEUE, HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from volcano_py.api.objects import Queue, ResourceList
+from volcano_py.api.wording.summarize import counted
 from volcano_py.state.queues.hierarchy import ROOT, check_hierarchy, find_conflict, path_text
 
 MAX_DEPTH: Final = 5
@@ -57,22 +58,17 @@ def validate_update(before: Queue, after: Queue, world: QueueWorld, rules: Queue
 def validate_delete(name: str, world: QueueWorld, rules: QueueRules) -> Violations:
     """What speaks against deleting the queue."""
     if name == ROOT_QUEUE:
-        return (_undeletable(name, "is the queue above all others", "leave it; delete the queues below it"),)
+        return (_undeletable(name, "is the root queue and cannot be deleted", "delete the queues below it"),)
     if name == rules.default_queue:
-        rule = "is where work goes that names no queue"
-        return (_undeletable(name, rule, "leave it; close it if it is to take no more work"),)
+        rule = "is the default queue and cannot be deleted"
+        return (_undeletable(name, rule, "close it to keep new work out"),)
     found = []
     if children := world.children(name):
         names = ", ".join(child.name for child in children[:5]) + (", …" if len(children) > 5 else "")
         found.append(_undeletable(name, f"has queues below it ({names})", "delete or move those first"))
     if count := world.pod_groups.get(name, 0):
-        groups = "a PodGroup that is" if count == 1 else f"{count} PodGroups that are"
-        fix = (
-            "close the queue, and delete it when they are gone"
-            if count > 1
-            else ("close the queue, and delete it when that is gone")
-        )
-        found.append(_undeletable(name, f"has {groups} not finished", fix))
+        fix = "close the queue, and delete it when no work is left"
+        found.append(_undeletable(name, f"has {counted(count, 'unfinished PodGroup')}", fix))
     return tuple(found)
 
 
@@ -128,7 +124,7 @@ def _unbacked_guarantee(name: str, guarantee: Amounts, given: ResourceList) -> I
             field=f"spec.guarantee.resource[{name}]",
             value=str(given[name]),
             rule=f"is guaranteed, but spec.deserved has no {name}",
-            fix="give it a deserved amount at least as large",
+            fix="set a deserved amount at least as large",
             excess=guarantee[name],
         )
 
@@ -151,7 +147,7 @@ def _conflict(queue: QueueFacts, world: QueueWorld) -> Iterator[Violation]:
     if conflict is None:
         return
     rule = (
-        f"is on the way of queue {conflict.other}, whose path leads through it"
+        f"is on the path of queue {conflict.other}"
         if conflict.is_passed_by_other
         else f"leads through {path_text(conflict.node)}, which is the path of queue {conflict.other}"
     )
@@ -159,7 +155,7 @@ def _conflict(queue: QueueFacts, world: QueueWorld) -> Iterator[Violation]:
         field=f"metadata.annotations.{HIERARCHY}",
         value=path_text(queue.path),
         rule=rule,
-        fix="only queues at the ends of paths can have jobs: give one of them another path",
+        fix="only leaf queues can have jobs: give one of them another path",
     )
 
 
@@ -172,10 +168,11 @@ def _breaks_of_root(before: Queue, after: Queue) -> Iterator[Violation]:
         for name in sorted(old.keys() | new.keys()):
             if old.get(name) != new.get(name):
                 path = "spec.guarantee.resource" if field == "guarantee" else f"spec.{field}"
+                was = shown(name, old[name]) if name in old else NOT_SET
                 yield Violation(
                     field=f"{path}[{name}]",
                     value=shown(name, new[name]) if name in new else NOT_SET,
-                    rule=f"differs from {shown(name, old[name]) if name in old else NOT_SET}, and root's cannot change",
+                    rule=f"differs from {was}, and root's amounts cannot change",
                     fix="limit the queues below root instead",
                 )
 

@@ -30,7 +30,7 @@ def beyond(field: str, count: int, bound: Bound, fix: str, about: str = "") -> I
         yield Violation(
             field=field,
             value=str(count),
-            rule=f"{bound.what} are more than the {bound.most} that are allowed",
+            rule=f"{bound.what} exceed the limit of {bound.most}",
             fix=fix,
             about=about,
             excess=Fraction(count - bound.most),

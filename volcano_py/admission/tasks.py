@@ -20,12 +20,12 @@ _NO_NUMA: Final = frozenset({"", "none"})
 def task_violations(job: str, path: str, tasks: Sequence[Task]) -> Iterator[Violation]:
     """What is wrong with the tasks of the job of this name; `path` is that of the list."""
     if not tasks:
-        yield Violation(field=path, value=NOT_SET, rule="is there to run", fix="add a task with a pod template")
+        yield Violation(field=path, value="", rule="at least one task is required", fix="add one with a pod template")
     first: dict[str, int] = {}
     for index, task in enumerate(tasks):
         field = f"{path}[{index}]"
         if (other := first.setdefault(task.name, index)) != index:
-            rule, fix = f"is the name of {path}[{other}] too", "give each task a name of its own"
+            rule, fix = f"is already the name of {path}[{other}]", "give each task its own name"
             yield Violation(field=f"{field}.name", value=task.name, rule=rule, fix=fix)
         yield from number_violations(field, task)
         yield from pod_name_violations(job, field, task)
@@ -62,7 +62,7 @@ def number_violations(field: str, task: Task) -> Iterator[Violation]:
         yield Violation(
             field=f"{field}.partitionPolicy",
             value=f"{policy.total_partitions} partitions of {policy.partition_size}",
-            rule=f"are not the task's {task.replicas} replicas",
+            rule=f"do not make the task's {task.replicas} replicas",
             fix="choose totalPartitions and partitionSize above 0 whose product is replicas",
         )
     minimum = policy.min_partitions * policy.partition_size
@@ -82,7 +82,7 @@ def pod_name_violations(job: str, field: str, task: Task) -> Iterator[Violation]
         yield Violation(
             field=f"{field}.name",
             value=task.name,
-            rule=f"makes pods with names of {len(longest)} characters ({longest}); there may be {LONGEST_LABEL}",
+            rule=f"makes pod names of {len(longest)} characters ({longest}), the limit is {LONGEST_LABEL}",
             fix="shorten it, or the job's name",
             excess=Fraction(len(longest) - LONGEST_LABEL),
         )
@@ -93,7 +93,7 @@ def _pod(field: str, task: Task) -> Iterator[Violation]:
     containers = containers_of(task.template)
     if not containers:
         where = f"{field}.template.spec.containers"
-        yield Violation(field=where, value=NOT_SET, rule="is there to run", fix="add a container")
+        yield Violation(field=where, value="", rule="at least one container is required", fix="add one")
     if task.topology_policy not in _NO_NUMA:
         for index, container in enumerate(containers):
             yield from _whole_cpus(f"{field}.template.spec.containers[{index}]", task.topology_policy, container)
@@ -111,8 +111,8 @@ def _whole_cpus(field: str, policy: str, container: Mapping[str, Any]) -> Iterat
         yield Violation(
             field=f"{field}.resources.requests[cpu]",
             value=NOT_SET if given is None else str(given),
-            rule=f"is no whole number of CPUs, which topologyPolicy {policy} takes",
-            fix="ask for whole CPUs, or leave topologyPolicy out",
+            rule=f"is not a whole number of CPUs, which topologyPolicy {policy} requires",
+            fix="request whole CPUs, or remove topologyPolicy",
         )
 
 

@@ -107,14 +107,14 @@ def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:
     first: dict[str, int] = {}
     for index, flow in enumerate(flows):
         if (other := first.setdefault(flow.name, index)) != index:
-            rule, fix = f"is the name of spec.flows[{other}] too", "name each job template once"
+            rule, fix = f"is already the name of spec.flows[{other}]", "name each job template once"
             yield Violation(field=f"spec.flows[{index}].name", value=flow.name, rule=rule, fix=fix)
         made = flow_job_name(JobFlow(metadata=ObjectMeta(name=name)), flow.name)
         if len(made) > LONGEST_LABEL:
             yield Violation(
                 field=f"spec.flows[{index}].name",
                 value=flow.name,
-                rule=f"makes a job with a name of {len(made)} characters ({made}); there may be {LONGEST_LABEL}",
+                rule=f"makes a job name of {len(made)} characters ({made}), the limit is {LONGEST_LABEL}",
                 fix="shorten it, or the flow's name",
             )
     yield from dependency_violations(

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-NOT_SET: Final = "nothing"
-"""The `value` of a field that is not set."""
+NOT_SET: Final = "(not set)"
+"""How the value of a field that is not set is shown."""
 
 # A job with a thousand bad tasks must not make an answer of megabytes.
 _MOST_SHOWN: Final = 20
@@ -21,7 +21,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         field: path of the field, as one would write it, e.g. `spec.deserved[cpu]`.
-        value: what was found there.
+        value: what was found there; "" where something is missing.
         rule: what is wrong with it, a phrase that goes on after the value.
         fix: what to do.
         about: what else the rule looked at, e.g. the name of the queue above; part of which rule it is.
@@ -37,7 +37,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         field, value, rule, fix = map(_cut, (self.field, self.value, self.rule, self.fix))
-        return f"{field}: {value} {rule}; {fix}"
+        found = f"{value} {rule}" if value else rule
+        return f"{field}: {found}; {fix}"
 
 
 def _cut(text: str) -> str:
@@ -83,7 +84,7 @@ _NOTHING: Final = _Broken()
 
 
 def denial_message(kind: str, name: str, violations: Sequence[Violation]) -> str:
-    """The answer to whoever sent the object: everything at once."""
+    """The answer to the request: everything that is wrong, at once."""
     subject = f"{kind} {name}" if name else kind
     if len(violations) == 1:
         return f"{subject}: {violations[0]}"

@@ -33,7 +33,7 @@ def waits_for_itself(job: Job, members: Members) -> str:
     most = min(first, minimums - 1) if every_role else first
     waits = "task %s waits" if len(held) == 1 else "tasks %s wait"
     return (
-        f"{waits % names} for others (dependsOn), and a gang of {spec.min_available} pods waits for them in turn; set"
+        f"{waits % names} for others (dependsOn), and a gang of {spec.min_available} pods waits for them; set"
         f" spec.minAvailable to {most} at most"
     )
 
@@ -51,7 +51,7 @@ def never_starts(job: Job, members: Members) -> str:
             failed = members.phases_of(first.name)["Failed"]
             return (
                 f"task {task.name} waits for {first.name} (dependsOn) to have {first.minimum} pods ready or done, and"
-                f" {failed} of {first.replicas} have failed; delete those, and they are made again, or give the job a"
+                f" {failed} of {first.replicas} have failed; delete those, or give the job a"
                 " policy on PodFailed"
             )
     return ""

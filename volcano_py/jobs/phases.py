@@ -111,7 +111,7 @@ def _running(job: Job, members: Members) -> Step | None:
     if succeeded + failed == total:
         return _all_done(job, members, succeeded)
     if phases["Pending"] > total - job.spec.min_available:
-        return Step(JobPhase.PENDING, why=f"{phases['Pending']} pods wait, so that fewer than minAvailable can run")
+        return Step(JobPhase.PENDING, why=f"{phases['Pending']} pods are pending, so fewer than minAvailable can run")
     return None
 
 
@@ -133,7 +133,7 @@ def _all_done(job: Job, members: Members, succeeded: int) -> Step:
 def _restarting(job: Job, members: Members) -> Step | None:
     if retries_exhausted(job):
         count = _ordinal(job.status.retry_count)
-        return Step(JobPhase.FAILED, why=f"it was to be restarted for the {count} time (maxRetry)")
+        return Step(JobPhase.FAILED, why=f"it would have been restarted for the {count} time (maxRetry)")
     # One that asks for more than it has is told so once it is to make pods.
     if job.replicas - members.on_their_way_out >= min(job.spec.min_available, job.replicas):
         return Step(JobPhase.PENDING)

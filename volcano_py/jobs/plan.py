@@ -54,7 +54,7 @@ class Request(msgspec.Struct, frozen=True):
     """What is asked of a job beside its policies; `why` tells people."""
 
     action: JobAction
-    why: str = "asked for by a Command"
+    why: str = "requested by a Command"
 
 
 class World(msgspec.Struct, frozen=True):
@@ -199,7 +199,7 @@ def _asked_step(
     job = world.job
     if edit is not None and not step.targeted:
         edit = Edit(job.metadata.generation)  # whatever is made hereafter follows the edited spec
-    why = world.request.why if world.request is not None else f"a policy asks for it on {verdict.cause}"
+    why = world.request.why if world.request is not None else f"requested by a policy on {verdict.cause}"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
     status = stepped(
@@ -238,7 +238,7 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
     actions = _deletion(members.outdated, "the job is restarted")
     if phase is JobPhase.RESTARTING:
         actions += _deletion(_targets(job, members, verdicts), "a part of the job is restarted")
-    actions += _deletion(members.surplus, "the job asks for fewer pods")
+    actions += _deletion(members.surplus, "replicas were lowered")
     if group is not None and is_outdated(job, group):
         actions += _group_deletion(group)
     return actions
@@ -255,12 +255,12 @@ def _making(world: World, members: Members) -> tuple[list[Action], EventNote | N
     if group is None:
         return [CreateGroup(wanted)], None
     if group.metadata.deletion_timestamp is not None or is_outdated(job, group):
-        return [], _pending("the PodGroup is being deleted; another one is made when it is gone")
+        return [], _pending("the old PodGroup is being deleted; a new one is created after that")
     actions: list[Action] = []
     if changes := group_changes(group, wanted):
         actions.append(UpdateGroup(group.metadata.name, group.metadata.uid, changes))
     if group.status.phase in _NOT_ADMITTED:
-        waiting = f"pods are made when PodGroup {group.metadata.name} is admitted to queue {group.spec.queue}"
+        waiting = f"pods are created when PodGroup {group.metadata.name} is admitted to queue {group.spec.queue}"
         return actions, _pending(waiting) if any(members.is_short_of(task) for task in job.spec.tasks) else None
     bodies, broken = _missing_pods(world, members)
     if bodies:
@@ -297,7 +297,7 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
                 bodies.append(body)
             except Exception as error:
                 # A plugin, or a template that is none: it concerns this pod alone.
-                broken = broken or f"pod {name} cannot be made: {type(error).__name__}: {error}"
+                broken = broken or f"pod {name} cannot be created: {type(error).__name__}: {error}"
     return bodies, broken
 
 

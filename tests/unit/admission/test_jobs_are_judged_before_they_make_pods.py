@@ -66,12 +66,12 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
     [
         pytest.param(
             {"queue": "team", "tasks": []},
-            "spec.tasks: nothing is there to run; add a task with a pod template",
+            "spec.tasks: at least one task is required; add one with a pod template",
             id="no tasks",
         ),
         pytest.param(
             spec(task("a"), task("a")),
-            "spec.tasks[1].name: a is the name of spec.tasks[0] too; give each task a name of its own",
+            "spec.tasks[1].name: a is already the name of spec.tasks[0]; give each task its own name",
             id="a name twice",
         ),
         pytest.param(
@@ -81,28 +81,28 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(minAvailable=3),
-            "spec.minAvailable: 3 is more than the replicas of all tasks together, 2; lower it, or raise replicas",
+            "spec.minAvailable: 3 is more than the replicas of all tasks, 2; lower it, or raise replicas",
             id="minimum of the job",
         ),
         pytest.param(
             spec(task("a", 999_999), task("b", 2), minAvailable=1),
-            "spec.tasks: 1000001 replicas in all are more than 1000000, which no cluster runs; lower replicas",
+            "spec.tasks: 1000001 replicas in total exceed the limit of 1000000; lower replicas",
             id="more pods than there can be",
         ),
         pytest.param(
             spec(task(template={})),
-            "spec.tasks[0].template.spec.containers: nothing is there to run; add a container",
+            "spec.tasks[0].template.spec.containers: at least one container is required; add one",
             id="no containers",
         ),
         pytest.param(
             spec(task("w" * 55, 101)),
-            f"spec.tasks[0].name: {'w' * 55} makes pods with names of 65 characters (train-{'w' * 55}-100); there may "
-            "be 63; shorten it, or the job's name",
+            f"spec.tasks[0].name: {'w' * 55} makes pod names of 65 characters (train-{'w' * 55}-100), the limit "
+            "is 63; shorten it, or the job's name",
             id="name of pods too long",
         ),
         pytest.param(
             spec(task(partitionPolicy={"totalPartitions": 2, "partitionSize": 2})),
-            "spec.tasks[0].partitionPolicy: 2 partitions of 2 are not the task's 2 replicas; "
+            "spec.tasks[0].partitionPolicy: 2 partitions of 2 do not make the task's 2 replicas; "
             "choose totalPartitions and partitionSize above 0 whose product is replicas",
             id="partitions",
         ),
@@ -119,56 +119,54 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(numa("1500m")),
-            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: 1500m is no whole number of CPUs, "
-            "which topologyPolicy restricted takes; ask for whole CPUs, or leave topologyPolicy out",
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: 1500m is not a whole number of CPUs, "
+            "which topologyPolicy restricted requires; request whole CPUs, or remove topologyPolicy",
             id="fraction of a cpu",
         ),
         pytest.param(
             spec(numa(None)),
-            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: nothing is no whole number of CPUs, "
-            "which topologyPolicy restricted takes; ask for whole CPUs, or leave topologyPolicy out",
+            "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: (not set) is not a whole number of "
+            "CPUs, which topologyPolicy restricted requires; request whole CPUs, or remove topologyPolicy",
             id="no cpu",
         ),
         pytest.param(
             spec(task("a", dependsOn={"name": ["b"]})),
-            "spec.tasks[0].dependsOn.name: b is no task of this object; name one of the tasks (no other)",
+            "spec.tasks[0].dependsOn.name: b is not a task of this object; name one of the tasks (no other)",
             id="depends on nobody",
         ),
         pytest.param(
             spec(task("a", dependsOn={"name": ["b"]}), task("b", dependsOn={"name": ["c", "a"]}), task("c")),
-            "spec.tasks[0].dependsOn.name: b leads back to the task itself (a → b → a); "
-            "take one of these dependencies away",
+            "spec.tasks[0].dependsOn.name: b forms a cycle (a → b → a); remove one of these dependencies",
             id="circle",
         ),
         pytest.param(
             spec(task("a", dependsOn={"name": ["a"]})),
-            "spec.tasks[0].dependsOn.name: a leads back to the task itself (a → a); "
-            "take one of these dependencies away",
+            "spec.tasks[0].dependsOn.name: a forms a cycle (a → a); remove one of these dependencies",
             id="itself",
         ),
         pytest.param(
             spec(policies=[{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}]),
-            "spec.policies[0].event: PodFailed is given together with exitCode 3; make two policies of it",
+            "spec.policies[0].event: PodFailed is set together with exitCode 3; split it into two policies",
             id="event and exit code",
         ),
         pytest.param(
             spec(policies=[{"action": "AbortJob"}]),
-            f"spec.policies[0].event: nothing is given as event or exitCode; name one ({EVENTS}), or an exitCode",
+            f"spec.policies[0].event: an event or an exitCode is required; set an event ({EVENTS}) or an exitCode",
             id="neither",
         ),
         pytest.param(
             spec(policies=[{"event": "OutOfSync", "action": "AbortJob"}]),
-            f"spec.policies[0].event: OutOfSync is no event of policies; choose one of {EVENTS}",
+            f"spec.policies[0].event: OutOfSync is not a policy event; choose one of {EVENTS}",
             id="internal event",
         ),
         pytest.param(
             spec(policies=[{"event": "PodFailed", "action": "SyncJob"}]),
-            f"spec.policies[0].action: SyncJob is no action of policies; choose one of {ACTIONS}",
+            f"spec.policies[0].action: SyncJob is not a policy action; choose one of {ACTIONS}",
             id="internal action",
         ),
         pytest.param(
             spec(policies=[{"exitCode": 0, "action": "AbortJob"}]),
-            "spec.policies[0].exitCode: 0 means success, which is no failure to act on; use the event TaskCompleted",
+            "spec.policies[0].exitCode: 0 means success, not a failure; use the event TaskCompleted",
             id="success",
         ),
         pytest.param(
@@ -178,47 +176,47 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
                     {"events": ["PodEvicted", "PodFailed"], "action": "RestartJob"},
                 ]
             ),
-            "spec.policies[1].event: PodFailed has a policy already, spec.policies[0]; keep one of them",
+            "spec.policies[1].event: PodFailed already has a policy, spec.policies[0]; keep one of them",
             id="an event twice",
         ),
         pytest.param(
             spec(task(policies=[{"exitCode": 3, "action": "AbortJob"}, {"exitCode": 3, "action": "RestartJob"}])),
-            "spec.tasks[0].policies[1].exitCode: 3 has a policy already, spec.tasks[0].policies[0]; keep one of them",
+            "spec.tasks[0].policies[1].exitCode: 3 already has a policy, spec.tasks[0].policies[0]; keep one of them",
             id="an exit code twice",
         ),
         pytest.param(
             spec(policies=[{"event": "*", "action": "AbortJob"}, {"event": "PodFailed", "action": "AbortJob"}]),
-            "spec.policies[0].event: * stands for every event, and there are policies for PodFailed as well; "
+            "spec.policies[0].event: * means every event, but there are also policies for PodFailed; "
             "keep either * or those",
             id="any and one",
         ),
         pytest.param(
             spec(policies=[{"event": "PodPending", "action": "AbortJob"}]),
-            "spec.policies[0].event: PodPending is given without a timeout, and every pod is pending at first; "
-            "write a timeout such as 10m",
+            "spec.policies[0].event: PodPending has no timeout, but every pod is pending at first; "
+            "set a timeout such as 10m",
             id="pending at once",
         ),
         pytest.param(
             spec(policies=[{"event": "PodPending", "action": "AbortJob", "timeout": "0s"}]),
-            "spec.policies[0].event: PodPending is given with the timeout 0s, and every pod is pending at first; "
-            "write a timeout such as 10m",
+            "spec.policies[0].event: PodPending has the timeout 0s, but every pod is pending at first; "
+            "set a timeout such as 10m",
             id="pending for no time",
         ),
         pytest.param(
             spec(policies=[{"event": "PodEvicted", "action": "RestartJob", "timeout": "10"}]),
-            "spec.policies[0].timeout: 10 is no duration; write numbers with their units, such as 90s, 10m or 1h30m",
+            "spec.policies[0].timeout: 10 is not a duration; write numbers with their units, such as 90s, 10m or 1h30m",
             id="timeout without a unit",
         ),
         pytest.param(
             spec(task(policies=[{"event": "PodPending", "action": "AbortJob", "timeout": "soon"}])),
-            "spec.tasks[0].policies[0].timeout: soon is no duration; "
+            "spec.tasks[0].policies[0].timeout: soon is not a duration; "
             "write numbers with their units, such as 90s, 10m or 1h30m",
             id="timeout in words",
         ),
         pytest.param(
             spec(plugins={"gpu": ["--fast"]}),
-            "spec.plugins[gpu]: gpu is no job plugin that is installed (there are: mpi, ssh, svc); "
-            "name one of these, or take it out",
+            "spec.plugins[gpu]: gpu is not an installed job plugin (installed: mpi, ssh, svc); "
+            "name one of these, or remove it",
             id="unknown plugin",
         ),
         pytest.param(
@@ -228,34 +226,33 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             spec(plugins={"mpi": []}),
-            "spec.plugins[mpi]: mpi needs a task 'master', and there is none; "
+            "spec.plugins[mpi]: mpi needs a task 'master', which does not exist; "
             "add it, or name another one with --master",
             id="no master",
         ),
         pytest.param(
             spec(volumes=[{"volumeClaimName": "data"}]),
-            "spec.volumes[0].mountPath: nothing is where it would be mounted; set mountPath",
+            "spec.volumes[0].mountPath: a path is required; set mountPath",
             id="no path",
         ),
         pytest.param(
             spec(volumes=[{"mountPath": "/d", "volumeClaimName": "a"}, {"mountPath": "/d", "volumeClaimName": "b"}]),
-            "spec.volumes[1].mountPath: /d is where spec.volumes[0] is mounted; choose another path",
+            "spec.volumes[1].mountPath: /d is already the mount path of spec.volumes[0]; choose another path",
             id="a path twice",
         ),
         pytest.param(
             spec(volumes=[{"mountPath": "/d", "volumeClaimName": "a", "volumeClaim": {}}]),
-            "spec.volumes[0].volumeClaimName: a is given together with volumeClaim, a claim to be made; "
-            "keep one of them",
+            "spec.volumes[0].volumeClaimName: a is set together with volumeClaim; keep one of them",
             id="two claims",
         ),
         pytest.param(
             spec(volumes=[{"mountPath": "/d"}]),
-            "spec.volumes[0].volumeClaimName: nothing is there to be mounted; set volumeClaimName or volumeClaim",
+            "spec.volumes[0].volumeClaimName: a claim is required; set volumeClaimName or volumeClaim",
             id="no claim",
         ),
         pytest.param(
             spec(volumes=[{"mountPath": "/d", "volumeClaimName": "../x"}]),
-            "spec.volumes[0].volumeClaimName: ../x cannot be the name of a PersistentVolumeClaim; give the name of one",
+            "spec.volumes[0].volumeClaimName: ../x cannot name a PersistentVolumeClaim; name an existing claim",
             id="no name of a claim",
         ),
         pytest.param(
@@ -265,12 +262,12 @@ ACTIONS = "AbortJob, RestartJob, RestartTask, RestartPod, RestartPartition, Term
         ),
         pytest.param(
             {**spec(), "queue": "dept"},
-            "spec.queue: dept has queues below it (team), and only queues without run work; name one of those",
+            "spec.queue: dept has queues below it (team), and only leaf queues run work; name one of those",
             id="inner queue",
         ),
         pytest.param(
             spec(networkTopology={"highestTierAllowed": 1, "highestTierName": "rack"}),
-            "spec.networkTopology.highestTierName: rack is given together with highestTierAllowed, 1; keep one of them",
+            "spec.networkTopology.highestTierName: rack is set together with highestTierAllowed, 1; keep one of them",
             id="topology",
         ),
     ],
@@ -284,7 +281,7 @@ def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
     content = spec(task("a"), plugins={"ray": []})
     (only,) = validate_create(job(content), WORLD, customs)
     assert str(only) == (
-        "spec.plugins[ray]: ray cannot be used: there is no task 'head' (tasks are a); name the head's task with --head"
+        "spec.plugins[ray]: ray cannot be used: task 'head' does not exist (tasks: a); name the head's task with --head"
     )
     assert validate_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
 
@@ -294,7 +291,7 @@ def test_an_answer_shows_no_keys() -> None:
     (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, customs)
     known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
     assert str(only) == (
-        f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is no argument of it (known: {known}); "
+        f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is not one of its arguments (known: {known}); "
         "correct the arguments"
     )
 
@@ -302,9 +299,9 @@ def test_an_answer_shows_no_keys() -> None:
 def test_a_name_that_is_no_label_is_refused() -> None:
     name = "j" * 64
     assert created(spec(), name) == [
-        f"metadata.name: {name} has 64 characters; there may be 63; shorten it",
+        f"metadata.name: {name} has 64 characters, the limit is 63; shorten it",
         (
-            f"spec.tasks[0].name: worker makes pods with names of 73 characters ({name}-worker-1); there may be 63; "
+            f"spec.tasks[0].name: worker makes pod names of 73 characters ({name}-worker-1), the limit is 63; "
             "shorten it, or the job's name"
         ),
     ]
@@ -340,7 +337,7 @@ def test_a_chain_of_a_thousand_dependencies_is_followed() -> None:
     chain = [task(f"t{n}", 1, dependsOn={"name": [f"t{n + 1}"]}) for n in range(999)]
     assert created(spec(*chain, task("t999"))) == []
     (only,) = created(spec(*chain, task("t999", dependsOn={"name": ["t0"]})))
-    assert "leads back to the task itself (t0 → t1 → t2 → … → t0)" in only
+    assert "forms a cycle (t0 → t1 → t2 → … → t0)" in only
 
 
 # What is filled in.
@@ -386,14 +383,14 @@ def updated(before: dict[str, Any], after: dict[str, Any]) -> Sequence[str]:
     return [str(each) for each in validate_update(job(before), job(after), before, after, CUSTOMS)]
 
 
-ONLY = "of a job only minAvailable, priorityClassName and its tasks' replicas and minAvailable can change"
+ONLY = "only a job's minAvailable and priorityClassName, and its tasks' replicas and minAvailable, can change"
 
 
 def test_a_job_can_grow_and_shrink() -> None:
     after = spec(task(replicas=5, minAvailable=3), minAvailable=4, priorityClassName="high")
     assert updated(spec(minAvailable=2), after) == []
     assert updated(after, spec(task(replicas=3, minAvailable=3), minAvailable=4)) == [
-        ("spec.minAvailable: 4 is more than the replicas of all tasks together, 3; lower it, or raise replicas")
+        ("spec.minAvailable: 4 is more than the replicas of all tasks, 3; lower it, or raise replicas")
     ]
 
 
@@ -402,22 +399,22 @@ def test_a_job_can_grow_and_shrink() -> None:
     [
         (
             {**spec(), "queue": "other"},
-            f"spec.queue: other differs from team, and cannot change; delete the job and create it anew; {ONLY}",
+            f"spec.queue: other differs from team, and cannot change; delete the job and create it again; {ONLY}",
         ),
         (
             spec(task(), task("more")),
-            f"spec.tasks: 2 tasks differs from 1 tasks, and cannot change; delete the job and create it anew; {ONLY}",
+            f"spec.tasks: 2 tasks differs from 1 tasks, and cannot change; delete the job and create it again; {ONLY}",
         ),
         (
             spec(task("other")),
             (
                 "spec.tasks[0].name: other differs from worker, and cannot change; "
-                f"delete the job and create it anew; {ONLY}"
+                f"delete the job and create it again; {ONLY}"
             ),
         ),
         (
             spec(maxRetry=7),
-            f"spec.maxRetry: 7 differs from 3, and cannot change; delete the job and create it anew; {ONLY}",
+            f"spec.maxRetry: 7 differs from 3, and cannot change; delete the job and create it again; {ONLY}",
         ),
     ],
 )
@@ -441,7 +438,7 @@ def test_a_change_is_told_by_the_field_that_differs() -> None:
     assert image.startswith("spec.tasks[0].template.spec.containers[0].image: b differs from a, and cannot change; ")
     (added,) = updated(pod(), pod(env=[{"name": "X", "value": "1"}]))
     assert added.startswith(
-        'spec.tasks[0].template.spec.containers[0].env: [{"name":"X","value":"1"}] differs from nothing, and cannot'
+        'spec.tasks[0].template.spec.containers[0].env: [{"name":"X","value":"1"}] differs from (not set), and cannot'
     )
 
 
@@ -488,9 +485,9 @@ def test_a_client_that_writes_0_for_what_is_no_quantity_can_change_what_can_be_c
     assert updated(measured(None, 3), measured("0", 4, divisor="0")) == []
     assert updated(measured("0", 3, divisor="0"), measured(None, 4)) == []
     (cpu,) = updated(measured(None, 3), measured("1", 4))
-    assert cpu.startswith("spec.tasks[0].template.spec.containers[0].resources.requests.cpu: 1 differs from nothing,")
+    assert cpu.startswith("spec.tasks[0].template.spec.containers[0].resources.requests.cpu: 1 differs from (not set),")
     (divisor,) = updated(measured("1", 3), measured("1", 4, divisor="1m"))
-    assert ".env[0].valueFrom.resourceFieldRef.divisor: 1m differs from nothing, and cannot change;" in divisor
+    assert ".env[0].valueFrom.resourceFieldRef.divisor: 1m differs from (not set), and cannot change;" in divisor
 
 
 def test_volcanos_controller_may_write_which_claim_it_has_made() -> None:
@@ -531,7 +528,7 @@ def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
 def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
     (missing,) = validate_create(job({**spec(), "queue": "default"}), WORLD, BATCH)
     assert str(missing) == (
-        "spec.queue: default, which means batch here, does not exist; create it first, or name another queue"
+        "spec.queue: default (queue batch here) does not exist; create it first, or name another queue"
     )
 
 
@@ -572,7 +569,7 @@ def test_a_schedule_must_be_understood() -> None:
 
 
 def test_a_time_zone_is_told_apart_from_the_schedule() -> None:
-    zone = "spec.timeZone: Moon/Base is no known time zone; use a name of the IANA database such as Europe/Berlin"
+    zone = "spec.timeZone: Moon/Base is not a known time zone; use a name of the IANA database such as Europe/Berlin"
     (only,) = judge("cronjob", "tick", cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert str(only) == f"{zone} or Etc/UTC"
     first, second = judge("cronjob", "tick", cron("61 * * * *", timeZone="Moon/Base"), None, WORLD, CUSTOMS)
@@ -608,11 +605,8 @@ def test_a_flow_waits_for_jobs_that_it_has_and_never_for_itself() -> None:
 
     assert judge("jobflow", "flow", flow(a=[], b=["a"], c=["a", "b"]), None, WORLD, CUSTOMS) == ()
     assert [str(each) for each in judge("jobflow", "flow", flow(a=["b"], b=["a", "x"]), None, WORLD, CUSTOMS)] == [
-        "spec.flows[1].dependsOn.targets: x is no job of this object; name one of the jobs (a)",
-        (
-            "spec.flows[0].dependsOn.targets: b leads back to the job itself (a → b → a); "
-            "take one of these dependencies away"
-        ),
+        "spec.flows[1].dependsOn.targets: x is not a job of this object; name one of the jobs (a)",
+        ("spec.flows[0].dependsOn.targets: b forms a cycle (a → b → a); remove one of these dependencies"),
     ]
     (twice,) = judge("jobflow", "flow", {"flows": [{"name": "a"}, {"name": "a"}]}, None, WORLD, CUSTOMS)
-    assert str(twice) == "spec.flows[1].name: a is the name of spec.flows[0] too; name each job template once"
+    assert str(twice) == "spec.flows[1].name: a is already the name of spec.flows[0]; name each job template once"

@@ -37,7 +37,7 @@ def test_a_job_does_not_grow_beyond_the_names_that_its_pods_can_have() -> None:
     assert scaled(name, 9, 10) == []
     (only,) = scaled(name, 10, 11)
     assert only == (
-        f"spec.tasks[0].name: worker makes pods with names of 64 characters ({name}-worker-10); there may be 63; "
+        f"spec.tasks[0].name: worker makes pod names of 64 characters ({name}-worker-10), the limit is 63; "
         "shorten it, or the job's name"
     )
 
@@ -53,7 +53,7 @@ def test_the_jobs_of_a_cron_job_have_the_time_in_their_names() -> None:
     assert judge("cronjob", "c" * 45, cron, None, WORLD, CUSTOMS) == ()
     (only,) = judge("cronjob", "c" * 46, cron, None, WORLD, CUSTOMS)
     assert only.field == "spec.jobTemplate.spec.tasks[0].name"
-    assert only.rule.startswith(f"makes pods with names of 64 characters ({'c' * 46}-")
+    assert only.rule.startswith(f"makes pod names of 64 characters ({'c' * 46}-")
     assert judge("cronjob", "c" * 46, {**cron, "suspend": True}, cron, WORLD, CUSTOMS) == ()
 
 
@@ -63,7 +63,7 @@ def test_the_jobs_of_a_flow_have_the_flows_name_before_their_own() -> None:
     name = "f" * 43
     (only,) = judge("jobflow", name, flow, None, WORLD, CUSTOMS)
     assert str(only) == (
-        f"spec.flows[1].name: {'b' * 20} makes a job with a name of 64 characters ({name}-{'b' * 20}); there may be 63;"
+        f"spec.flows[1].name: {'b' * 20} makes a job name of 64 characters ({name}-{'b' * 20}), the limit is 63;"
         " shorten it, or the flow's name"
     )
 
@@ -81,4 +81,4 @@ def test_a_plugin_that_makes_a_service_has_a_name_for_it() -> None:
     ) in too_long
     assert (refused("a.b"), refused("a.b", "ssh")) == ([], [])
     (dotted,) = refused("a.b", "svc")
-    assert "the job's name, a.b, would be that of a Service, which has no dots; give the job another name" in dotted
+    assert "the job's name, a.b, has dots, which a Service cannot have; give the job another name" in dotted

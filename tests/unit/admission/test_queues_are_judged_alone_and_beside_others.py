@@ -42,7 +42,7 @@ def updated(before: Queue, after: Queue, *others: Queue, **pod_groups: int) -> l
         pytest.param(
             queue("q", guarantee={"cpu": 4}),
             "spec.guarantee.resource[cpu]: 4 is guaranteed, but spec.deserved has no cpu; "
-            "give it a deserved amount at least as large",
+            "set a deserved amount at least as large",
             id="guarantee without deserved",
         ),
         pytest.param(
@@ -165,13 +165,13 @@ ONE = queue("one", "dept", deserved={"cpu": 6}, guarantee={"cpu": 1})
         ),
         pytest.param(
             queue("q", "dept", deserved={"cpu": 5}),
-            "spec.deserved[cpu]: 5 makes 11 with the other queues below queue dept, which has 10; "
+            "spec.deserved[cpu]: 5 adds up to 11 with the other queues below queue dept, which has 10; "
             "lower it, or raise spec.deserved of queue dept",
             id="deserved together",
         ),
         pytest.param(
             queue("q", "dept", deserved={"cpu": 4}, guarantee={"cpu": "1500m"}),
-            "spec.guarantee.resource[cpu]: 1500m makes 2500m with the other queues below queue dept, which has 2; "
+            "spec.guarantee.resource[cpu]: 1500m adds up to 2500m with the other queues below queue dept, which has 2; "
             "lower it, or raise spec.guarantee.resource of queue dept",
             id="guarantee together",
         ),
@@ -189,13 +189,13 @@ ONE = queue("one", "dept", deserved={"cpu": 6}, guarantee={"cpu": 1})
         ),
         pytest.param(
             queue("q", "busy"),
-            "spec.parent: busy has 2 PodGroups that are not finished, and only queues without queues below them run "
-            "work; wait until it is done, or name another queue",
+            "spec.parent: busy has 2 unfinished PodGroups, and only leaf queues run "
+            "work; wait until it has finished, or name another queue",
             id="work above",
         ),
         pytest.param(
             queue("q", "l5"),
-            "spec.parent: l5 puts the queue on level 6, and there are 5 at most; choose a queue further up",
+            "spec.parent: l5 puts the queue on level 6, the limit is 5; choose a parent further up",
             id="depth",
         ),
     ],
@@ -218,13 +218,13 @@ def test_a_second_queue_may_join_the_first_below_a_queue_that_has_work() -> None
 
 def test_the_depth_can_be_chosen() -> None:
     (only,) = validate_create(queue("two", "dept"), world(DEPT), QueueRules(max_depth=1))
-    assert only.rule == "puts the queue on level 2, and there are 1 at most"
+    assert only.rule == "puts the queue on level 2, the limit is 1"
 
 
 def test_a_chain_of_thousands_is_judged_and_refused() -> None:
     chain = [queue(f"q{n}", f"q{n - 1}" if n else "root") for n in range(3000)]
     (only,) = validate_create(queue("last", "q2999"), world(*chain), RULES)
-    assert only.rule == "puts the queue on level 3001, and there are 5 at most"
+    assert only.rule == "puts the queue on level 3001, the limit is 5"
 
 
 def test_a_path_that_leads_through_another_queue_is_refused_in_both_directions() -> None:
@@ -232,13 +232,13 @@ def test_a_path_that_leads_through_another_queue_is_refused_in_both_directions()
     assert created(queue("q", path="root/sci/dev", weights="1/1/1"), beside) == [
         (
             "metadata.annotations.volcano.sh/hierarchy: root/sci/dev leads through root/sci, which is the path of "
-            "queue sci; only queues at the ends of paths can have jobs: give one of them another path"
+            "queue sci; only leaf queues can have jobs: give one of them another path"
         )
     ]
     assert created(queue("q", path="eng", weights="1"), beside) == [
         (
-            "metadata.annotations.volcano.sh/hierarchy: root/eng is on the way of queue prod, whose path leads through "
-            "it; only queues at the ends of paths can have jobs: give one of them another path"
+            "metadata.annotations.volcano.sh/hierarchy: root/eng is on the path of queue prod; "
+            "only leaf queues can have jobs: give one of them another path"
         )
     ]
     assert created(queue("q", path="root/sci", weights="1/5"), beside) == [], "queues may share a node"
@@ -249,7 +249,7 @@ def test_a_path_that_leads_through_another_queue_is_refused_in_both_directions()
 
 def test_an_update_that_leads_in_a_circle_is_refused() -> None:
     found = updated(DEPT, queue("dept", "one"), ONE)
-    assert found[0] == ("spec.parent: one leads back to the queue itself (dept → one → dept); name another queue")
+    assert found[0] == ("spec.parent: one forms a cycle (dept → one → dept); name another queue")
 
 
 def test_a_move_takes_the_queues_below_along() -> None:
@@ -257,7 +257,7 @@ def test_a_move_takes_the_queues_below_along() -> None:
     tall = [queue("t1"), queue("t2", "t1"), queue("t3", "t2")]
     below = [queue("b", "a"), queue("c", "b", capability={"cpu": 20})]
     assert updated(queue("a"), queue("a", "t3"), *below, *tall) == [
-        "spec.parent: t3 puts queue c below it on level 6, and there are 5 at most; choose a queue further up"
+        "spec.parent: t3 puts queue c below it on level 6, the limit is 5; choose a parent further up"
     ]
     assert updated(queue("a"), queue("a", "dept"), *below, DEPT) == [
         (
@@ -317,8 +317,8 @@ def test_moving_from_one_busy_queue_to_another_is_no_excuse() -> None:
     found = updated(stray, queue("stray", "other"), DEPT, queue("other"), dept=1, other=1)
     assert found == [
         (
-            "spec.parent: other has a PodGroup that is not finished, and only queues without queues below them run "
-            "work; wait until it is done, or name another queue"
+            "spec.parent: other has 1 unfinished PodGroup, and only leaf queues run "
+            "work; wait until it has finished, or name another queue"
         )
     ]
 
@@ -326,8 +326,14 @@ def test_moving_from_one_busy_queue_to_another_is_no_excuse() -> None:
 def test_the_amounts_of_root_cannot_change() -> None:
     assert updated(queue("root", weight=2), queue("root", weight=3)) == []
     assert updated(queue("root", deserved={"cpu": 1}), queue("root", capability={"cpu": 4})) == [
-        "spec.capability[cpu]: 4 differs from nothing, and root's cannot change; limit the queues below root instead",
-        "spec.deserved[cpu]: nothing differs from 1, and root's cannot change; limit the queues below root instead",
+        (
+            "spec.capability[cpu]: 4 differs from (not set), and root's amounts cannot change; "
+            "limit the queues below root instead"
+        ),
+        (
+            "spec.deserved[cpu]: (not set) differs from 1, and root's amounts cannot change; "
+            "limit the queues below root instead"
+        ),
     ]
     assert updated(queue("root", capability={"cpu": 4}), queue("root", capability={"cpu": "4000m"})) == []
 
@@ -338,34 +344,21 @@ def test_the_amounts_of_root_cannot_change() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("root", ["metadata.name: root is the queue above all others; leave it; delete the queues below it"]),
+        ("root", ["metadata.name: root is the root queue and cannot be deleted; delete the queues below it"]),
         (
             "default",
-            [
-                (
-                    "metadata.name: default is where work goes that names no queue; "
-                    "leave it; close it if it is to take no more work"
-                )
-            ],
+            [("metadata.name: default is the default queue and cannot be deleted; close it to keep new work out")],
         ),
         (
             "dept",
             [
                 "metadata.name: dept has queues below it (one); delete or move those first",
-                (
-                    "metadata.name: dept has a PodGroup that is not finished; "
-                    "close the queue, and delete it when that is gone"
-                ),
+                ("metadata.name: dept has 1 unfinished PodGroup; close the queue, and delete it when no work is left"),
             ],
         ),
         (
             "busy",
-            [
-                (
-                    "metadata.name: busy has 2 PodGroups that are not finished; "
-                    "close the queue, and delete it when they are gone"
-                )
-            ],
+            [("metadata.name: busy has 2 unfinished PodGroups; close the queue, and delete it when no work is left")],
         ),
         ("one", []),
         ("unknown", []),

@@ -27,24 +27,24 @@ def group(name: str = "default", **spec: Any) -> PodGroup:
         ),
         (
             group("root"),
-            "spec.queue: root is the queue above all others and runs no work; name a queue below it",
+            "spec.queue: root is the root queue, which runs no work; name a queue below it",
         ),
         (group("shut"), "spec.queue: shut is Closed and takes no new work; open it, or name another queue"),
         (group("closing"), "spec.queue: closing is Closing and takes no new work; open it, or name another queue"),
         (
             group("dept"),
-            "spec.queue: dept has queues below it (team), and only queues without run work; name one of those",
+            "spec.queue: dept has queues below it (team), and only leaf queues run work; name one of those",
         ),
         (group(min_member=-1), "spec.minMember: -1 is negative; write 0 or more"),
         (group(min_task_member={"ps": -2}), "spec.minTaskMember[ps]: -2 is negative; write 0 or more"),
         (
             group(network_topology={"highestTierAllowed": 2, "highestTierName": "rack"}),
-            "spec.networkTopology.highestTierName: rack is given together with highestTierAllowed, 2; keep one of them",
+            "spec.networkTopology.highestTierName: rack is set together with highestTierAllowed, 2; keep one of them",
         ),
         (
             group(sub_group_policy=[{}, {"networkTopology": {"highestTierAllowed": 0, "highestTierName": "rack"}}]),
             (
-                "spec.subGroupPolicy[1].networkTopology.highestTierName: rack is given together with "
+                "spec.subGroupPolicy[1].networkTopology.highestTierName: rack is set together with "
                 "highestTierAllowed, 0; keep one of them"
             ),
         ),

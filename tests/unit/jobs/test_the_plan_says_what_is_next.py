@@ -83,7 +83,7 @@ def test_pods_wait_until_the_group_is_let_in(phase: str) -> None:
     of = settled(job(task(replicas=2), phase="Pending"), {})
     made = plan(world(of, group=group(of, phase)))
     assert made.actions == ()
-    assert waiting(made) == "pods are made when PodGroup train-job-uid is admitted to queue default"
+    assert waiting(made) == "pods are created when PodGroup train-job-uid is admitted to queue default"
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
@@ -121,7 +121,7 @@ def test_a_plugin_that_raises_spoils_only_its_pods() -> None:
     of = job(task(replicas=3), phase="Pending")
     made = plan(world(of, group=group(of, "Inqueue"), plugins=[Picky()]))
     assert names(only(made, CreatePods).bodies) == ["train-worker-0", "train-worker-2"]
-    assert waiting(made) == "pod train-worker-1 cannot be made: ValueError: not this one"
+    assert waiting(made) == "pod train-worker-1 cannot be created: ValueError: not this one"
 
 
 def test_what_has_been_prepared_once_is_looked_at_again_only_where_it_follows_the_job() -> None:
@@ -175,11 +175,9 @@ def test_a_task_starts_after_those_it_depends_on(iteration: str, states: dict[st
 @pytest.mark.parametrize(
     ("minimum", "of_worker", "told"),
     [
-        pytest.param(3, 2, "a gang of 3 pods waits for them in turn; set spec.minAvailable to 1 at most", id="of all"),
+        pytest.param(3, 2, "a gang of 3 pods waits for them; set spec.minAvailable to 1 at most", id="of all"),
         pytest.param(1, 2, "", id="of those that start first"),
-        pytest.param(
-            2, 0, "a gang of 2 pods waits for them in turn; set spec.minAvailable to 1 at most", id="too large"
-        ),
+        pytest.param(2, 0, "a gang of 2 pods waits for them; set spec.minAvailable to 1 at most", id="too large"),
     ],
 )
 def test_a_gang_that_waits_for_a_task_that_waits_for_it_is_told(minimum: int, of_worker: int, told: str) -> None:
@@ -201,7 +199,7 @@ def test_a_gang_of_a_role_that_waits_for_others_is_told() -> None:
         tasks = task("master", 4, minAvailable=1), task("worker", 2, **depends)
         of = job(*tasks, phase="Pending", minAvailable=minimum)
         assert waiting(plan(world(settled(of, there), there))) == (
-            "task worker waits for others (dependsOn), and a gang of 2 pods waits for them in turn; set"
+            "task worker waits for others (dependsOn), and a gang of 2 pods waits for them; set"
             " spec.minAvailable to 1 at most"
             if told
             else ""
@@ -233,8 +231,8 @@ def test_a_task_that_waits_for_one_whose_pods_have_failed_is_told(
     assert found is not None
     assert (found.type, found.reason) == ("Warning", "DependencyFailed")
     assert found.message == (
-        "task b waits for a (dependsOn) to have 2 pods ready or done, and 1 of 2 have failed; delete those, and they"
-        " are made again, or give the job a policy on PodFailed"
+        "task b waits for a (dependsOn) to have 2 pods ready or done, and 1 of 2 have failed; delete those, or give "
+        "the job a policy on PodFailed"
     )
 
 
@@ -243,7 +241,7 @@ def test_nothing_is_made_for_a_group_that_is_being_deleted() -> None:
     of = job(task(replicas=2))
     made = plan(world(of, group=group(of, "Inqueue", deletionTimestamp=moment())))
     assert {"CreatePods", "UpdateGroup", "CreateGroup"}.isdisjoint(kinds(made))
-    assert waiting(made) == "the PodGroup is being deleted; another one is made when it is gone"
+    assert waiting(made) == "the old PodGroup is being deleted; a new one is created after that"
 
 
 def test_a_job_that_is_as_it_should_be_asks_for_nothing() -> None:
@@ -315,7 +313,7 @@ def test_a_restart_is_written_then_everything_goes_then_it_begins_anew() -> None
     made = plan(world(of, pods=there))
     status = decided(made)
     assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 1)
-    assert status.state.message == "a policy asks for it on PodFailed of pod train-worker-0, exit code 7"
+    assert status.state.message == "requested by a policy on PodFailed of pod train-worker-0, exit code 7"
     assert [event.message for event in made.events] == [f"RestartJob: {status.state.message}"]
     assert (status.running, status.failed, status.terminating, status.task_status_count) == (0, 0, 2, {})
 
@@ -331,7 +329,7 @@ def test_an_eviction_is_seen_by_what_the_status_counted() -> None:
     """Nobody needs to have seen the deletion."""
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     status = decided(plan(world(of, {"worker-0": "Running"})))
-    assert status.state.message == "a policy asks for it on PodEvicted of pod train-worker-1"
+    assert status.state.message == "requested by a policy on PodEvicted of pod train-worker-1"
     assert decided(plan(world(of, {"worker-0": "Running", "worker-1": "Running!"}))).state.phase == "Restarting"
 
 
@@ -456,7 +454,7 @@ def test_a_command_goes_before_every_policy() -> None:
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     made = plan(world(of, {"worker-0": "Running"}, request=Request(JobAction.ABORT)))
     assert decided(made).state.phase == "Aborting"
-    assert [event.message for event in made.events] == ["AbortJob: asked for by a Command"]
+    assert [event.message for event in made.events] == ["AbortJob: requested by a Command"]
 
 
 def test_a_command_for_a_job_that_was_just_made_is_not_lost() -> None:
@@ -554,4 +552,4 @@ def test_of_a_template_that_makes_no_pods_not_every_replica_is_tried() -> None:
         volumes=[{"mountPath": "/data", "volumeClaimName": "data"}],
     )
 
-    assert "pod train-worker-0 cannot be made" in waiting(plan(world(of)))
+    assert "pod train-worker-0 cannot be created" in waiting(plan(world(of)))

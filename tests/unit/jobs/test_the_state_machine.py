@@ -164,10 +164,10 @@ def test_a_job_that_is_stopped_is_so_when_no_pod_is_left(phase: str, end: str, a
 
 
 def test_a_job_that_is_stopped_goes_on_saying_why() -> None:
-    state = {"phase": "Terminating", "reason": "TerminateJob", "message": "asked for by a Command"}
+    state = {"phase": "Terminating", "reason": "TerminateJob", "message": "requested by a Command"}
     found = job(task("a", 2), status={"state": state})
     assert by_itself(found, members(found, {})) == Step(
-        JobPhase.TERMINATED, reason="TerminateJob", why="asked for by a Command"
+        JobPhase.TERMINATED, reason="TerminateJob", why="requested by a Command"
     )
 
 

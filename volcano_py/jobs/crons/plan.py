@@ -117,7 +117,7 @@ def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
     try:
         schedule = _schedule(cron)
     except ScheduleError as error:
-        events.append(EventNote("Warning", BAD_SCHEDULE, f"no Jobs are made: {error}", dedup_key=str(error)))
+        events.append(EventNote("Warning", BAD_SCHEDULE, f"no Jobs are created: {error}", dedup_key=str(error)))
     else:
         look_again = schedule.next(now)
         due = schedule.latest(now, _considered_since(cron))
@@ -194,7 +194,7 @@ def _decide(
         message = f"the Job for {at} waits until {_names(running)} has finished (spec.concurrencyPolicy is Forbid)"
         return None, [], [EventNote("Normal", FORBIDDEN, message, dedup_key=at)]
     if running and cron.spec.concurrency_policy == "Replace":
-        message = f"the Job for {at} takes the place of {_names(running)} (spec.concurrencyPolicy is Replace)"
+        message = f"the Job for {at} replaces {_names(running)} (spec.concurrencyPolicy is Replace)"
         replaced = [job for job in running if job.metadata.deletion_timestamp is None]
         return due, replaced, [EventNote("Normal", REPLACING, message, dedup_key=at)]
     return due, [], []
@@ -205,8 +205,8 @@ def _many_missed(cron: CronJob, schedule: Schedule, start: datetime) -> list[Eve
     if missed < MANY_MISSED:
         return []
     message = (
-        f"{MANY_MISSED} times or more were missed, the Job for the latest is made; look whether clocks differ, or set "
-        "spec.startingDeadlineSeconds"
+        f"{MANY_MISSED} or more start times were missed, only the Job for the latest is created; check for clock "
+        "skew, or set spec.startingDeadlineSeconds"
     )
     return [EventNote("Warning", MANY_TIMES_MISSED, message)]
 

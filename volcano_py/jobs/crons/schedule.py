@@ -112,7 +112,7 @@ def _zone(name: str | None) -> ZoneInfo:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ScheduleError(
             name,
-            "is no known time zone",
+            "is not a known time zone",
             "use a name of the IANA database such as Europe/Berlin or Etc/UTC",
             field="spec.timeZone",
         ) from error
@@ -122,7 +122,7 @@ def _interval(text: str) -> timedelta:
     try:
         length = parse_duration(text.removeprefix(_EVERY).strip())
     except ValueError as error:
-        raise ScheduleError(text, f"is no interval: {error}", "give a duration such as @every 90m") from error
+        raise ScheduleError(text, f"is not an interval: {error}", "give a duration such as @every 90m") from error
     if length < SHORTEST:
         raise ScheduleError(text, "is too short an interval", "the shortest is 1m")
     return timedelta(seconds=length // _SECOND)

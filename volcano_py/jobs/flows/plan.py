@@ -77,7 +77,7 @@ def flow_problems(steps: Iterable[Step]) -> list[str]:
     ]
     for step in steps:
         problems += [
-            f"spec.flows[{step.name}].dependsOn.targets has {target!r}, which is no step of the flow"
+            f"spec.flows[{step.name}].dependsOn.targets has {target!r}, which is not a step of the flow"
             for target in dict.fromkeys(step.targets)
             if target not in names
         ]
@@ -86,7 +86,7 @@ def flow_problems(steps: Iterable[Step]) -> list[str]:
     except CycleError as error:
         circle = " → ".join(error.args[1][:_MOST_IN_CIRCLE])
         circle += " → …" if len(error.args[1]) > _MOST_IN_CIRCLE else ""
-        problems.append(f"spec.flows goes round in a circle: {circle}; take one of these dependsOn.targets out")
+        problems.append(f"spec.flows has a cycle: {circle}; remove one of these dependsOn.targets")
     return problems
 
 
@@ -117,7 +117,7 @@ def plan_flow(
         return FlowPlan(status)
     if problems := flow_problems(flow.spec.flows):
         more = f"; and {len(problems) - _MOST_SHOWN} more" if len(problems) > _MOST_SHOWN else ""
-        message = f"no Jobs are made: {'; '.join(problems[:_MOST_SHOWN])}{more}"
+        message = f"no Jobs are created: {'; '.join(problems[:_MOST_SHOWN])}{more}"
         return FlowPlan(status, events=(EventNote("Warning", BAD_FLOW, message, dedup_key=message),))
     create: list[Step] = []
     probes: set[PodProbe] = set()
@@ -133,7 +133,7 @@ def plan_flow(
         if step.name in templates:
             create.append(step)
         else:
-            message = f"step {step.name} waits: there is no JobTemplate {step.name!r} in the namespace; create it"
+            message = f"step {step.name} waits: JobTemplate {step.name!r} does not exist in the namespace; create it"
             events.append(EventNote("Warning", NO_TEMPLATE, message, dedup_key=message))
     return FlowPlan(status, create=tuple(create), probes=frozenset(probes), events=tuple(events))
 
@@ -204,7 +204,8 @@ class _Waits:
         if asked or self._has_completed or not self._jobs:
             return asked
         names = ", ".join(job.metadata.name for job in self._jobs)
-        message = f"step {self._step.name} waits: dependsOn.probe asks for task {task_name!r}, which {names} has not"
+        asks = f"dependsOn.probe asks for task {task_name!r}"
+        message = f"step {self._step.name} waits: {asks}, which {names} does not have"
         self.events.append(EventNote("Warning", NO_TASK, message, dedup_key=message))
         return None
 

@@ -36,7 +36,7 @@ class Arguments:
             name, has_value, value = text.lstrip("-").partition("=")
             if not text.startswith("-") or name not in known:
                 expected = ", ".join(f"--{each}" for each in known) or "it takes none"
-                raise self.error(f"{text[:_LONGEST_SHOWN]!r} is no argument of it (known: {expected})")
+                raise self.error(f"{text[:_LONGEST_SHOWN]!r} is not one of its arguments (known: {expected})")
             if not has_value:
                 if name in switches:
                     value = "true"

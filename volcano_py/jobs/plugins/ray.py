@@ -75,7 +75,7 @@ class RayPlugin(JobPlugin):
         if head is None:
             tasks = ", ".join(task.name for task in job.spec.tasks)
             raise PluginArgumentError(
-                f"spec.plugins.{self.name}: there is no task {self._head!r} (tasks are {tasks}); name the head's task "
+                f"spec.plugins.{self.name}: task {self._head!r} does not exist (tasks: {tasks}); name the head's task "
                 "with --head"
             )
         return head

@@ -41,7 +41,7 @@ class JobPlugins(msgspec.Struct, frozen=True):
                 log.exception("job plugin ignored: it cannot be imported", plugin=entry.name, entry_point=entry.value)
                 continue
             if not (isinstance(loaded, type) and issubclass(loaded, JobPlugin)):
-                log.error("job plugin ignored: it is no JobPlugin", plugin=entry.name, entry_point=entry.value)
+                log.error("job plugin ignored: it is not a JobPlugin", plugin=entry.name, entry_point=entry.value)
                 continue
             found[entry.name] = loaded
         return JobPlugins(MappingProxyType(found))
@@ -83,7 +83,7 @@ class JobPlugins(msgspec.Struct, frozen=True):
         plugin = self.classes.get(name)
         if plugin is None:
             known = ", ".join(sorted(self.classes)) or "none"
-            raise PluginArgumentError(f"{asked_by}: there is no job plugin {name!r} (known: {known})")
+            raise PluginArgumentError(f"{asked_by}: job plugin {name!r} does not exist (known: {known})")
         for required in plugin.requires:
             self._add(required, f"job plugin {name}", job, made, (*waiting, name))
         made[name] = self.plugin_for(job, name)

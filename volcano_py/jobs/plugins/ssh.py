@@ -129,7 +129,7 @@ def _given_keys(given: Arguments) -> KeyPair | None:
     private, public = given.optional(_PRIVATE), given.optional(_PUBLIC)
     if not private:
         if public:
-            raise given.error(f"--{_PUBLIC} is given without --{_PRIVATE}; give both, or neither to have keys made")
+            raise given.error(f"--{_PUBLIC} is given without --{_PRIVATE}; give both, or none to have them generated")
         return None
     if len(private) > SSH_KEY.most:
         raise given.error(f"--{_PRIVATE} has {len(private)} characters; give a key of {SSH_KEY.most} at most")

@@ -68,8 +68,8 @@ class SvcPlugin(JobPlugin):
         name = job.metadata.name
         if "." in name:
             raise PluginArgumentError(
-                f"spec.plugins.{self.name}: the job's name, {name}, would be that of a Service, which has no dots; give"
-                " the job another name"
+                f"spec.plugins.{self.name}: the job's name, {name}, has dots, which a Service cannot have; give the "
+                "job another name"
             )
         kept = [
             PluginObject("v1", "ConfigMap", hosts_config_map(job), lambda: _config_map(job), follows_job=True),

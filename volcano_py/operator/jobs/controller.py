@@ -194,7 +194,7 @@ class JobController:
         if job is None or request.uid not in ("", job.metadata.uid):
             job = await self._effects.read(*key.split("/"))
         if job is None or request.uid not in ("", job.metadata.uid):
-            log.info("a Command is about a job that is gone", job=key, asked_by=request.asked_by)
+            log.info("job not found", job=key, asked_by=request.asked_by)
         elif has_to_wait(job, request.action):
             return  # the job is looked at again when it goes on
         elif self._memories.of(job).request is not None:
@@ -202,7 +202,7 @@ class JobController:
             return
         else:
             self._record_event(
-                job, EventNote("Normal", names.COMMAND_ISSUED, f"{request.action}, as asked by {request.asked_by}")
+                job, EventNote("Normal", names.COMMAND_ISSUED, f"{request.action}, requested by {request.asked_by}")
             )
             self._memories.of(job).request = Request(request.action)
         del self._requests[key][0]
@@ -282,7 +282,7 @@ class JobController:
             case DeleteJob():
                 if not await effects.delete_job(job):
                     return False
-                log.info("job deleted: its time to live after its end is over", job=job.metadata.key)
+                log.info("job deleted: ttlSecondsAfterFinished has passed", job=job.metadata.key)
         return True
 
     async def _write_decision(self, job: Job, status: JobStatus, memory: JobMemory) -> bool:
@@ -294,7 +294,7 @@ class JobController:
         if written:
             memory.written, memory.is_checked = self._now(), True
             if (before := job.status.state.phase) != status.state.phase:
-                log.info("job goes on", job=job.metadata.key, before=before, phase=status.state.phase)
+                log.info("job phase changed", job=job.metadata.key, before=before, phase=status.state.phase)
         return written
 
     async def _is_newest(self, job: Job, memory: JobMemory) -> bool:
@@ -389,11 +389,11 @@ class JobController:
         if failures == 1 or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
-            log.warning("job is late", job=key, failures=failures, error=str(error), exc_info=trace)
+            log.warning("job reconciliation failed", job=key, failures=failures, error=str(error), exc_info=trace)
             if refused:
                 self._record_event(job, EventNote("Warning", _reason_of(error), f"{error}"))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
-            why = f"given up after {failures} tries: {error}"
+            why = f"failed {failures} times: {error}"
             self._memories.of(job).request = Request(JobAction.TERMINATE, why)
         return True
 

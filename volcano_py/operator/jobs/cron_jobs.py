@@ -196,10 +196,10 @@ class CronJobController:
         answer, created = await created_or_found(self._api, path, job_for(cron, moment))
         job = _JOB.decode(answer)
         if created:
-            log.info("job made", cron_job=cron.metadata.key, job=name)
+            log.info("job created", cron_job=cron.metadata.key, job=name)
             self._events.record(cron.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=name))
         elif not owned_by(cron, [job]):
-            message = f"Job {name} exists and is not of this CronJob; delete it, or give the CronJob another name"
+            message = f"Job {name} exists but is not of this CronJob; delete it, or give the CronJob another name"
             self._events.record(cron.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=name))
             return
         # It may have been deleted before the answer came, and then nobody learns of it any more.
@@ -232,7 +232,9 @@ class CronJobController:
         if (failures == 1 and not isinstance(error, ConflictError)) or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
-            log.warning("CronJob is late", cron_job=key, failures=failures, error=str(error), exc_info=trace)
+            log.warning(
+                "CronJob reconciliation failed", cron_job=key, failures=failures, error=str(error), exc_info=trace
+            )
             if isinstance(error, RequestError) and error.is_refusal:
                 self._events.record(cron.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
         return True

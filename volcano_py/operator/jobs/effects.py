@@ -100,7 +100,7 @@ class JobEffects:
         try:
             found = _JOB.decode(answer)
         except msgspec.ValidationError as error:
-            message = f"job {namespace}/{name} cannot be read any more: {error}; correct that field"
+            message = f"job {namespace}/{name} cannot be read: {error}; correct this field"
             raise NotReadyError(JOB_STATUS_ERROR, message) from error
         self._learn(VOLCANO_JOB.name, found)
         return found
@@ -123,7 +123,8 @@ class JobEffects:
         answer, created = await created_or_found(self._api, pod_group_path(job.metadata.namespace), action.body)
         group = _GROUP.decode(answer)
         if not (created or job.owns(group.metadata)):
-            raise NotReadyError(POD_GROUP_ERROR, f"PodGroup {group.metadata.key} is not of this job; delete it")
+            message = f"PodGroup {group.metadata.key} exists but is not of this job; delete it"
+            raise NotReadyError(POD_GROUP_ERROR, message)
         self._learn(POD_GROUP.name, group)
 
     async def update_group(self, job: Job, action: UpdateGroup) -> None:
@@ -167,12 +168,13 @@ class JobEffects:
         except NotFoundError as error:
             if error.verb != "GET":
                 raise
-            raise NotReadyError(FAILED_CREATE, f"pod {namespace}/{name} is going; it is made anew then") from None
+            message = f"pod {namespace}/{name} is terminating; it is created again after that"
+            raise NotReadyError(FAILED_CREATE, message) from None
         pod = _POD.decode(answer)
         if created:
             self._pod_made(job)
         elif not job.owns(pod.metadata):
-            message = f"pod {namespace}/{name} is not of this job; delete it, or give the job another name"
+            message = f"pod {namespace}/{name} exists but is not of this job; delete it, or give the job another name"
             raise NotReadyError(FAILED_CREATE, message)
         self._learn(POD.name, pod)
 

@@ -183,7 +183,7 @@ class JobsInMemory:
         if event not in self._cluster.events:
             self._cluster.events.append(event)
             # Nobody can look at the events of a cluster in memory, and what has no pods has nothing else to say it.
-            log.warning("a Job waits", job=metadata.key, reason=reason, message=message)
+            log.warning("job waiting", job=metadata.key, reason=reason, message=message)
 
 
 def _type_of(kind: str) -> type[Pod] | type[PodGroup] | type[PersistentVolumeClaim]:

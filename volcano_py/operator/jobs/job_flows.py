@@ -354,12 +354,12 @@ class JobFlowController:
         answer, created = await created_or_found(self._api, job_path(namespace, ""), body)
         job = _JOB.decode(answer)
         if created:
-            log.info("job made", job_flow=flow.metadata.key, job=name)
+            log.info("job created", job_flow=flow.metadata.key, job=name)
             self._events.record(
                 flow.metadata, EventNote("Normal", CREATED, f"Job {name} was created", dedup_key=job.metadata.uid)
             )
         elif not owned_by(flow, [job]):
-            message = f"Job {name} exists and is not of this JobFlow; delete it, or give the JobFlow another name"
+            message = f"Job {name} exists but is not of this JobFlow; delete it, or give the JobFlow another name"
             self._events.record(flow.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=job.metadata.uid))
             return False
         self._learn(VOLCANO_JOB.name, job)
@@ -389,7 +389,7 @@ class JobFlowController:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
             log.warning(
-                "status or Jobs of a flow are late",
+                "JobFlow reconciliation failed",
                 kind=kind,
                 object=name,
                 failures=failures,

@@ -76,7 +76,8 @@ async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN
         owner = msgspec.convert(existing, _Existing, strict=False).metadata
         if not job.owns(owner):
             what = f"{kept.kind} {namespace}/{kept.name}"
-            raise NotReadyError(reason, f"{what} is not of this job; delete it or give the job another name")
+            message = f"{what} exists but is not of this job; delete it, or give the job another name"
+            raise NotReadyError(reason, message)
         changes = _changes(existing, _made(job, kept)) if kept.follows_job else {}
         if not changes:
             return
@@ -85,7 +86,8 @@ async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN
         except (NotFoundError, ConflictError):
             continue
         return
-    raise NotReadyError(reason, f"{kept.kind} {namespace}/{kept.name} comes and goes; who else makes it?")
+    message = f"{kept.kind} {namespace}/{kept.name} is created and deleted by another client; stop that client"
+    raise NotReadyError(reason, message)
 
 
 async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
@@ -108,7 +110,7 @@ def _made(job: Job, kept: PluginObject) -> JsonObject:
         return kept.make()
     except Exception as error:
         what = f"{kept.kind} {job.metadata.namespace}/{kept.name}"
-        raise NotReadyError(PLUGIN_ERROR, f"{what} cannot be made: {type(error).__name__}: {error}") from error
+        raise NotReadyError(PLUGIN_ERROR, f"{what} cannot be created: {type(error).__name__}: {error}") from error
 
 
 def _owned(job: Job, manifest: JsonObject) -> JsonObject:

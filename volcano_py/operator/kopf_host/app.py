@@ -86,7 +86,7 @@ class KopfApp:
         while True:
             serves_commands = await self._serves_commands(default=False)
             reason = await self._follow(self._kopf, serves_commands)
-            log.info("kopf starts again", reason=reason)
+            log.info("restarting kopf", reason=reason)
 
     async def list_since(self, moment: float) -> None:
         """Return when a list of the queues that was begun at this monotonic time or later has been handed on."""
@@ -148,7 +148,7 @@ class KopfApp:
                 self.listed.set()
                 return
             except NotFoundError:
-                log.warning("there is no Queue API: install the CustomResourceDefinitions (kubectl apply -k manifests)")
+                log.warning("Queue API not found: install the CustomResourceDefinitions (kubectl apply -k manifests)")
             except RequestError as error:
                 log.warning("queues cannot be listed", error=str(error))
             await asyncio.sleep(backoff.delay(at_least=0.5))
@@ -173,9 +173,9 @@ class KopfApp:
         while True:
             try:
                 if not await self._list_queues():
-                    return "its watch of the queues brings nothing any more"
+                    return "its watch of queues delivers nothing"
                 if await self._serves_commands(default=serves_commands) != serves_commands:
-                    return "Commands have come" if not serves_commands else "Commands are no longer served"
+                    return "the Command API was installed" if not serves_commands else "the Command API was removed"
             except RequestError as error:
                 log.warning("queues cannot be listed", error=str(error))
             await asyncio.sleep(self._list_every)
@@ -188,7 +188,7 @@ class KopfApp:
         else:
             self._webhooks.outdated.clear()
             await self._webhooks.outdated.wait()
-        return "a webhook is asked about a kind that has come"
+        return "a kind that webhooks check was installed"
 
     async def _list_queues(self) -> bool:
         """Compare all queues with what is known. Whether kopf's events keep up."""
@@ -246,6 +246,6 @@ async def _end(kopf: EmbeddedKopf, task: asyncio.Task[None]) -> None:
     task.cancel()
     _, left = await asyncio.wait((task,), timeout=_STOP_WITHIN)
     if left:
-        log.warning("kopf does not end; it is left behind")
+        log.warning("kopf did not stop; abandoned")
     elif not task.cancelled():
         task.exception()  # raised by _follow already, if it was the reason

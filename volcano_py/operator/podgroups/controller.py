@@ -232,7 +232,7 @@ class PodGroupController:
         changes = group_changes(existing, (await self._plan(pod)).group)
         if not changes:
             return
-        log.info("PodGroup follows its owner", pod_group=key, changes=changes)
+        log.info("PodGroup updated to follow its owner", pod_group=key, changes=changes)
         metadata = existing.metadata
         path = pod_group_path(metadata.namespace, metadata.name)
         changes["metadata"] = changes.get("metadata", {}) | {"uid": metadata.uid}
@@ -301,7 +301,7 @@ class PodGroupController:
         except NotFoundError:
             return None
         except ForbiddenError as error:
-            log.warning("owner's annotations are not inherited: no right to read it", error=str(error))
+            log.warning("owner's annotations not inherited: reading it is forbidden", error=str(error))
             return None
         owner = _WORKLOAD.decode(answer)
         return owner if owner.metadata.uid == reference.uid else None
@@ -317,7 +317,7 @@ class PodGroupController:
         if failures == 1 or failures % _LOG_EVERY == 0:
             # An error that is none of the API's is one of ours: show where.
             trace = None if isinstance(error, RequestError) else error
-            log.warning("PodGroup is late", pod_group=key, failures=failures, error=str(error), exc_info=trace)
+            log.warning("PodGroup not written yet", pod_group=key, failures=failures, error=str(error), exc_info=trace)
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
             if waiting is not None and isinstance(error, RequestError) and error.is_refusal:
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")

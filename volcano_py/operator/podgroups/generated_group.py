@@ -144,7 +144,7 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     warnings: list[str] = []
     if (controller := _controller_to_inherit_from(pod)) is not None and not _can_exist(controller):
         name = f"{controller.api_version} {controller.kind} {controller.name}"[:_LONGEST_NAME]
-        warnings.append(f"no object can be called as the pod's controller is, {name!r}; nothing is inherited from it")
+        warnings.append(f"the pod's controller has no valid name, {name!r}; nothing is inherited from it")
     inherited = owner.metadata.annotations if owner is not None and rules.inherit_owner_annotations else {}
     min_member = _min_member(inherited, warnings)
     annotations = {key: value for key, value in inherited.items() if key.startswith(VOLCANO_PREFIX)}
@@ -286,11 +286,11 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     try:
         requests, limits = pod_requests(pod.spec), pod_limits(pod.spec)
     except RequestError as error:
-        warnings.append(f"minResources of the pod's group left out: {error}")
+        warnings.append(f"minResources of the pod's PodGroup left out: {error}")
         return None
     for name, value in itertools.chain(requests.items(), limits.items()):
         if value > LARGEST:
-            warnings.append(f"minResources of the pod's group left out: an impossible amount of {name} is asked for")
+            warnings.append(f"minResources of the pod's PodGroup left out: the request for {name} is out of range")
             return None
     return quota_usage(min_member, _times(requests, min_member), _times(limits, min_member))
 

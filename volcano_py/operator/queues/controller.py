@@ -252,7 +252,7 @@ class QueueController:
             queue = await self._read(name)
         if queue is None or (request is not None and request.uid not in ("", queue.metadata.uid)):
             if request is not None:
-                log.warning("no such queue", queue=name, action=request.action.value, asked_by=request.asked_by)
+                log.warning("queue not found", queue=name, action=request.action.value, asked_by=request.asked_by)
             self._done(name, request)
             return
         change = self._decide(queue, request)
@@ -274,8 +274,8 @@ class QueueController:
         try:
             return reconcile_queue(queue, counts, parent_state(queue, self._queues), action)
         except UnknownQueueStateError as error:
-            log.warning("queue is left alone", queue=name, error=str(error))
-            return QueueChange(refusal=f"queue {name} is left alone: {error}")
+            log.warning("queue not managed", queue=name, error=str(error))
+            return QueueChange(refusal=f"queue {name} is not managed: {error}")
 
     def _wait_before_counts(self, name: str) -> float:
         last = self._written.get(name)
@@ -318,7 +318,7 @@ class QueueController:
 
     def _failed(self, name: str, error: Exception, failures: int) -> bool:
         if not isinstance(error, RequestError):
-            log.error("queue cannot be looked at", queue=name, exc_info=error)
+            log.error("queue reconciliation failed", queue=name, exc_info=error)
         # A server that is away is no reason to give up: nothing else would bring the queue back to our attention.
         is_away = isinstance(error, RequestError) and error.transient
         if is_away or self._max_requeues < 0 or failures <= self._max_requeues:
@@ -328,9 +328,7 @@ class QueueController:
         queue = self._queues.get(name)
         if queue is not None:
             action = request.action if request is not None else QueueAction.SYNC
-            self._record_event(
-                queue, "Warning", request, f"{action} of queue {name} given up after {failures} tries: {error}"
-            )
+            self._record_event(queue, "Warning", request, f"{action} of queue {name} failed {failures} times: {error}")
         return False
 
     # Events.
@@ -340,15 +338,15 @@ class QueueController:
         if change.state is None or (change.state is QueueState.OPEN and not queue.status.state):
             return
         name = queue.metadata.name
-        log.info("queue changed its state", queue=name, before=queue.status.state, state=change.state.value)
+        log.info("queue state changed", queue=name, before=queue.status.state, state=change.state.value)
         message = f"queue {name} is {change.state}"
         if change.state is QueueState.CLOSING:
             left = PodGroupCounts.of(self._phases.get(name, Counter()).elements()).total
             message += f" until its {counted(left, 'PodGroup')} {'is' if left == 1 else 'are'} gone"
         if request is not None and not change.refusal:
-            message += f", as asked by {request.asked_by}"
+            message += f", requested by {request.asked_by}"
         elif change.closed_by_parent is not None:
-            message += f", as its parent {queue.spec.parent}"
+            message += f", like its parent {queue.spec.parent}"
         self._record_event(queue, "Normal", request, message)
 
     def _record_event(self, queue: Queue, severity: str, request: _Request | None, message: str) -> None:

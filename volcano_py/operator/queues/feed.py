@@ -79,7 +79,7 @@ class QueueFeed:
         for name, known in list(self._known.items()):
             # One that is newer than the list was created after it.
             if name not in names and version_of(known.metadata.resource_version) <= at:
-                log.info("queue was deleted unnoticed", queue=name)
+                log.info("queue deleted while not watched", queue=name)
                 self._delete(name, known.metadata.uid, at)
         for queue in queues:
             if self._upsert(queue):

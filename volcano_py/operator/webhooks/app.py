@@ -108,7 +108,7 @@ class Admission:
         elif site.directory is not None:
             self._keeper = CertificateFileWatcher(tls, site.directory, on_expiry=on_expiry)
         else:
-            raise ValueError("certificates that are not managed here must come from a directory; name it")
+            raise ValueError("certificates that are not managed here are read from a directory; set it")
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """kopf's part."""

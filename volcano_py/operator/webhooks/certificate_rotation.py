@@ -49,7 +49,7 @@ def tls_context(client_authorities: Path | None = None) -> ssl.SSLContext:
         try:
             context.load_verify_locations(client_authorities)
         except OSError as error:  # those of TLS are, too
-            raise ValueError(f"{client_authorities} cannot be used as authorities of callers: {error}") from error
+            raise ValueError(f"{client_authorities} cannot be used as client CAs: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
@@ -86,7 +86,7 @@ class _CertificateLoader:
     def __init__(self, tls: ssl.SSLContext, on_expiry: Callable[[float], None], look_every: float) -> None:
         self._tls, self._on_expiry, self._look_every = tls, on_expiry, look_every
         self.ready = asyncio.Event()
-        self._problem = "there is no certificate for the admission webhooks yet"
+        self._problem = "no webhook certificate has been loaded yet"
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -96,9 +96,9 @@ class _CertificateLoader:
                 await self.look()
                 self._problem = logged = ""
             except (RequestError, OSError, ValueError) as error:
-                self._problem = f"certificates of the admission webhooks: {error}"
+                self._problem = f"webhook certificates: {error}"
                 if str(error) != logged:
-                    log.warning("certificates of the admission webhooks are not in order", error=str(error))
+                    log.warning("webhook certificates cannot be updated", error=str(error))
                 logged = str(error)
             await asyncio.sleep(self._look_every)
 
@@ -151,7 +151,7 @@ class CertificateRotator(_CertificateLoader):
             await asyncio.to_thread(self._serve, current)
             self._loaded = current
             self._on_expiry(current.expires.timestamp())
-            log.info("certificate of the admission webhooks loaded", expires=current.expires.isoformat())
+            log.info("webhook certificate loaded", expires=current.expires.isoformat())
 
     async def _current(self) -> Certificates:
         """What the Secret holds, after renewing what is due."""
@@ -167,14 +167,14 @@ class CertificateRotator(_CertificateLoader):
                 await self._client.patch(self._secret_path, body)
             except ConflictError:
                 continue  # another replica was quicker
-            log.info("certificates of the admission webhooks renewed", expires=due.expires.isoformat())
+            log.info("webhook certificates renewed", expires=due.expires.isoformat())
             return due
 
     async def _read(self) -> _Secret:
         try:
             return await self._client.read(self._secret_path, _Secret)
         except NotFoundError as error:
-            raise ValueError(f"there is no Secret {self._name}; apply manifests/overlays/admission") from error
+            raise ValueError(f"Secret {self._name} does not exist; apply manifests/overlays/admission") from error
 
     async def _trust(self, authorities: bytes) -> None:
         """`caBundle` of every webhook in our two configurations; those that do not exist trust nobody."""
@@ -193,7 +193,7 @@ class CertificateRotator(_CertificateLoader):
             if outdated:
                 # Merged by the webhooks' names, so that nothing else of them is touched.
                 await self._client.patch(path, {"webhooks": outdated}, PatchType.STRATEGIC)
-                log.info("the API server is logged whom to trust", configuration=f"{plural}/{self._name}")
+                log.info("CA bundle updated", configuration=f"{plural}/{self._name}")
 
     def _serve(self, current: Certificates) -> None:
         with tempfile.TemporaryDirectory(dir=self._directory) as name:
@@ -239,7 +239,7 @@ class CertificateFileWatcher(_CertificateLoader):
         self._seen = found
         expires = _expiry(found[0])
         self._on_expiry(expires.timestamp())
-        log.info("certificate of the admission webhooks loaded", expires=expires.isoformat())
+        log.info("webhook certificate loaded", expires=expires.isoformat())
 
 
 def _usable(secret: _Secret) -> Certificates | None:
@@ -248,7 +248,7 @@ def _usable(secret: _Secret) -> Certificates | None:
     try:
         return Certificates.from_secret(secret.data)
     except ValueError as error:
-        log.warning("certificates of the admission webhooks are replaced", reason=str(error))
+        log.warning("replacing unusable webhook certificates", reason=str(error))
         return None
 
 

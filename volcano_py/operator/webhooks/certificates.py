@@ -148,7 +148,7 @@ def _certificate(pem: bytes) -> x509.Certificate:
 def _key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("a key is not of the kind that is made here (an elliptic curve's)")
+        raise ValueError("a key is not an elliptic curve key, the only kind generated here")
     return key
 
 

@@ -131,18 +131,24 @@ class AdmissionHandlers:
         except kopf.AdmissionError as error:
             if error.code == _REFUSED:
                 outcome = Outcome.REFUSED
-            log.info("refused", webhook=webhook, operation=review.operation, object=_key(review), answer=str(error))
+            log.info(
+                "request denied",
+                webhook=webhook,
+                operation=review.operation,
+                object=_key(review),
+                answer=str(error),
+            )
             raise
         except RequestError as error:
-            log.warning("a review has failed", webhook=webhook, object=_key(review), error=str(error))
+            log.warning("admission review failed", webhook=webhook, object=_key(review), error=str(error))
             raise kopf.AdmissionError(
-                f"it cannot be judged, because the API server does not tell what there is ({error}); try again",
+                f"the request cannot be checked: the API server did not answer ({error}); try again",
                 code=_TRY_AGAIN,
             ) from error
         except Exception as error:
-            log.exception("a review has failed", webhook=webhook, object=_key(review))
+            log.exception("admission review failed", webhook=webhook, object=_key(review))
             raise kopf.AdmissionError(
-                f"it cannot be judged: {type(error).__name__}: {error}; please report this", code=500
+                f"the request cannot be checked: {type(error).__name__}: {error}; please report this", code=500
             ) from error
         finally:
             self._reviewed(webhook, review.operation, outcome, asyncio.get_running_loop().time() - begun)

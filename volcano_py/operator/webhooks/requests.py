@@ -99,7 +99,7 @@ class _Parsed:
         try:
             parser.feed_data(text)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "this is no request that is understood here") from error
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is malformed") from error
         self._method, self._keeps_alive = parser.get_method(), parser.should_keep_alive()
 
     def on_message_begin(self) -> None:
@@ -120,7 +120,7 @@ class _Parsed:
             RefusedError: it is none that a webhook answers.
         """
         if self._begun != 1 or self._has_body:  # the parser has found another end than we have
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "this is no request that is understood here")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is malformed")
         if self._method != b"POST":
             raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "reviews are sent with POST")
         if b"content-encoding" in self._headers:

@@ -60,12 +60,12 @@ def read_request(body: bytes, expected: Resource) -> Request:
     except RecursionError as error:
         raise ValueError(f"it is nested deeper than {DEEPEST} levels") from error
     except msgspec.DecodeError as error:
-        raise ValueError(f"it is no AdmissionReview: {error}") from error
+        raise ValueError(f"it is not an AdmissionReview: {error}") from error
     resource = request.resource
     if (resource.group, resource.version, resource.resource) != expected:
         raise ValueError(f"it is not about {expected[2]}.{expected[1]}.{expected[0]}")
     if request.operation not in _OPERATIONS:
-        raise ValueError("its operation is none of an API server's")
+        raise ValueError("its operation is unknown")
     if len(request.name) > LONGEST_NAME or len(request.namespace) > LONGEST_NAME:
         raise ValueError(f"its name or namespace has more than {LONGEST_NAME} characters")
     return request
@@ -87,7 +87,7 @@ def read_review(body: bytes) -> dict[str, Any]:
         found = request.get(key)
         metadata = found.get("metadata") if isinstance(found, dict) else None
         if found is not None and not isinstance(metadata, dict):
-            raise ValueError(f"its {key} is no object with metadata")
+            raise ValueError(f"its {key} is not an object with metadata")
         if metadata is not None and len(str(metadata.get("name", ""))) > LONGEST_NAME:
             raise ValueError(f"the name of its {key} has more than {LONGEST_NAME} characters")
     return review

@@ -135,7 +135,7 @@ class AdmissionServer:
         connections: set[asyncio.Task[None]] = set()
         try:
             self.listening = chosen(sock)
-            log.info("answering admission webhooks", address=str(self.listening))
+            log.info("webhook server listening", address=str(self.listening))
             while True:
                 peer, address = await _accepted(sock)
                 task = asyncio.create_task(self._serve(peer, str(address[0])), name="webhook caller")
@@ -156,13 +156,13 @@ class AdmissionServer:
         except NoRoomError as error:
             sock.close()
             self._turned_away(0)
-            log.debug("webhook caller turned away", peer=peer, reason=str(error))
+            log.debug("webhook connection rejected", peer=peer, reason=str(error))
             return
         try:
             await self._converse(sock, share)
         except (OSError, asyncio.IncompleteReadError) as error:  # a TimeoutError, and those of TLS, are OSErrors
             self._turned_away(0)
-            log.debug("webhook caller cut off", peer=peer, reason=repr(error))
+            log.debug("webhook connection closed", peer=peer, reason=repr(error))
         finally:
             self.shares.leave(share)
             # A cancelled task keeps its error, that the frames, and these the share: without this a connection that was
@@ -256,7 +256,7 @@ class AdmissionServer:
         if head.length > self._limits.review:
             raise RefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"the review has {head.length} bytes; there may be {self._limits.review}",
+                f"the review has {head.length} bytes, the limit is {self._limits.review}",
             )
         return webhook
 
@@ -274,10 +274,10 @@ class AdmissionServer:
         except RefusedError as error:
             return _error(error.status, str(error))[:2]
         except (TimeoutError, NotServingError) as error:
-            text = str(error) or f"not judged within {self._limits.judging:g} s; try again"
+            text = str(error) or f"not checked within {self._limits.judging:g} s; try again"
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, text)[:2]
         except Exception as error:
-            log.exception("a review could not be answered")
+            log.exception("admission review failed")
             return _error(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}")[:2]
 
     async def _answer(self, review: dict[str, Any], webhook: str) -> Any:
@@ -328,7 +328,7 @@ async def _accepted(sock: socket.socket) -> tuple[socket.socket, Any]:
         try:
             return await loop.sock_accept(sock)
         except OSError as error:
-            log.warning("a connection could not be accepted", error=str(error))
+            log.warning("connection not accepted", error=str(error))
             await asyncio.sleep(_ACCEPT_AGAIN)
 
 

@@ -383,7 +383,7 @@ async def test_a_queue_with_work_or_queues_below_it_stays(user: UserOfCluster) -
     told = await user.is_refused("queue", "delete", "-n", "a")
     assert told.splitlines()[0] == "queue a breaks 2 rules:"
     assert "has queues below it (below); delete or move those first" in told
-    assert "has a PodGroup that is not finished; close the queue, and delete it when that is gone" in told
+    assert "has 1 unfinished PodGroup; close the queue, and delete it when no work is left" in told
     assert not user.api.sent("DELETE")
 
 
@@ -398,10 +398,10 @@ async def test_it_still_belongs_to_a_queue(user: UserOfCluster) -> None:
     on_delete(user, [queue("a"), odd], pod_group("train", queue="a", minMember="three"))
     told = await user.is_refused("queue", "delete", "-n", "a")
     assert "has queues below it (odd)" in told
-    assert "has a PodGroup that is not finished" in told
+    assert "has 1 unfinished PodGroup" in told
 
 
 async def test_the_queues_that_must_be_there_stay(user: UserOfCluster) -> None:
     on_delete(user, [queue("root"), queue("default")])
-    assert "is the queue above all others" in await user.is_refused("queue", "delete", "-n", "root")
-    assert "is where work goes that names no queue" in await user.is_refused("queue", "delete", "-n", "default")
+    assert "is the root queue and cannot be deleted" in await user.is_refused("queue", "delete", "-n", "root")
+    assert "is the default queue and cannot be deleted" in await user.is_refused("queue", "delete", "-n", "default")

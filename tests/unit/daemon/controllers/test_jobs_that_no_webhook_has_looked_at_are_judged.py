@@ -21,7 +21,8 @@ def with_timeout(timeout: str) -> Job:
 def test_a_timeout_that_cannot_be_read_is_told() -> None:
     assert PROBLEM(with_timeout("5m")) == ""
     assert PROBLEM(with_timeout("5 minutes")) == (
-        "spec.policies[0].timeout: 5 minutes is no duration; write numbers with their units, such as 90s, 10m or 1h30m"
+        "spec.policies[0].timeout: 5 minutes is not a duration; write numbers with their units, such as "
+        "90s, 10m or 1h30m"
     )
 
 

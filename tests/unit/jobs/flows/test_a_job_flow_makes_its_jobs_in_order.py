@@ -69,16 +69,16 @@ def test_a_flow_whose_job_failed_makes_no_more(phase: str) -> None:
 def test_a_template_that_is_missing_is_told_and_the_others_go_on() -> None:
     made = plan(job_flow(step("a"), step("b")), without=("a",))
     assert (created(made), reasons(made)) == (["b"], ["JobTemplateNotFound"])
-    assert "there is no JobTemplate 'a' in the namespace" in made.events[0].message
+    assert "JobTemplate 'a' does not exist in the namespace" in made.events[0].message
 
 
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
         ([step("a"), step("a")], "spec.flows has 'a' 2 times"),
-        ([step("a", "x")], r"spec.flows\[a\].dependsOn.targets has 'x', which is no step of the flow"),
-        ([step("a", "a")], "spec.flows goes round in a circle: a → a"),
-        ([step("a", "c"), step("b", "a"), step("c", "b")], "in a circle: (a → b → c → a|b → c → a → b|c → a → b → c)"),
+        ([step("a", "x")], r"spec.flows\[a\].dependsOn.targets has 'x', which is not a step of the flow"),
+        ([step("a", "a")], "spec.flows has a cycle: a → a"),
+        ([step("a", "c"), step("b", "a"), step("c", "b")], "has a cycle: (a → b → c → a|b → c → a → b|c → a → b → c)"),
     ],
 )
 def test_what_is_no_order_is_refused_as_a_whole(steps: list[dict[str, Any]], problem: str) -> None:
@@ -168,7 +168,7 @@ def test_a_task_that_no_target_has_is_told() -> None:
     probe = {"tcpSocketList": [{"taskName": "sevre", "port": 80}]}
     made = plan(job_flow(step("a"), step("b", "a", probe=probe)), job("a", "Running"))
     assert (created(made), reasons(made)) == ([], ["TaskNotFound"])
-    assert made.events[0].message == "step b waits: dependsOn.probe asks for task 'sevre', which f-a has not"
+    assert made.events[0].message == "step b waits: dependsOn.probe asks for task 'sevre', which f-a does not have"
 
 
 # The status, and the end.

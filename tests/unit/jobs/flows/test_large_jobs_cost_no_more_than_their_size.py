@@ -81,7 +81,7 @@ def test_what_is_wrong_with_dependencies_is_told_in_one_pass() -> None:
 
     assert growth(work, 200) < LINEAR
     told = problem(job(*(task(f"t{n}", dependsOn={"name": ["none"]}) for n in range(200))))
-    assert "none is no task of this object; name one of the tasks (t1, t2, t3, t4, t5 and 194 more)" in told
+    assert "none is not a task of this object; name one of the tasks (t1, t2, t3, t4, t5 and 194 more)" in told
 
 
 def test_what_an_update_breaks_is_found_in_one_pass() -> None:
@@ -97,18 +97,21 @@ def test_what_an_update_breaks_is_found_in_one_pass() -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"tasks": [task(f"t{n}") for n in range(TASKS.most + 1)]}, "spec.tasks: 1001 tasks of a Job are more than"),
+        (
+            {"tasks": [task(f"t{n}") for n in range(TASKS.most + 1)]},
+            "spec.tasks: 1001 tasks of a Job exceed the limit of",
+        ),
         (
             {"tasks": [task(f"t{n}", dependsOn={"name": ["t0"] * 101}) for n in range(DEPENDENCIES.most // 100)]},
-            "spec.tasks: 10100 names in `dependsOn` of all tasks of a Job together are more than the 10000",
+            "spec.tasks: 10100 names in `dependsOn` of all tasks of a Job together exceed the limit of 10000",
         ),
         (
             {"policies": [{"exitCode": n + 1, "action": "AbortJob"} for n in range(POLICIES.most + 1)]},
-            "spec.policies: 301 policies of a Job, and of each of its tasks are more than the 300",
+            "spec.policies: 301 policies of a Job, and of each of its tasks exceed the limit of 300",
         ),
         (
             {"volumes": [{"mountPath": f"/{n}", "volumeClaimName": f"v{n}"} for n in range(10_001)]},
-            "spec.volumes: 10001 volumes of a Job times containers of one of its tasks are more than the 10000",
+            "spec.volumes: 10001 volumes of a Job times containers of one of its tasks exceed the limit of 10000",
         ),
     ],
 )
@@ -161,7 +164,9 @@ def test_what_is_wrong_with_a_flow_is_told_in_few_words() -> None:
     (event,) = plan_flow(flow_of(100, 100), {}, {}, {}, datetime.now(UTC)).events
     assert event.message.endswith("; and 9997 more")
     (event,) = plan_flow(flow_of(101, 100), {}, {}, {}, datetime.now(UTC)).events
-    assert event.message.startswith("no Jobs are made: spec.flows has 101 steps with 10100 targets; at most 1000 with")
+    assert event.message.startswith(
+        "no Jobs are created: spec.flows has 101 steps with 10100 targets; at most 1000 with"
+    )
     assert FLOW_TARGETS.most == 10_000
 
 

@@ -40,9 +40,9 @@ def test_a_port_is_a_number_from_1_to_65535(value: str) -> None:
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        (["--prot=22"], r"spec.plugins.demo: '--prot=22' is no argument of it \(known: --port, --on, --name\)"),
-        (["22"], "'22' is no argument of it"),
-        (["port=22"], "'port=22' is no argument of it"),
+        (["--prot=22"], r"spec.plugins.demo: '--prot=22' is not one of its arguments \(known: --port, --on, --name\)"),
+        (["22"], "'22' is not one of its arguments"),
+        (["port=22"], "'port=22' is not one of its arguments"),
         (["--port"], "--port has no value; write --port=VALUE"),
         (["--port=1"] * 101, "101 arguments are given; at most 100 are read"),
     ],
@@ -65,7 +65,9 @@ def test_an_empty_name_is_refused() -> None:
 @pytest.mark.parametrize("plugin", BUILTIN, ids=lambda plugin: plugin.name)
 def test_each_plugin_works_without_arguments_and_refuses_what_it_does_not_know(plugin: type[JobPlugin]) -> None:
     assert plugin().arguments == ()
-    with pytest.raises(PluginArgumentError, match=rf"spec.plugins.{plugin.name}: '--nonsense' is no argument"):
+    with pytest.raises(
+        PluginArgumentError, match=rf"spec.plugins.{plugin.name}: '--nonsense' is not one of its arguments"
+    ):
         plugin(["--nonsense"])
 
 

@@ -227,7 +227,7 @@ def test_the_clients_port_has_two_names(argument: str) -> None:
 
 
 def test_a_cluster_without_a_head_is_refused_before_any_pod_is_made() -> None:
-    with pytest.raises(PluginArgumentError, match=r"there is no task 'head' \(tasks are boss, worker\); .* --head"):
+    with pytest.raises(PluginArgumentError, match=r"task 'head' does not exist \(tasks: boss, worker\); .* --head"):
         RayPlugin().objects(job_of(boss=1, worker=1))
 
 

@@ -118,7 +118,7 @@ async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(clus
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(130)
     (message,) = cluster.messages("UnParseableCronJobSchedule")
-    assert message.startswith("no Jobs are made: spec.schedule is 'often'")
+    assert message.startswith("no Jobs are created: spec.schedule is 'often'")
     assert len(cluster.jobs()) == 2
 
 
@@ -210,7 +210,7 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(100)
     (message,) = cluster.messages("ForeignJob")
-    assert message.startswith(f"Job {due(1)} exists and is not of this CronJob")
+    assert message.startswith(f"Job {due(1)} exists but is not of this CronJob")
     await cluster.live(30)
     assert set(cluster.jobs()) == {due(1), due(2)}
 

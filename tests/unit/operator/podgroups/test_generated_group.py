@@ -139,7 +139,7 @@ def test_a_controller_that_cannot_exist_is_not_looked_for(api_version: str, name
     owner = OwnerReference(api_version=api_version, kind="ReplicaSet", name=name, uid="o-uid", controller=True)
     assert inheriting_owner(pod(owner=owner)) is None
     (warning,) = plan(pod(owner=owner)).warnings
-    assert warning.startswith(f"no object can be called as the pod's controller is, {f'{api_version} ReplicaSet'!r:.8}")
+    assert warning.startswith(f"the pod's controller has no valid name, {f'{api_version} ReplicaSet'!r:.8}")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_impossible_amounts_leave_min_resources_out_and_are_told() -> None:
     """The API server takes them for the pod, but its text of them would be too long for the PodGroup."""
     made = plan(pod(containers=[asking(cpu="1e400000")]))
     assert made.group.spec.min_resources is None
-    assert made.warnings == ("minResources of the pod's group left out: an impossible amount of cpu is asked for",)
+    assert made.warnings == ("minResources of the pod's PodGroup left out: the request for cpu is out of range",)
 
 
 def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_told() -> None:
@@ -244,7 +244,7 @@ def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_told() -> N
     assert made.group.spec.min_resources is None
     assert made.warnings == (
         (
-            "minResources of the pod's group left out: "
+            "minResources of the pod's PodGroup left out: "
             "spec.containers[0].resources.requests.cpu: -1 is negative; it must be 0 or more"
         ),
     )

@@ -122,7 +122,7 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
     await cluster.live(600)
     assert cluster.phase() == "Terminated"
     (told,) = cluster.messages("ExecuteAction")
-    assert told.startswith("TerminateJob: given up after 16 tries: POST ")
+    assert told.startswith("TerminateJob: failed 16 times: POST ")
     assert "spec.containers: Required value" in told
     state = cluster.status()["state"]
     assert f"{state['reason']}: {state['message']}" == told
@@ -250,7 +250,7 @@ async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobClu
     assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "train-worker-1" in cluster.pods()
     (told,) = cluster.messages("FailedCreate")
-    assert told == "pod ns/train-worker-0 is not of this job; delete it, or give the job another name"
+    assert told == "pod ns/train-worker-0 exists but is not of this job; delete it, or give the job another name"
     cluster.remove_pod("train-worker-0")
     await cluster.live()
     assert cluster.phase() == "Running"
@@ -345,8 +345,8 @@ async def test_abort_and_resume(cluster: JobCluster) -> None:
     assert cluster.phase() == "Running"
     assert {version for _, version in cluster.created} == {"0", "1"}
     assert cluster.messages("CommandIssued") == [
-        "AbortJob, as asked by Command ns/c",
-        "ResumeJob, as asked by Command ns/c",
+        "AbortJob, requested by Command ns/c",
+        "ResumeJob, requested by Command ns/c",
     ]
 
 
@@ -416,7 +416,7 @@ async def test_a_task_that_crashes_again_and_again_is_restarted_after_the_timeou
     assert cluster.status().get("retryCount", 0) == 0
     await cluster.live(60)
     assert cluster.status()["retryCount"] == 1
-    assert cluster.messages("ExecuteAction") == ["RestartTask: a policy asks for it on TaskFailed of task worker"]
+    assert cluster.messages("ExecuteAction") == ["RestartTask: requested by a policy on TaskFailed of task worker"]
     assert "failing/worker" not in cluster.status().get("controlledResources", {})
 
 
@@ -480,7 +480,7 @@ async def test_somebody_elses_object_under_the_name_of_a_plugins_is_left_alone(c
     cluster.submit(job(task("worker", 1), plugins={"svc": []}))
     await cluster.live()
     assert cluster.api.objects[path]["spec"] == {"mine": True}
-    assert cluster.messages("PluginError")[0].startswith("Service ns/train is not of this job")
+    assert cluster.messages("PluginError")[0].startswith("Service ns/train exists but is not of this job")
     assert cluster.pods() == {}
 
 
@@ -500,7 +500,7 @@ async def test_an_unknown_plugin_is_told_and_nothing_is_made(cluster: JobCluster
     await cluster.live()
     assert (cluster.phase(), cluster.pods()) == ("Pending", {})
     assert cluster.status()["state"]["reason"] == "InvalidJob"
-    assert "there is no job plugin 'magic'" in cluster.status()["state"]["message"]
+    assert "job plugin 'magic' does not exist" in cluster.status()["state"]["message"]
     cluster.edit(plugins={})
     await cluster.live()
     assert cluster.phase() == "Running"
@@ -513,7 +513,7 @@ async def test_a_plugin_that_cannot_serve_the_job_is_told_and_nothing_is_made(cl
     assert (cluster.phase(), cluster.pods()) == ("Pending", {})
     assert cluster.status()["state"]["reason"] == "InvalidJob"
     assert cluster.status()["state"]["message"] == (
-        "spec.plugins.ray: there is no task 'head' (tasks are a, b); name the head's task with --head"
+        "spec.plugins.ray: task 'head' does not exist (tasks: a, b); name the head's task with --head"
     )
     cluster.edit(plugins={"ray": ["--head=a", "--worker=b"]})
     await cluster.live()
@@ -525,7 +525,7 @@ async def test_a_plugin_that_fails_is_told(cluster: JobCluster) -> None:
     cluster.submit(job({"name": "a", "replicas": 1, "template": {"spec": "none"}}, plugins={"svc": []}))
     await cluster.live()
     (told,) = cluster.messages("PluginError")
-    assert told == "ConfigMap ns/train-svc cannot be made: AttributeError: 'str' object has no attribute 'get'"
+    assert told == "ConfigMap ns/train-svc cannot be created: AttributeError: 'str' object has no attribute 'get'"
 
 
 @pytest.mark.parametrize("fails", ["__init__", "objects"])
@@ -604,7 +604,7 @@ async def test_a_job_that_cannot_be_read_any_more_goes_on_as_it_was(cluster: Job
     cluster.pod_is("train-worker-1", "Failed", 1)
     await cluster.live()
     assert set(cluster.messages("JobStatusError")) == {
-        "job ns/train cannot be read any more: Expected `array`, got `str` - at `$.spec.tasks`; correct that field"
+        "job ns/train cannot be read: Expected `array`, got `str` - at `$.spec.tasks`; correct this field"
     }
     assert cluster.status().get("retryCount", 0) == 0
 

@@ -268,7 +268,7 @@ async def test_a_queue_closes_when_its_last_pod_group_is_gone(cluster: Cluster) 
         (
             "Normal",
             "CloseQueue",
-            "queue team is Closing until its 1 PodGroup is gone, as asked by Command ns/close-team",
+            "queue team is Closing until its 1 PodGroup is gone, requested by Command ns/close-team",
         ),
         ("Normal", "SyncQueue", "queue team is Closed"),
     ]
@@ -300,7 +300,7 @@ async def test_children_close_and_open_with_their_parent(cluster: Cluster) -> No
         "user": ("Open", "false"),
         "other": ("Closed", None),
     }
-    assert ("Normal", "SyncQueue", "queue team is Closed, as its parent dept") in cluster.messages()
+    assert ("Normal", "SyncQueue", "queue team is Closed, like its parent dept") in cluster.messages()
 
 
 async def test_a_child_is_not_opened_under_a_closed_parent(cluster: Cluster) -> None:
@@ -386,7 +386,7 @@ async def test_a_write_that_keeps_failing_is_given_up_with_a_warning(cluster: Cl
         await controller.idle()
     assert cluster.api.count("PATCH") == 16
     assert cluster.messages() == [
-        ("Warning", "CloseQueue", f"CloseQueue of queue team given up after 16 tries: PATCH {QUEUES}: 403: no")
+        ("Warning", "CloseQueue", f"CloseQueue of queue team failed 16 times: PATCH {QUEUES}: 403: no")
     ]
     assert cluster.state("team") == "Open"
 
@@ -460,7 +460,7 @@ async def test_a_queue_in_a_state_that_is_none_is_left_alone_with_a_warning(clus
     assert cluster.state("team") == "Paused"
     ((severity, reason, message),) = cluster.messages()
     assert (severity, reason) == ("Warning", "SyncQueue")
-    assert "queue team is left alone: status.state is 'Paused'; it must be one of" in message
+    assert "queue team is not managed: status.state is 'Paused'; it must be one of" in message
 
 
 SPOILT = {"weight": "heavy"}

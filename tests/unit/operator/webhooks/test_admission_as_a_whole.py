@@ -263,7 +263,7 @@ async def test_when_the_queues_cannot_be_read_nothing_is_let_in_blindly(door: Do
     del door.api.objects[QUEUES]
     answer = await door.ask("validate-queues", QUEUE_KIND, raw("team", {"weight": 1}))
     assert (answer["allowed"], answer["status"]["code"]) == (False, 503)
-    assert answer["status"]["message"].startswith("it cannot be judged, because the API server does not tell")
+    assert answer["status"]["message"].startswith("the request cannot be checked: the API server did not answer")
     assert door.reviewed[-1][2] is Outcome.FAILED
 
 
@@ -273,7 +273,7 @@ async def test_kinds_may_come_while_it_runs(door: Door) -> None:
     job = raw("train", {"queue": "default", "tasks": []}, namespace="ns")
     answer = await door.ask("validate-jobs", JOB_KIND, job)
     assert answer["status"]["message"] == (
-        "job train: spec.tasks: nothing is there to run; add a task with a pod template"
+        "job train: spec.tasks: at least one task is required; add one with a pod template"
     )
 
 

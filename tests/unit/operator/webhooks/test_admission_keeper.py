@@ -110,7 +110,7 @@ def api() -> Api:
 
 async def test_an_empty_secret_is_filled_and_the_api_server_told(api: Api, tmp_path: Path) -> None:
     replica = Replica(api, tmp_path)
-    assert replica.keeper.problem() == "there is no certificate for the admission webhooks yet"
+    assert replica.keeper.problem() == "no webhook certificate has been loaded yet"
     await replica.keeper.look()
     assert replica.keeper.problem() is None
     assert replica.keeper.ready.is_set()
@@ -186,7 +186,7 @@ async def test_without_configurations_it_serves_all_the_same(api: Api, tmp_path:
 async def test_without_the_secret_the_remedy_is_told(api: Api, tmp_path: Path) -> None:
     del api.objects[SECRET]
     replica = Replica(api, tmp_path)
-    with pytest.raises(ValueError, match="there is no Secret door; apply manifests/overlays/admission"):
+    with pytest.raises(ValueError, match="Secret door does not exist; apply manifests/overlays/admission"):
         await replica.keeper.look()
 
 

@@ -181,7 +181,7 @@ async def test_a_review_waits_while_kopf_is_started_again(door: Door, monkeypatc
 async def test_a_kopf_that_stays_away_is_told(tmp_path: Path) -> None:
     async with opened(Door(tmp_path, msgspec.structs.replace(PATIENT, judging=0.05))) as door:
         status, answer = await door.post(json=REVIEW)
-    assert (status, answer) == (503, {"error": "not judged within 0.05 s; try again"})
+    assert (status, answer) == (503, {"error": "not checked within 0.05 s; try again"})
 
 
 async def test_a_kind_that_has_come_after_kopf_makes_it_start_again(door: Door) -> None:

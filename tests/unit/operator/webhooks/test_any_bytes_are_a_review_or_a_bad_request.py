@@ -78,9 +78,9 @@ def test_the_deepest_review(deeper: bool) -> None:
         ({"name": "a" * (LONGEST_NAME + 1)}, "its name or namespace has more than 253 characters"),
         ({"object": {"metadata": {"name": "a" * (LONGEST_NAME + 1)}}}, "the name of its object has more than 253"),
         ({"object": None}, "it has neither an object nor an oldObject"),
-        ({"object": {}}, "its object is no object with metadata"),
-        ({"operation": "EAT"}, "its operation is none of an API server's"),
-        ({"userInfo": None}, r"it is no AdmissionReview: Expected `object`, got `null` - at `\$.request.userInfo`"),
+        ({"object": {}}, "its object is not an object with metadata"),
+        ({"operation": "EAT"}, "its operation is unknown"),
+        ({"userInfo": None}, r"it is not an AdmissionReview: Expected `object`, got `null` - at `\$.request.userInfo`"),
     ],
 )
 def test_what_kopf_would_fail_on_is_refused_before(changes: dict[str, Any], problem: str) -> None:

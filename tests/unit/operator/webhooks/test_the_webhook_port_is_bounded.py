@@ -268,7 +268,7 @@ async def test_a_request_that_is_no_review_is_refused_before_its_body_is_read(
         pytest.param(b'{"a":' * 50 + b"1" + b"}" * 50, "nested deeper than 50 levels", id="objects"),
         pytest.param(b"1e400000", "infinity", id="no float"),
         pytest.param(b"9" * 1_000_000, "infinity", id="a million digits"),
-        pytest.param(b"NaN", "no AdmissionReview", id="not a number"),
+        pytest.param(b"NaN", "not an AdmissionReview", id="not a number"),
         pytest.param(b"[" + b"0," * 1_000_001 + b"0]", "more than 1000000 values", id="many values"),
     ],
 )
@@ -356,5 +356,5 @@ async def test_with_authorities_of_callers_only_the_api_server_is_answered(
 
 def test_a_file_without_authorities_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("nothing")
-    with pytest.raises(ValueError, match=r"ca\.crt cannot be used as authorities of callers"):
+    with pytest.raises(ValueError, match=r"ca\.crt cannot be used as client CAs"):
         tls_context(tmp_path / "ca.crt")
