@@ -141,7 +141,7 @@ async def test_a_flow_follows_probes_patches_templates_and_clears_away(
     ]
     daemon = await start_daemon(*QUICK_ELECTION)
     await objects.namespace.apply(flow("f", *steps, jobRetainPolicy="delete"))
-    await objects.namespace.wait_event("JobTemplateNotFound", "JobFlow/f", saying="there is no JobTemplate 'serve'")
+    await objects.namespace.wait_event("JobTemplateNotFound", "JobFlow/f", saying="JobTemplate 'serve' does not exist")
     await daemon.kill()
     await start_daemon(*QUICK_ELECTION)
 
@@ -180,7 +180,7 @@ async def test_a_flow_stops_when_a_job_fails_and_one_in_a_circle_never_begins(
     status = await objects.wait_flow("broken", "Failed")
 
     assert status["terminatedJobs"] == ["broken-a"]
-    await objects.namespace.wait_event("InvalidJobFlow", "JobFlow/round", saying="goes round in a circle")
+    await objects.namespace.wait_event("InvalidJobFlow", "JobFlow/round", saying="has a cycle")
     assert set(await objects.jobs()) == {"broken-a"}
 
 

@@ -99,8 +99,8 @@ OTHERS = (
     with_spec("CronJob", BATCH, "often", "UnParseableCronJobSchedule.*often", schedule="often"),
     unreadable("JobTemplate", FLOW, "template", "spec", spec="none"),
     unreadable("JobFlow", FLOW, "everything", "spec.flows", spec={"flows": "all"}),
-    with_spec("JobFlow", FLOW, "circle", "goes round in a circle", flows=CIRCLE),
-    with_spec("JobFlow", FLOW, "follower", "there is no JobTemplate 'template'", flows=[{"name": "template"}]),
+    with_spec("JobFlow", FLOW, "circle", "has a cycle", flows=CIRCLE),
+    with_spec("JobFlow", FLOW, "follower", "JobTemplate 'template' does not exist", flows=[{"name": "template"}]),
     unreadable("Command", BUS, "shout", "action", action=7, target=NO_JOB),
     unreadable("Command", BUS, "aimless", "target", action="AbortJob", target="fine"),
 )

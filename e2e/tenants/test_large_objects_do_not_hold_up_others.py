@@ -56,7 +56,7 @@ async def test_a_job_of_a_thousand_tasks_that_wait_for_each_other(
     await attacker.client.create(jobs, job)
     for number in range(3):
         await strangers_run(victim, f"small-{number}", node_selector=pool.selector)
-    await attacker.namespace.wait_event("JobStatusError", "Job/large", saying="more than the 10000 that are allowed")
+    await attacker.namespace.wait_event("JobStatusError", "Job/large", saying="exceed the limit of 10000")
     assert await attacker.namespace.pods() == []
     assert await transitions(installed) == before
     await daemon.ready()

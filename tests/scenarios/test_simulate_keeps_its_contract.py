@@ -294,7 +294,7 @@ spec:
 @pytest.mark.parametrize(
     ("part", "fast", "said"),
     [
-        ("plugins: {svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is no argument of it"),
+        ("plugins: {svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is not one of its arguments"),
         ("plugins: {ray: []}", "'true'", "spec.plugins.ray: there is no task 'head'"),
         (
             "volumes: [{mountPath: /data, volumeClaimName: data}]",

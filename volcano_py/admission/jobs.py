@@ -42,13 +42,13 @@ class JobContext(msgspec.Struct, frozen=True):
     namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobContext) -> dict[str, Any]:
+def defaults(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
     """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole.
 
     No queue becomes `default`, as in the CRD. What that means is decided when work is made for the job, and may change
     with the annotations of its namespace.
     """
-    filled = with_defaults(job, customs.rules).spec
+    filled = with_defaults(job, context.rules).spec
     values = (job.spec.queue or DEFAULT_QUEUE, filled.scheduler_name, filled.max_retry, filled.min_available)
     spec: dict[str, Any] = {
         name: value for name, value in zip(_SCALARS, values, strict=True) if raw_spec.get(name) != value
@@ -60,7 +60,7 @@ def defaults(job: Job, raw_spec: Mapping[str, Any], customs: JobContext) -> dict
     required = {
         name
         for wanted in job.spec.plugins
-        for name in (customs.plugins.classes[wanted].requires if wanted in customs.plugins.classes else ())
+        for name in (context.plugins.classes[wanted].requires if wanted in context.plugins.classes else ())
     }
     if missing := sorted(required - job.spec.plugins.keys()):
         spec["plugins"] = {name: [] for name in missing}
@@ -77,27 +77,27 @@ def _filled_task(task: Mapping[str, Any], full: Task) -> dict[str, Any]:
     return filled
 
 
-def validate_create(job: Job, world: QueueWorld, customs: JobContext) -> Violations:
+def validate_create(job: Job, world: QueueWorld, context: JobContext) -> Violations:
     """What is wrong with a new job; defaults count as filled in."""
-    return tuple(job_violations(job, "spec", world, customs))
+    return tuple(job_violations(job, "spec", world, context))
 
 
 def validate_update(
-    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], customs: JobContext
+    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], context: JobContext
 ) -> Violations:
     """What of the update cannot be, from both objects and their specs as they came.
 
     Defaults count as filled in, in both: the update has been, and the object may be older than the webhooks.
     """
-    changed = tuple(_changes(_filled(before, raw_before, customs), _filled(after, raw_after, customs)))
-    was, now = (tuple(_limits(with_defaults(job, customs.rules))) for job in (before, after))
+    changed = tuple(_changes(_filled(before, raw_before, context), _filled(after, raw_after, context)))
+    was, now = (tuple(_limits(with_defaults(job, context.rules))) for job in (before, after))
     return (*changed, *new_violations(now, was))
 
 
-def job_violations(job: Job, path: str, world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
+def job_violations(job: Job, path: str, world: QueueWorld, context: JobContext) -> Iterator[Violation]:
     """The same for a job that stands in a template; `path` is that of its spec."""
     written = job.spec.queue
-    job = with_defaults(job, customs.rules, customs.namespace)
+    job = with_defaults(job, context.rules, context.namespace)
     name, spec = job.metadata.name, job.spec
     if len(name) > LONGEST_LABEL:
         rule, fix = f"has {len(name)} characters, the limit is {LONGEST_LABEL}", "shorten it"
@@ -109,7 +109,7 @@ def job_violations(job: Job, path: str, world: QueueWorld, customs: JobContext) 
     yield from task_violations(name, f"{path}.tasks", spec.tasks)
     yield from _minimum(path, spec)
     yield from policy_violations(f"{path}.policies", spec.policies)
-    yield from _plugins(path, job, customs.plugins)
+    yield from _plugins(path, job, context.plugins)
     yield from _volumes(f"{path}.volumes", spec.volumes)
     yield from topology_violations(f"{path}.networkTopology", spec.network_topology)
     yield from queue_violations(f"{path}.queue", spec.queue, world, written)
@@ -125,9 +125,9 @@ def as_submitted(job: Job) -> Job:
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, volumes=volumes))
 
 
-def _filled(job: Job, raw_spec: Mapping[str, Any], customs: JobContext) -> dict[str, Any]:
+def _filled(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
     """The spec as it came, with its defaults, and without what was added to it."""
-    patch = defaults(job, raw_spec, customs).get("spec", {})
+    patch = defaults(job, raw_spec, context).get("spec", {})
     plugins = {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}
     volumes = msgspec.to_builtins(as_submitted(job).spec.volumes)
     return {**raw_spec, **patch, "plugins": plugins, "volumes": volumes}

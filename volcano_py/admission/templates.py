@@ -56,7 +56,7 @@ def judge(
     spec: Mapping[str, Any],
     before: Mapping[str, Any] | None,
     world: QueueWorld,
-    customs: JobContext,
+    context: JobContext,
 ) -> Violations:
     """What is wrong with an object of one of `KINDS`, by its name and its spec as it came; or what this breaks of the
     spec that an update replaces.
@@ -66,16 +66,16 @@ def judge(
     Raises:
         msgspec.ValidationError: the spec is not shaped as the API has it.
     """
-    found = tuple(KINDS[kind](name, spec, world, customs))
+    found = tuple(KINDS[kind](name, spec, world, context))
     if before is None:
         return found
     try:
-        return new_violations(found, tuple(KINDS[kind](name, before, world, customs)))
+        return new_violations(found, tuple(KINDS[kind](name, before, world, context)))
     except msgspec.ValidationError:
         return found
 
 
-def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
+def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, context: JobContext) -> Iterator[Violation]:
     """The schedule can be read, and the jobs that it makes would be let in."""
     spec = converted(raw, _CronSpec)
     # Each on its own: of two mistakes both are told.
@@ -85,12 +85,12 @@ def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobCont
         except ScheduleError as error:
             yield Violation(field=error.field, value=error.value or NOT_SET, rule=error.rule, fix=error.fix)
     made = JobMeta(name=job_name(CronJob(metadata=ObjectMeta(name=name)), _SOME_TIME))
-    yield from job_violations(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, customs)
+    yield from job_violations(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, context)
 
 
-def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, customs: JobContext) -> Iterator[Violation]:
+def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, context: JobContext) -> Iterator[Violation]:
     """The jobs that flows make of it would be let in, if the flows' names, with which theirs begin, leave room."""
-    yield from job_violations(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, customs)
+    yield from job_violations(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, context)
 
 
 def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:

@@ -277,18 +277,18 @@ def test_a_job_that_cannot_work_is_refused(content: dict[str, Any], expected: st
 
 
 def test_a_plugin_that_cannot_serve_the_job_is_refused() -> None:
-    customs = JobContext(JobRules(), JobPlugins.of((_Svc, RayPlugin)))
+    context = JobContext(JobRules(), JobPlugins.of((_Svc, RayPlugin)))
     content = spec(task("a"), plugins={"ray": []})
-    (only,) = validate_create(job(content), WORLD, customs)
+    (only,) = validate_create(job(content), WORLD, context)
     assert str(only) == (
         "spec.plugins[ray]: ray cannot be used: task 'head' does not exist (tasks: a); name the head's task with --head"
     )
-    assert validate_create(job(spec(task("head"), plugins={"ray": []})), WORLD, customs) == ()
+    assert validate_create(job(spec(task("head"), plugins={"ray": []})), WORLD, context) == ()
 
 
 def test_an_answer_shows_no_keys() -> None:
-    customs = JobContext(JobRules(), JobPlugins.of((SshPlugin,)))
-    (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, customs)
+    context = JobContext(JobRules(), JobPlugins.of((SshPlugin,)))
+    (only,) = validate_create(job(spec(plugins={"ssh": ["--ssh-private-key=hush", "--port=22"]})), WORLD, context)
     known = "--ssh-key-file-path, --ssh-private-key, --ssh-public-key, --ssh-port, --ssh-key-type"
     assert str(only) == (
         f"spec.plugins[ssh]: ssh cannot be used: '--port=22' is not one of its arguments (known: {known}); "
@@ -509,20 +509,20 @@ OF_TEAM = msgspec.structs.replace(CUSTOMS, namespace={QUEUE_NAME: "team"})
 
 @pytest.mark.parametrize("written", ["", "default"])
 @pytest.mark.parametrize(
-    ("customs", "there"),
+    ("context", "there"),
     [
         pytest.param(BATCH, QueueWorld.of([QueueFacts("root"), QueueFacts("batch")]), id="another default queue"),
         pytest.param(OF_TEAM, world(queue("default", state="Closed"), queue("team")), id="queue of the namespace"),
     ],
 )
 def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
-    written: str, customs: JobContext, there: QueueWorld
+    written: str, context: JobContext, there: QueueWorld
 ) -> None:
     """The CRD fills in `default`, so that to name it is to name none."""
     content = {**spec(), "queue": written}
-    assert validate_create(job(content), there, customs) == ()
-    assert judge("jobtemplate", "step", content, None, there, customs) == ()
-    assert judge("cronjob", "tick", cron(jobTemplate={"spec": content}), None, there, customs) == ()
+    assert validate_create(job(content), there, context) == ()
+    assert judge("jobtemplate", "step", content, None, there, context) == ()
+    assert judge("cronjob", "tick", cron(jobTemplate={"spec": content}), None, there, context) == ()
 
 
 def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
@@ -535,9 +535,9 @@ def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
 def test_the_queue_that_default_means_is_not_written_into_the_job() -> None:
     """Applied again after the namespace has got another one, the manifest would be refused as a change of queue."""
     content = {**spec(), "queue": "default"}
-    for customs in (BATCH, OF_TEAM):
-        assert defaults(job({"tasks": []}), {"tasks": []}, customs)["spec"]["queue"] == "default"
-        assert "queue" not in defaults(job(content), content, customs)["spec"]
+    for context in (BATCH, OF_TEAM):
+        assert defaults(job({"tasks": []}), {"tasks": []}, context)["spec"]["queue"] == "default"
+        assert "queue" not in defaults(job(content), content, context)["spec"]
 
 
 # What makes jobs.

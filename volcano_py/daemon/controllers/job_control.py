@@ -80,13 +80,13 @@ class JobControl:
             await self.controller.run()
 
 
-def problem_with(customs: JobContext) -> Callable[[Job], str]:
+def problem_with(context: JobContext) -> Callable[[Job], str]:
     """Tells what is wrong with a job that no webhook has looked at. Its queue is left to the scheduler, which knows the
     queues, and says so on the PodGroup."""
     nothing = QueueWorld.of(())
 
     def problem(job: Job) -> str:
-        violations = job_violations(as_submitted(job), "spec", nothing, customs)
+        violations = job_violations(as_submitted(job), "spec", nothing, context)
         reported = (str(each) for each in violations if each.field != "spec.queue")
         return " | ".join(islice(reported, _MOST_REPORTED))
 

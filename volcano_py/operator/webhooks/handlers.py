@@ -201,13 +201,13 @@ class AdmissionHandlers:
     async def _job(self, review: Review) -> None:
         after = _decoded(review.new or {}, Job, "job")
         before = None if review.old is None else _decoded_old(review.old, Job)
-        customs = self._customs(review)
+        context = self._context(review)
         if before is not None and review.old is not None and review.new is not None:
             found = jobs.validate_update(
-                before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, customs
+                before, after, review.old.get("spec") or {}, review.new.get("spec") or {}, context
             )
         else:
-            found = await self._judged(lambda world: jobs.validate_create(after, world, customs))
+            found = await self._judged(lambda world: jobs.validate_create(after, world, context))
         _refuse("job", review.name, found)
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
@@ -215,18 +215,18 @@ class AdmissionHandlers:
         job = _decoded(new, Job, "job")
         if next(size_violations("spec", job.spec), None) is not None:
             return {}  # it is refused when it is validated
-        return jobs.defaults(job, new.get("spec") or {}, self._customs(review))
+        return jobs.defaults(job, new.get("spec") or {}, self._context(review))
 
     async def _template(self, kind: str, review: Review) -> None:
         new, old = _spec(review.new) or {}, _spec(review.old)
         # A name that the server draws is not part of the request.
         name = ((review.new or {}).get("metadata") or {}).get("name") or review.name
-        customs = self._customs(review)
+        context = self._context(review)
         with _readable(kind):
-            found = await self._judged(lambda world: templates.judge(kind, name, new, old, world, customs))
+            found = await self._judged(lambda world: templates.judge(kind, name, new, old, world, context))
         _refuse(kind, review.name, found)
 
-    def _customs(self, review: Review) -> JobContext:
+    def _context(self, review: Review) -> JobContext:
         return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
 
     async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
