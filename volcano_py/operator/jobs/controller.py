@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
@@ -39,12 +39,12 @@ from volcano_py.jobs.model import Job, JobAction, JobStatus
 from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.jobs.effects import JobEffects
 from volcano_py.operator.jobs.index import JobIndex
 from volcano_py.operator.jobs.memory import JobMemories, JobMemory, attempt_of
 from volcano_py.operator.jobs.objects import NotReadyError, prepare
 from volcano_py.operator.kube_api import IsActive, KubeApi, Learn, Record
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,6 @@ INTERVAL: Final = 0.5
 """Seconds between two writes of a job's counts: while its pods start they change with each of them."""
 
 _MOST_STEPS: Final = 64  # in one turn; a job that wants more goes on in its next one, after others had theirs
-_LOG_EVERY: Final = 10  # failures in a row
 # Seconds after which a job that waits for something that no watch tells of looks for it again; and after which one that
 # took all its steps goes on, because it may go round in a circle.
 _LOOK_AGAIN: Final = 5.0
@@ -78,7 +77,7 @@ class _Request(msgspec.Struct, frozen=True):
     uid: str
 
 
-class JobController:
+class JobController(Controller[str]):
     """A `Sink` for `jobs_index.KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen.
@@ -105,12 +104,12 @@ class JobController:
         interval: float = INTERVAL,
         max_requeues: int = MAX_REQUEUES,
     ) -> None:
-        self._api, self._active, self._record = api, active, record
+        super().__init__("job", namespace_of, active=active, workers=workers)
+        self._api, self._record = api, record
         self._rules = rules or JobRules()
         self._plugins = plugins or JobPlugins.of(BUILTIN)
         self._problem, self._now = problem, now
         self._interval, self._max_requeues = interval, max_requeues
-        self._work: WorkQueue[str] = WorkQueue("job", namespace_of, workers=workers)
         self._index = JobIndex(self._work.add)
         self._effects = JobEffects(
             api,
@@ -142,24 +141,8 @@ class JobController:
         self._requests.setdefault(key, []).append(_Request(action, asked_by, uid))
         self._work.add(key)
 
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: every job is looked at once more."""
-        for key in self._index.all_keys():
-            self._work.add(key)
-
-    async def run(self) -> None:
-        """Work until cancelled. To be started when the informers have listed everything."""
-        self.leadership_gained()
-        await self._work.run(self._reconcile, on_failure=self._failed)
-
-    async def idle(self) -> None:
-        """Returns when no job waits for work, or for a time."""
-        await self._work.idle()
-
-    @property
-    def backlog(self) -> int:
-        """Jobs that wait for work, or for a time."""
-        return len(self._work)
+    def _keys(self) -> Iterable[str]:
+        return self._index.all_keys()
 
     # -- one job -------------------------------------------------------------------------------------------------------
 
@@ -386,12 +369,8 @@ class JobController:
                 self._record_event(job, EventNote("Warning", error.reason, str(error)))
             self._work.add(key, _LOOK_AGAIN)
             return False
-        if failures == 1 or failures % _LOG_EVERY == 0:
-            # An error that is none of the API's is one of ours: show where.
-            trace = None if isinstance(error, RequestError) else error
-            log.warning("job reconciliation failed", job=key, failures=failures, error=str(error), exc_info=trace)
-            if refused:
-                self._record_event(job, EventNote("Warning", _reason_of(error), f"{error}"))
+        if self._log_failure("job reconciliation failed", error, failures, job=key) and refused:
+            self._record_event(job, EventNote("Warning", _reason_of(error), f"{error}"))
         if 0 <= self._max_requeues < failures and isinstance(error, UnprocessableError):
             why = f"failed {failures} times: {error}"
             self._memories.of(job).request = Request(JobAction.TERMINATE, why)

@@ -7,7 +7,7 @@ making the Job and writing so finds it again, and another one that makes it too 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -35,6 +35,7 @@ from volcano_py.jobs.event_note import FOREIGN_JOB, EventNote
 from volcano_py.jobs.model import BATCH_API, Job
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.event_dedup import EventDeduplicator
 from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
 from volcano_py.operator.kube_api import (
@@ -48,7 +49,6 @@ from volcano_py.operator.kube_api import (
     object_path,
     patch_status,
 )
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -58,13 +58,12 @@ KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
 _WORKERS: Final = 8
 # Seconds. Timers run by another clock than schedules do, which somebody may set; this is how long that may go unseen.
 _LOOK_AGAIN_WITHIN: Final = 60.0
-_LOG_EVERY: Final = 10  # failures in a row
 
 _CRON_JOB: Final = Reader(CronJob)
 _JOB: Final = Reader(Job)
 
 
-class CronJobController:
+class CronJobController(Controller[str]):
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch. `learn` is given the
@@ -80,9 +79,9 @@ class CronJobController:
         learn: Learn | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._api, self._active, self._now = api, active, now
+        super().__init__("cronjob", namespace_of, active=active, workers=_WORKERS)
+        self._api, self._now = api, now
         self._learn = learn or self.upsert
-        self._work: WorkQueue[str] = WorkQueue("cronjob", namespace_of, workers=_WORKERS)
         self._crons: dict[str, CronJob] = {}
         # By UID, the last time that was dealt with: a status that cannot be written for a while does not say so.
         self._dealt_with: dict[str, datetime] = {}
@@ -119,11 +118,6 @@ class CronJobController:
             case CronJob():
                 self._forget(obj)
 
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: every CronJob is looked at once more."""
-        for key in self._crons:
-            self._work.add(key)
-
     def _note(self, cron: CronJob) -> None:
         key = cron.metadata.key
         known = self._crons.get(key)
@@ -140,14 +134,12 @@ class CronJobController:
 
     # The work.
 
-    async def run(self) -> None:
-        """Work until cancelled. To be started when CronJobs and Jobs have been listed."""
-        self.leadership_gained()
-        await self._work.run(self._reconcile, on_failure=self._failed)
+    def _keys(self) -> Iterable[str]:
+        return self._crons
 
     async def _reconcile(self, key: str) -> None:
         cron = self._crons.get(key)
-        if cron is None or not self._active():
+        if cron is None:
             return
         made = self._plan(cron)
         self._events.record(cron.metadata, *made.events)
@@ -225,16 +217,13 @@ class CronJobController:
             self._forget(cron)
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
-        """Always try again. The first failure is told, then every tenth."""
+        """Always try again. A first conflict is not worth a line: the next try sees the newer object."""
         cron = self._crons.get(key)
         if cron is None:
             return False
-        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _LOG_EVERY == 0:
-            # An error that is none of the API's is one of ours: show where.
-            trace = None if isinstance(error, RequestError) else error
-            log.warning(
-                "CronJob reconciliation failed", cron_job=key, failures=failures, error=str(error), exc_info=trace
-            )
-            if isinstance(error, RequestError) and error.is_refusal:
-                self._events.record(cron.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
+        if failures == 1 and isinstance(error, ConflictError):
+            return True
+        logged = self._log_failure("CronJob reconciliation failed", error, failures, cron_job=key)
+        if logged and isinstance(error, RequestError) and error.is_refusal:
+            self._events.record(cron.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
         return True

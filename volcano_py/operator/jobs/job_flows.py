@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -37,6 +37,7 @@ from volcano_py.jobs.flows.plan import CREATED, FlowPlan, PodProbe, owned_by, pl
 from volcano_py.jobs.model import FINISHED, Job
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.event_dedup import EventDeduplicator
 from volcano_py.operator.jobs.flow_probes import Prober
 from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
@@ -52,7 +53,6 @@ from volcano_py.operator.kube_api import (
     patch_status,
 )
 from volcano_py.operator.run_all import raise_first
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,6 @@ ASK_EVERY: Final = 5.0
 _WORKERS: Final = 8
 _MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
 _PAUSE: Final = 1.0  # seconds until then: should a flow go round in a circle, that is to cost little
-_LOG_EVERY: Final = 10  # failures in a row
 
 _FLOW: Final = Reader(JobFlow)
 _TEMPLATE: Final = Reader(JobTemplate)
@@ -79,7 +78,7 @@ class _Answers(msgspec.Struct):
     asked: float = float("-inf")
 
 
-class JobFlowController:
+class JobFlowController(Controller[tuple[str, str]]):
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `now`: seconds since the epoch. `learn` is given the
@@ -96,13 +95,10 @@ class JobFlowController:
         learn: Learn | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._api, self._prober = api, prober
-        self._active, self._now = active, now
-        self._learn = learn or self.upsert
         # Keys are the kind and namespace/name.
-        self._work: WorkQueue[tuple[str, str]] = WorkQueue(
-            "jobflow", lambda key: namespace_of(key[1]), workers=_WORKERS
-        )
+        super().__init__("jobflow", lambda key: namespace_of(key[1]), active=active, workers=_WORKERS)
+        self._api, self._prober, self._now = api, prober, now
+        self._learn = learn or self.upsert
         self._flows: dict[str, JobFlow] = {}
         self._templates: dict[str, JobTemplate] = {}
         self._flows_by_template: dict[str, dict[str, None]] = {}  # namespace/name of a template → keys of flows
@@ -163,13 +159,6 @@ class JobFlowController:
                 known = self._templates.get(obj.metadata.key)
                 if known is not None and known.metadata.uid == obj.metadata.uid:
                     del self._templates[obj.metadata.key]
-
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: everything is looked at once more."""
-        for key in self._flows:
-            self._work.add((FLOW_KIND, key))
-        for key in self._templates:
-            self._work.add((TEMPLATE_KIND, key))
 
     def _note_flow(self, flow: JobFlow) -> None:
         key = flow.metadata.key
@@ -253,19 +242,11 @@ class JobFlowController:
 
     # The work.
 
-    async def run(self) -> None:
-        """Work until cancelled. To be started when flows, templates and Jobs have been listed."""
-        self.leadership_gained()
-        await self._work.run(self._reconcile, on_failure=self._failed)
-
-    async def idle(self) -> None:
-        """Returns when nothing waits for work, nor for the answer of a pod."""
-        await self._work.idle()
+    def _keys(self) -> Iterable[tuple[str, str]]:
+        return [*((FLOW_KIND, key) for key in self._flows), *((TEMPLATE_KIND, key) for key in self._templates)]
 
     async def _reconcile(self, key: tuple[str, str]) -> None:
         kind, name = key
-        if not self._active():
-            return
         if kind == TEMPLATE_KIND:
             await self._reconcile_template(name)
         else:
@@ -380,24 +361,16 @@ class JobFlowController:
             )
 
     def _failed(self, key: tuple[str, str], error: Exception, failures: int) -> bool:
-        """Always try again. The first failure is told, then every tenth."""
+        """Always try again. A first conflict is not worth a line: the next try sees the newer object."""
         kind, name = key
         obj = self._flows.get(name) if kind == FLOW_KIND else self._templates.get(name)
         if obj is None:
             return False
-        if (failures == 1 and not isinstance(error, ConflictError)) or failures % _LOG_EVERY == 0:
-            # An error that is none of the API's is one of ours: show where.
-            trace = None if isinstance(error, RequestError) else error
-            log.warning(
-                "JobFlow reconciliation failed",
-                kind=kind,
-                object=name,
-                failures=failures,
-                error=str(error),
-                exc_info=trace,
-            )
-            if kind == FLOW_KIND and isinstance(error, RequestError) and error.is_refusal:
-                self._events.record(obj.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
+        if failures == 1 and isinstance(error, ConflictError):
+            return True
+        logged = self._log_failure("JobFlow reconciliation failed", error, failures, kind=kind, object=name)
+        if logged and kind == FLOW_KIND and isinstance(error, RequestError) and error.is_refusal:
+            self._events.record(obj.metadata, EventNote("Warning", FAILED_CREATE, str(error)))
         return True
 
 

@@ -7,7 +7,7 @@ What the steps are is decided in `generated_group`; that the scheduler need not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -27,6 +27,7 @@ from volcano_py.cluster.kubernetes.http.errors import (
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.writing.turns import Slots, namespace_of
 from volcano_py.cluster.protocol import Sink
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
@@ -53,7 +54,6 @@ from volcano_py.operator.podgroups.generated_group import (
 )
 from volcano_py.operator.podgroups.index import PodGroupIndex
 from volcano_py.operator.run_all import run_all
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +62,6 @@ WORKERS: Final = 32
 """Requests in flight of one namespace; with more, the API server only answers each of them later."""
 
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
-_LOG_EVERY: Final = 10  # failures in a row
 
 _POD: Final = Reader(Pod)
 _POD_GROUP: Final = Reader(PodGroup)
@@ -83,7 +82,7 @@ class Delays(msgspec.Struct, frozen=True):
     look_again: float = 2.0
 
 
-class PodGroupController:
+class PodGroupController(Controller[str]):
     """A `Sink` for `pod_group_index.KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen.
@@ -99,10 +98,9 @@ class PodGroupController:
         workers: int = WORKERS,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._api, self._rules, self._clock = api, rules, clock
-        self._active, self._record = active, record
-        self._queue: WorkQueue[str] = WorkQueue("podgroup", namespace_of, workers=workers)
-        self._index = PodGroupIndex(rules, self._queue.add)
+        super().__init__("podgroup", namespace_of, active=active, workers=workers)
+        self._api, self._rules, self._clock, self._record = api, rules, clock, record
+        self._index = PodGroupIndex(rules, self._work.add)
         self._slots = Slots(workers)
         self._assumed: AssumedGroups | None = None
         self._bindings_passed: Callable[[], bool] = lambda: True
@@ -131,28 +129,12 @@ class PodGroupController:
         """`Sink`: gone."""
         self._index.delete(kind, obj)
 
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: what has changed before is looked at once more."""
-        for key in self._index.unfinished():
-            self._queue.add(key)
-
-    async def run(self) -> None:
-        """Work until cancelled. To be started when the informers have listed everything."""
-        self.leadership_gained()
-        await self._queue.run(self._reconcile, on_failure=self._failed)
-
-    async def idle(self) -> None:
-        """Returns when everything seen so far has been dealt with."""
-        await self._queue.idle()
-
-    @property
-    def backlog(self) -> int:
-        """Groups that wait for work."""
-        return len(self._queue)
+    def _keys(self) -> Iterable[str]:
+        return self._index.unfinished()
 
     async def _reconcile(self, key: str) -> None:
         """Bring one group (namespace/name) and its pods to what they should be."""
-        if not self._active() or self._rests(key):
+        if self._rests(key):
             return
         owner = self._index.scaled_owner(key)
         if owner is not None and owner[1].spec.replicas == 0:
@@ -206,7 +188,7 @@ class PodGroupController:
         _, until = self._put_off.get(key, (0.0, 0.0))
         left = until - self._clock.monotonic()
         if left > 0:
-            self._queue.add(key, left)
+            self._work.add(key, left)
         return left > 0
 
     def _forget(self, key: str) -> None:
@@ -307,17 +289,14 @@ class PodGroupController:
         return owner if owner.metadata.uid == reference.uid else None
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
-        """Always try again: without its group a pod is never scheduled. The first failure is told, then every tenth."""
+        """Always try again: without its PodGroup a pod is never scheduled."""
         if isinstance(error, ForbiddenError):
             # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler tells
             # the pod.
             self._forbidden.add(key)
             if self._assumed is not None:
                 self._assumed.withdraw(key)
-        if failures == 1 or failures % _LOG_EVERY == 0:
-            # An error that is none of the API's is one of ours: show where.
-            trace = None if isinstance(error, RequestError) else error
-            log.warning("PodGroup not written yet", pod_group=key, failures=failures, error=str(error), exc_info=trace)
+        if self._log_failure("PodGroup not written yet", error, failures, pod_group=key):
             waiting = next((pod for pod in self._index.pods_of(key) if not names_group(pod)), None)
             if waiting is not None and isinstance(error, RequestError) and error.is_refusal:
                 self._warn(waiting, f"PodGroup {key} cannot be written: {error}")

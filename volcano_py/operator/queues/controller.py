@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.watching.versions import is_older
 from volcano_py.cluster.kubernetes.writing.turns import CLUSTER
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.kube_api import (
     IsActive,
     KubeApi,
@@ -41,7 +42,6 @@ from volcano_py.operator.queues.states import (
     parent_state,
     reconcile_queue,
 )
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class _Request(msgspec.Struct, frozen=True):
     uid: str
 
 
-class QueueController:
+class QueueController(Controller[str]):
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
@@ -89,11 +89,11 @@ class QueueController:
         max_requeues: int = MAX_REQUEUES,
         on_created: Callable[[Queue], None] = lambda _queue: None,
     ) -> None:
-        self._api, self._active, self._record = api, active, record
+        super().__init__("queue", lambda _queue: CLUSTER, active=active, workers=_WORKERS)
+        self._api, self._record = api, record
         self._default_queue = default_queue
         self._interval, self._max_requeues = interval, max_requeues
         self._on_created = on_created
-        self._work: WorkQueue[str] = WorkQueue("queue", lambda _queue: CLUSTER, workers=_WORKERS)
         self._queues: dict[str, Queue] = {}
         self._groups: dict[str, tuple[str, str]] = {}  # PodGroup → its queue and phase
         self._phases: dict[str, Counter[str]] = {}  # queue → PodGroups by phase
@@ -147,10 +147,12 @@ class QueueController:
         self._work.add(queue)
 
     def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: every queue is looked at once more."""
+        """To be called when this replica gets the Lease."""
         self._initial_wanted.set()
-        for name in self._queues:
-            self._work.add(name)
+        super().leadership_gained()
+
+    def _keys(self) -> Iterable[str]:
+        return self._queues
 
     def _queue_seen(self, queue: Queue) -> None:
         name = queue.metadata.name
@@ -200,14 +202,9 @@ class QueueController:
 
     async def run(self) -> None:
         """Work until cancelled. To be started when queues and PodGroups have been listed."""
-        self.leadership_gained()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run())
             tasks.create_task(self._keep_initial_queues(), name="initial queues")
-            tasks.create_task(self._work.run(self._reconcile, on_failure=self._failed))
-
-    async def idle(self) -> None:
-        """Returns when everything seen so far has been dealt with."""
-        await self._work.idle()
 
     async def _keep_initial_queues(self) -> None:
         while True:
@@ -242,10 +239,12 @@ class QueueController:
         self._queue_seen(queue)
         self._on_created(queue)
 
-    async def _reconcile(self, name: str) -> None:
+    async def _turn(self, name: str) -> None:
         if not self._active():
-            self._requests.pop(name, None)
-            return
+            self._requests.pop(name, None)  # the next leader does not know it either
+        await super()._turn(name)
+
+    async def _reconcile(self, name: str) -> None:
         request = self._requests.get(name)
         queue = self._queues.get(name)
         if queue is None and request is not None:
