@@ -6,7 +6,7 @@ which `vcctl` counts on. Commands for anything else, and for what is not ours to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import structlog
@@ -16,9 +16,9 @@ from volcano_py.api.objects import ApiObject, ObjectMeta, OwnerReference
 from volcano_py.cluster.kubernetes.http.errors import ApiError, RequestError
 from volcano_py.cluster.kubernetes.watching.versions import version_of
 from volcano_py.jobs.model import JobAction, is_volcano_job
+from volcano_py.operator.controller import Controller
 from volcano_py.operator.kube_api import IsActive, KubeApi, command_path, delete_options, is_another_object
 from volcano_py.operator.queues.states import QueueAction
-from volcano_py.operator.work_queue import WorkQueue
 
 log = structlog.get_logger(__name__)
 
@@ -43,14 +43,14 @@ class Command(ApiObject, frozen=True):
 
 
 class Queues(Protocol):
-    """Who carries requests out."""
+    """Carries out requests for queues."""
 
     def request(self, queue: str, action: QueueAction, asked_by: str, uid: str = "") -> None:
         """Open or close the queue with this name, and this UID unless it is empty."""
 
 
 class Jobs(Protocol):
-    """Who carries requests to Jobs out."""
+    """Carries out requests for Jobs."""
 
     def request(self, key: str, action: JobAction, asked_by: str, uid: str = "") -> None:
         """Do this with the job namespace/name, if it has this UID (or `uid` is empty)."""
@@ -61,18 +61,18 @@ def is_for_queues(command: Command) -> bool:
     return command.target.kind == "Queue" and command.target.api_version.partition("/")[0] == _GROUP
 
 
-class CommandController:
+class CommandController(Controller[_Key]):
     """Takes commands as they come; `run` does the work. Without the Lease (`active`) they wait where they are.
 
     `queues` and `jobs`: None when they are not ours to control.
     """
 
     def __init__(self, api: KubeApi, queues: Queues | None, jobs: Jobs | None = None, *, active: IsActive) -> None:
-        self._api, self._queues, self._jobs, self._active = api, queues, jobs, active
+        super().__init__("command", lambda key: key[0], active=active, workers=_WORKERS)
+        self._api, self._queues, self._jobs = api, queues, jobs
         self._commands: dict[str, Command] = {}  # by UID: a name may come again with another meaning
         # UIDs of those whose deletion got no answer. The leader is alone: if they are gone now, that was it.
         self._unanswered: set[str] = set()
-        self._work: WorkQueue[_Key] = WorkQueue("command", lambda key: key[0], workers=_WORKERS)
 
     def listed(self, commands: Sequence[Command], version: str) -> None:
         """All commands there were at this version."""
@@ -98,28 +98,17 @@ class CommandController:
         return self._jobs is not None and is_volcano_job(command.target)
 
     def delete(self, uid: str) -> None:
-        """A command is gone, carried out by us or by somebody else."""
+        """A command is gone, carried out here or by another client."""
         if uid not in self._unanswered:
             self._commands.pop(uid, None)
 
-    def leadership_gained(self) -> None:
-        """To be called when this replica gets the Lease: the commands that wait are carried out."""
-        for uid, command in self._commands.items():
-            self._work.add((command.metadata.namespace, uid))
+    def _keys(self) -> Iterable[_Key]:
+        return [(command.metadata.namespace, uid) for uid, command in self._commands.items()]
 
-    async def run(self) -> None:
-        """Work until cancelled."""
-        self.leadership_gained()
-        await self._work.run(self._carry_out)
-
-    async def idle(self) -> None:
-        """Returns when everything seen so far has been dealt with."""
-        await self._work.idle()
-
-    async def _carry_out(self, key: _Key) -> None:
+    async def _reconcile(self, key: _Key) -> None:
         _, uid = key
         command = self._commands.get(uid)
-        if command is None or not self._active():
+        if command is None:
             return
         try:
             await self._api.delete(command_path(command.metadata), delete_options(uid))
@@ -130,7 +119,7 @@ class CommandController:
                     self._commands[uid] = command
                 raise
             if uid not in self._unanswered:
-                log.info("command was carried out by somebody else", command=command.metadata.key)
+                log.info("command already carried out by another client", command=command.metadata.key)
                 self._commands.pop(uid, None)
                 return
         self._unanswered.discard(uid)
@@ -141,13 +130,17 @@ class CommandController:
         metadata, target, action = command.metadata, command.target, command.action
         asked_by = f"Command {metadata.key}"
         if not is_subdomain(target.name):
-            log.warning("command has an impossible target", command=metadata.key, target=target.name[:_LONGEST_SHOWN])
+            log.warning(
+                "command ignored: its target has no valid name",
+                command=metadata.key,
+                target=target.name[:_LONGEST_SHOWN],
+            )
         elif self._jobs is not None and is_volcano_job(target) and action in set(JobAction):
-            log.info("command taken", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
+            log.info("command accepted", command=metadata.key, action=action, job=f"{metadata.namespace}/{target.name}")
             self._jobs.request(f"{metadata.namespace}/{target.name}", JobAction(action), asked_by, target.uid)
         elif self._queues is not None and is_for_queues(command) and action in set(QueueAction):
-            log.info("command taken", command=metadata.key, action=action, queue=target.name)
+            log.info("command accepted", command=metadata.key, action=action, queue=target.name)
             self._queues.request(target.name, QueueAction(action), asked_by, target.uid)
         else:
             known = ", ".join(QueueAction if is_for_queues(command) else JobAction)
-            log.warning("command has no known action", command=metadata.key, action=action, known=known)
+            log.warning("command ignored: unknown action", command=metadata.key, action=action, known=known)
