@@ -295,7 +295,7 @@ spec:
     ("part", "fast", "said"),
     [
         ("plugins: {svc: [--port=1]}", "'true'", "spec.plugins.svc: '--port=1' is not one of its arguments"),
-        ("plugins: {ray: []}", "'true'", "spec.plugins.ray: there is no task 'head'"),
+        ("plugins: {ray: []}", "'true'", "spec.plugins.ray: task 'head' does not exist"),
         (
             "volumes: [{mountPath: /data, volumeClaimName: data}]",
             "'true'",
