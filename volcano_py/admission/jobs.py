@@ -25,7 +25,7 @@ from volcano_py.jobs.plugins import JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
 MOST_PODS: Final = 1_000_000
-"""Of one job. Kubernetes is made for 150,000 pods in a cluster; plugins write a line for each of a job's hosts."""
+"""Of one job. Kubernetes is built for 150,000 pods in a cluster; plugins write a line for each of a job's hosts."""
 
 _CHANGEABLE: Final = frozenset({"minAvailable", "priorityClassName"})
 _CHANGEABLE_OF_TASKS: Final = frozenset({"replicas", "minAvailable"})
@@ -45,8 +45,8 @@ class JobContext(msgspec.Struct, frozen=True):
 def defaults(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
     """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole.
 
-    No queue becomes `default`, as in the CRD. What that means is decided when work is made for the job, and may change
-    with the annotations of its namespace.
+    No queue becomes `default`, as in the CRD. What that means is decided when pods are created for the job,
+    and may change with the annotations of its namespace.
     """
     filled = with_defaults(job, context.rules).spec
     values = (job.spec.queue or DEFAULT_QUEUE, filled.scheduler_name, filled.max_retry, filled.min_available)
@@ -116,8 +116,8 @@ def job_violations(job: Job, path: str, world: QueueWorld, context: JobContext) 
 
 
 def as_submitted(job: Job) -> Job:
-    """The job without what Volcano's controller adds: it writes the name of a claim that it has made beside what it was
-    made from."""
+    """The job without what Volcano's controller adds: next to a claim template it writes the
+    name of the claim that it has created."""
     volumes = [
         volume if volume.volume_claim is None else msgspec.structs.replace(volume, volume_claim_name="")
         for volume in job.spec.volumes

@@ -55,7 +55,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes new work; a state that nobody has written yet counts as Open."""
+        """Whether it takes new work; a queue without a state yet counts as Open."""
         return self.state in ("", "Open")
 
     def entitlement(self, name: str) -> Amounts:

@@ -45,7 +45,7 @@ def defaults(queue: Queue) -> dict[str, Any]:
 
 
 def validate_create(queue: Queue, world: QueueWorld, rules: QueueRules) -> Violations:
-    """What is wrong with a new queue, beside those in `world`."""
+    """What is wrong with a new queue, given those in `world`."""
     return (*_breaks_alone(queue), *_breaks_beside_others(queue, world, rules))
 
 
@@ -56,7 +56,7 @@ def validate_update(before: Queue, after: Queue, world: QueueWorld, rules: Queue
 
 
 def validate_delete(name: str, world: QueueWorld, rules: QueueRules) -> Violations:
-    """What speaks against deleting the queue."""
+    """What forbids deleting the queue."""
     if name == ROOT_QUEUE:
         return (_undeletable(name, "is the root queue and cannot be deleted", "delete the queues below it"),)
     if name == rules.default_queue:

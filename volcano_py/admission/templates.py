@@ -1,4 +1,4 @@
-"""Kinds that make jobs: CronJobs, flows of jobs, and the templates that flows use."""
+"""Kinds that create jobs: CronJobs, flows of jobs, and the templates that flows use."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def judge(
 
 
 def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, context: JobContext) -> Iterator[Violation]:
-    """The schedule can be read, and the jobs that it makes would be let in."""
+    """The schedule can be read, and its jobs would be admitted."""
     spec = converted(raw, _CronSpec)
-    # Each on its own: of two mistakes both are told.
+    # Each on its own: two mistakes are both reported.
     for schedule, zone in ((_ANY_SCHEDULE, spec.time_zone), (spec.schedule, None)):
         try:
             parse_schedule(schedule, zone, _SOME_TIME)
@@ -89,7 +89,7 @@ def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, context: JobCont
 
 
 def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, context: JobContext) -> Iterator[Violation]:
-    """The jobs that flows make of it would be let in, if the flows' names, with which theirs begin, leave room."""
+    """Jobs that flows create from it would be admitted, if the flows' names are short enough."""
     yield from job_violations(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, context)
 
 

@@ -22,7 +22,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         field: path of the field, as one would write it, e.g. `spec.deserved[cpu]`.
         value: what was found there; "" where something is missing.
-        rule: what is wrong with it, a phrase that goes on after the value.
+        rule: what is wrong with it, a phrase that continues after the value.
         fix: what to do.
         about: what else the rule looked at, e.g. the name of the queue above; part of which rule it is.
         excess: for rules that limit an amount, how far it is exceeded; None for others.

@@ -17,7 +17,7 @@ class WriteStatus(msgspec.Struct, frozen=True):
 
 
 class Prepare(msgspec.Struct, frozen=True):
-    """What has to exist before the first pod: objects of plugins, claims that are made, claims that must be there."""
+    """What has to exist before the first pod: objects of plugins, claims to create, and claims that must exist."""
 
     objects: tuple[PluginObject, ...]
     claims: tuple[JsonObject, ...] = ()

@@ -35,7 +35,7 @@ def with_defaults(job: Job, rules: JobRules, namespace: Mapping[str, str] | None
         queue=queue_for(spec.queue, namespace or {}, rules.default_queue),
         scheduler_name=spec.scheduler_name or rules.scheduler_name,
         max_retry=spec.max_retry or MAX_RETRY,
-        # A job's own minimum of 0 cannot be told from none.
+        # A job's own minimum of 0 looks like none.
         min_available=spec.min_available or sum(task.minimum for task in tasks),
     )
     return msgspec.structs.replace(job, spec=spec)

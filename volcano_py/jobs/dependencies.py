@@ -1,4 +1,4 @@
-"""Tasks that wait for others (`dependsOn`), and those that would wait for ever."""
+"""Tasks that wait for others (`dependsOn`), and those that would wait forever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def may_start(task: Task, members: Members) -> bool:
 
 
 def waits_for_itself(job: Job, members: Members) -> str:
-    """Why the job can never start, as a gang of pods some of which are made only when others run; "" if it can."""
+    """Why the job can never start, as a gang of pods some of which are created only when others run; "" if it can."""
     phases, spec = members.phases, job.spec
     held = _held(job, members)
     if not held or phases["Running"] or phases["Succeeded"] or phases["Failed"]:
@@ -44,10 +44,10 @@ def never_starts(job: Job, members: Members) -> str:
     hopeless = {task.name: place for place, task in enumerate(job.spec.tasks) if _is_hopeless(job, task, members)}
     for task in _held(job, members) if hopeless else ():
         names = task.depends_on.name if task.depends_on is not None else []
-        is_content_with_one = task.depends_on is not None and task.depends_on.iteration == "any"
-        in_vain = hopeless.keys() & names
-        if len(in_vain) >= (len(names) if is_content_with_one else 1):
-            first = job.spec.tasks[min(hopeless[name] for name in in_vain)]
+        needs_one = task.depends_on is not None and task.depends_on.iteration == "any"
+        blocking = hopeless.keys() & names
+        if len(blocking) >= (len(names) if needs_one else 1):
+            first = job.spec.tasks[min(hopeless[name] for name in blocking)]
             failed = members.phases_of(first.name)["Failed"]
             return (
                 f"task {task.name} waits for {first.name} (dependsOn) to have {first.minimum} pods ready or done, and"
@@ -58,7 +58,7 @@ def never_starts(job: Job, members: Members) -> str:
 
 
 def _held(job: Job, members: Members) -> list[Task]:
-    """Tasks whose pods are not made yet because of others."""
+    """Tasks whose pods are not created yet because of others."""
     return [task for task in job.spec.tasks if members.is_short_of(task) and not may_start(task, members)]
 
 

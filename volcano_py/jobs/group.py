@@ -54,7 +54,7 @@ def group_of(job: Job, priorities: Mapping[str, int]) -> JsonObject:
 
 
 def is_outdated(job: Job, group: PodGroup) -> bool:
-    """Whether the group is that of an earlier version. One that says nothing was made by Volcano's controller."""
+    """Whether the group is that of an earlier version. One that says nothing was created by Volcano's controller."""
     text = group.metadata.annotations.get(JOB_VERSION, "")
     return text.isascii() and text.isdigit() and int(text[:10]) < job.status.version
 
@@ -80,8 +80,8 @@ def min_resources(job: Job, priorities: Mapping[str, int]) -> ResourceList | Non
     """What the pods take that the job needs at least, under the names of a quota.
 
     With a minimum below that of all tasks: of the first `minAvailable` pods, tasks of higher priority first. Otherwise
-    of each task's minimum, and of further replicas, in the same order, up to `minAvailable`. None, which means that
-    nothing is checked before the pods themselves are, when an amount cannot be read: the scheduler tells the pod so.
+    of each task's minimum, and of further replicas, in the same order, up to `minAvailable`. None if an amount cannot
+    be read: then nothing is checked before the pods are created, and the scheduler reports it on them.
     """
     chosen = _chosen(job, priorities)
     requests: Amounts = {}

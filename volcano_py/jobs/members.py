@@ -21,7 +21,7 @@ _PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed"})
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One pod. `version` and `retry` are those of the job when the pod was made."""
+    """One pod. `version` and `retry` are those of the job when the pod was created."""
 
     pod: Pod
     task: str
@@ -71,14 +71,14 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def changed(self) -> float:
-        """When it got into its phase, as well as its conditions tell; seconds since the epoch."""
+        """When it got into its phase, as far as its conditions show; seconds since the epoch."""
         times = [c.last_transition_time.timestamp() for c in self.pod.status.conditions if c.last_transition_time]
         return max(times, default=self.pod.metadata.created)
 
 
 @dataclass(frozen=True)
 class Members:
-    """All pods of a job that it made itself, by what they are to it.
+    """All pods of a job that it created itself, by what they are to it.
 
     `current`: of the job's version, within the replicas, not being deleted. `surplus`: beyond the replicas, or of a
     task that was taken out. `outdated`: of an earlier version. `leaving`: being deleted, whatever they were.
@@ -92,7 +92,7 @@ class Members:
 
     @classmethod
     def of(cls, job: Job, pods: Iterable[Pod]) -> Members:
-        """Pods are told by their names, which nobody can change; those with other names are none of the job's."""
+        """Pods are recognized by their names, which cannot change; those with other names are not the job's."""
         replicas = {task.name: task.replicas for task in job.spec.tasks}
         tasks = {f"{job.metadata.name}-{name}": name for name in replicas}
         current: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
@@ -176,5 +176,5 @@ def _member(pod: Pod, job: Job, tasks: Mapping[str, str]) -> Member | None:
 
 
 def _number(text: str | None) -> int:
-    """What the pod's annotation says; 0 for one that somebody has spoilt."""
+    """What the pod's annotation says; 0 for an unreadable one."""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 10 else 0

@@ -19,7 +19,7 @@ JOB_KIND: Final = "Job"
 
 
 class JobPhase(StrEnum):
-    """`status.state.phase`; the empty one is that of a Job nobody has looked at yet."""
+    """`status.state.phase`; empty for a Job that no controller has seen yet."""
 
     NEW = ""
     PENDING = "Pending"
@@ -131,7 +131,7 @@ def _place(found: tuple[int, Policy]) -> int:
 
 
 class VolumeSpec(ApiObject, frozen=True):
-    """A volume of all pods: a claim that exists, or one that is made with the job."""
+    """A volume of all pods: a claim that exists, or one that is created with the job."""
 
     mount_path: str = ""
     volume_claim_name: str = ""

@@ -22,7 +22,7 @@ _STOPPED: Final = {
 }
 
 ACTIVE: Final = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
-"""Phases in which pods are made."""
+"""Phases in which pods are created."""
 
 WITHOUT_GROUP: Final = FINISHED | {
     JobPhase.ABORTING,
@@ -37,7 +37,7 @@ class Step(msgspec.Struct, frozen=True):
     """The job goes into `phase`.
 
     `retries`: it counts as one more try. `anew`: every pod goes, and a new version of all comes after. `targeted`: only
-    the part that the action is about goes. `reason` is the action that was asked for, if any; `why` tells people.
+    the part that the action is about goes. `reason` is the requested action, if any; `why` is for people.
     """
 
     phase: JobPhase
@@ -51,7 +51,7 @@ class Step(msgspec.Struct, frozen=True):
 def asked_for(job: Job, action: JobAction) -> Step | None:
     """Where a Command or a policy takes the job; None when the action means nothing in its phase."""
     phase = job.status.phase
-    # A job nobody has looked at yet is about to be Pending.
+    # A job that no controller has seen yet is about to be Pending.
     if phase in ACTIVE or phase is JobPhase.NEW:
         if action in _STOPPING:
             return Step(_STOPPING[action])
@@ -65,7 +65,7 @@ def asked_for(job: Job, action: JobAction) -> Step | None:
 
 
 def has_to_wait(job: Job, action: JobAction) -> bool:
-    """Whether a Command stops a job that is being restarted: it is carried out afterwards, or the job would go on."""
+    """Whether a Command stops a job that is being restarted: if it did not wait, the job would continue after it."""
     return job.status.phase is JobPhase.RESTARTING and action in _STOPPING
 
 
@@ -76,7 +76,7 @@ def _restart(job: Job) -> Step:
 
 
 def by_itself(job: Job, members: Members) -> Step | None:
-    """Where the job goes as its pods stand, when nobody asks for anything."""
+    """The next phase that follows from the pods alone, without a request."""
     phase = job.status.phase
     if phase is JobPhase.NEW:
         return Step(JobPhase.PENDING)
@@ -134,7 +134,7 @@ def _restarting(job: Job, members: Members) -> Step | None:
     if retries_exhausted(job):
         count = _ordinal(job.status.retry_count)
         return Step(JobPhase.FAILED, why=f"it would have been restarted for the {count} time (maxRetry)")
-    # One that asks for more than it has is told so once it is to make pods.
+    # A job that asks for more pods than it has gets that reported when its pods are due.
     if job.replicas - members.on_their_way_out >= min(job.spec.min_available, job.replicas):
         return Step(JobPhase.PENDING)
     return None

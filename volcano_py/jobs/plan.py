@@ -1,7 +1,7 @@
-"""`plan`: given a Job and everything it made as seen now, what is to be done next. The one place that decides.
+"""`plan`: given a Job and everything it created as seen now, what is to be done next. The one place that decides.
 
 It is asked again after every step, until there is nothing left to do. A change of phase is a plan of its own: it is
-written before anything is done about it, so that whoever comes after a crash goes on from there. Nothing else is
+written before anything is done about it, so that a controller can continue from there after a crash. Nothing else is
 remembered; what has been done already is seen in the world and not asked for again.
 """
 
@@ -51,7 +51,7 @@ _NOT_ADMITTED: Final = frozenset({"", "Pending"})
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked of a job beside its policies; `why` tells people."""
+    """What a Command asks of a job; `why` is for people."""
 
     action: JobAction
     why: str = "requested by a Command"
@@ -61,8 +61,8 @@ class World(msgspec.Struct, frozen=True):
     """A Job, with its defaults filled in, and what there is of it.
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
-    `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be made for the job as it is
-    written, or "". `request`: what a Command asks for.
+    `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be created for the
+    job as it is written, or "". `request`: what a Command asks for.
     """
 
     job: Job
@@ -105,8 +105,8 @@ def plan(world: World) -> Plan:
     problem = world.problem if job.status.phase in ACTIVE else ""
     status = counted(job, members, problem, _noted(job, edit, verdicts), lost)
     if has_more_to_note(job, lost):
-        return Plan((WriteStatus(status, decides=True),))  # before the pods are made again
-    # First of all: a pod that is refused keeps nobody from knowing how the others stand.
+        return Plan((WriteStatus(status, decides=True),))  # before the pods are created again
+    # First of all: the counts are written even if a pod is refused.
     actions: list[Action] = [WriteStatus(status, decides=False)] if status != job.status else []
     actions += _clearing(world, members, verdicts)
     waiting: EventNote | None = None
@@ -153,7 +153,7 @@ def _verdicts(world: World, members: Members, edit: Edit | None) -> tuple[Sequen
 
 
 def _noted(job: Job, edit: Edit | None, verdicts: Sequence[Verdict]) -> Edit | None:
-    """What is noted of edits when the phase stays: those of a job that makes pods, or restarts a part, may wait."""
+    """What is noted of edits when the phase stays: those of a job that creates pods, or restarts a part, may wait."""
     waits = not any(verdict.cause.event is JobEvent.JOB_UPDATED for verdict in verdicts)
     if job.status.phase is JobPhase.RESTARTING:
         waits = TARGET in job.status.controlled_resources
@@ -163,7 +163,7 @@ def _noted(job: Job, edit: Edit | None, verdicts: Sequence[Verdict]) -> Edit | N
 
 
 def _standing(group: PodGroup | None) -> tuple[str, float]:
-    """Phase of the PodGroup, and since when a part of it cannot run, as its condition tells (0: it does not)."""
+    """Phase of the PodGroup, and since when a part of it cannot run, as its condition says (0: it does not)."""
     if group is None:
         return "", 0.0
     conditions = (each for each in group.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
@@ -198,7 +198,7 @@ def _asked_step(
 ) -> Plan:
     job = world.job
     if edit is not None and not step.targeted:
-        edit = Edit(job.metadata.generation)  # whatever is made hereafter follows the edited spec
+        edit = Edit(job.metadata.generation)  # whatever is created hereafter follows the edited spec
     why = world.request.why if world.request is not None else f"requested by a policy on {verdict.cause}"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
@@ -215,7 +215,7 @@ def _asked_step(
 
 
 def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
-    """Pods that a targeted restart has still to delete: of the parts it is about, made before it was decided."""
+    """Pods that a targeted restart has still to delete: of the parts it is about, created before it was decided."""
     parts = frozenset(job.status.controlled_resources.get(TARGET, "").split())
     begun = {
         member.name
@@ -245,7 +245,7 @@ def _clearing(world: World, members: Members, verdicts: Sequence[Verdict]) -> li
 
 
 def _making(world: World, members: Members) -> tuple[list[Action], EventNote | None]:
-    """What is to be made in a phase that makes something, and what keeps pods from being made."""
+    """What to create in an active phase, and what keeps pods from being created."""
     job, group = world.job, world.group
     if world.problem:
         return [], EventNote("Warning", names.JOB_STATUS_ERROR, world.problem)
@@ -277,7 +277,7 @@ def _pending(message: str) -> EventNote:
 
 
 def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str]:
-    """The next pods to be made, and what went wrong with those that cannot be."""
+    """The next pods to be created, and what went wrong with those that cannot be."""
     job, taken = world.job, members.names
     bodies: list[JsonObject] = []
     broken, tried, size = "", 0, 0
@@ -302,7 +302,7 @@ def _missing_pods(world: World, members: Members) -> tuple[list[JsonObject], str
 
 
 def _preparation(world: World) -> Prepare:
-    """The PodGroup is made after all of it: where there is one, only what follows the job is to be looked at again."""
+    """The PodGroup is created last: once it exists, only objects that follow the job are checked again."""
     job, begun = world.job, world.group is not None
     objects = (kept for plugin in world.plugins for kept in plugin.objects(job))
     return Prepare(

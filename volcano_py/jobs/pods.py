@@ -43,7 +43,7 @@ _INHERITED_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 def pod_of(job: Job, task: Task, index: int, plugins: Sequence[JobPlugin] = ()) -> JsonObject:
     """The pod of this number of the task. The same call makes the same pod.
 
-    A plugin may raise anything: it may be somebody else's code.
+    A plugin may raise anything: it may come from outside this project.
     """
     template = copy.deepcopy(task.template)
     metadata: dict[str, Any] = template.get("metadata") or {}
@@ -80,7 +80,7 @@ def partition_of(task: Task, index: int) -> int | None:
 
 
 def claim_name(job: Job, number: int) -> str:
-    """Name of the claim that is made for the volume of this number: the same every time, and nobody else's."""
+    """Name of the claim that is created for the volume of this number: the same every time, and of this job alone."""
     digest = hashlib.sha256(f"{job.metadata.uid}/{number}".encode()).hexdigest()[:12]
     return f"{job.metadata.name}-pvc-{digest}"
 

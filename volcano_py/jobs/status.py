@@ -19,10 +19,10 @@ from volcano_py.jobs.policies.losses import NOTE as LOSSES
 from volcano_py.jobs.policies.losses import note_of
 
 TARGET: Final = "restarting"
-"""Key in `controlledResources` that says which parts of the job are being restarted: whoever comes next finishes a
+"""Key in `controlledResources` that says which parts of the job are being restarted: the next controller finishes a
 restart that was begun."""
 INVALID: Final = "InvalidJob"
-"""`state.reason` of a job for which nothing can be made as it is written."""
+"""`state.reason` of a job for which nothing can be created as it is written."""
 
 _LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
@@ -121,8 +121,7 @@ def is_target(targets: Collection[str], job: Job, member: Member) -> bool:
 
 
 def _controlled(job: Job, members: Members, edit: Edit | None, lost: Sequence[Lost]) -> dict[str, str]:
-    """What was made for the job, as Volcano notes it: plugins, and the claims of volumes that bring their own; and what
-    is remembered for later."""
+    """What was created for the job, as Volcano notes it (plugins, claims of volumes), and what is noted for later."""
     kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
     if edit is not None:
         kept[NOTE] = str(edit)

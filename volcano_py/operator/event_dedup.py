@@ -15,7 +15,7 @@ _REMEMBERED: Final = 64
 
 
 class EventDeduplicator:
-    """Records events of objects of one kind, while they exist (`is_there`): those of others would be kept for ever."""
+    """Records events of objects of one kind, while they exist (`is_there`): those of others would be kept forever."""
 
     def __init__(self, kind: str, record: Record, is_there: Callable[[ObjectMeta], bool]) -> None:
         self._kind, self._record, self._is_there = kind, record, is_there

@@ -18,8 +18,8 @@ BUS_API: Final = "bus.volcano.sh/v1alpha1"
 Record = Callable[[Event], None]
 """Takes an event to be posted; must not block."""
 Learn = Callable[[str, ApiObject], None]
-"""Takes an object of this kind that an answer has shown, as `Informers.learn` does: it comes to whoever follows the
-kind, the asker too, unless something newer is known."""
+"""Takes an object of this kind that an answer has shown, as `Informers.learn` does: it goes to all that follow the
+kind, the caller too, unless something newer is known."""
 IsActive = Callable[[], bool]
 """Whether this replica holds the Lease, so that it may write."""
 
@@ -160,7 +160,7 @@ async def is_gone(api: KubeApi, path: ApiPath, uid: str, error: RequestError) ->
     """Whether a request failed because the object with this UID is no more.
 
     A conflict alone does not prove it: an admission webhook may refuse with any code, and the server answers so when it
-    has tried for too long to write beside others. So the object is looked at.
+    has tried for too long to write among others. So the object is read.
 
     Raises:
         RequestError: it cannot be read.

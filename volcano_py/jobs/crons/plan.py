@@ -1,7 +1,7 @@
 """`batch.volcano.sh/v1alpha1`, kind `CronJob`: which Job is due, which are to go, and what the status says.
 
 Everything follows from the object, from the Jobs it owns and from the time, so that it may be worked out again at any
-moment. A Job's name has the minute for which it was made: there are never two for the same time.
+moment. A Job's name has the minute for which it was created: there are never two for the same time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobPhase
 
 CRON_KIND: Final = "CronJob"
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
-"""Annotation of a Job: the time for which it was made."""
+"""Annotation of a Job: the time for which it was created."""
 
 MANY_MISSED: Final = 100
-"""More missed times than this are told, as Kubernetes tells them: clocks may differ."""
+"""More missed times than this are reported, as in Kubernetes: clocks may differ."""
 _SUCCESSFUL_KEPT: Final = 3  # as the CRD's defaults
 _FAILED_KEPT: Final = 1
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)  # in all time zones a time that can be reckoned with
@@ -41,7 +41,7 @@ BAD_SCHEDULE: Final = "UnParseableCronJobSchedule"
 
 
 class JobTemplateSpec(ApiObject, frozen=True):
-    """What Jobs are made from; the spec stays as it was written."""
+    """What Jobs are created from; the spec stays as it was written."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: dict[str, Any] = {}
@@ -87,7 +87,7 @@ class CronPlan(msgspec.Struct, frozen=True):
     """What is to be done: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
     `outdated`. `look_again`: the next time of the schedule.
 
-    The status tells what there is. With the Job created, it is to be planned again.
+    The status shows what exists. Once the Job is created, it has to be planned again.
     """
 
     status: CronJobStatus
@@ -99,7 +99,7 @@ class CronPlan(msgspec.Struct, frozen=True):
 
 
 def owned_by(cron: CronJob, jobs: Iterable[Job]) -> list[Job]:
-    """Those of the Jobs that were made for the CronJob, the oldest first."""
+    """Those of the Jobs that were created for the CronJob, the oldest first."""
     return sorted(
         (job for job in jobs if (owner := job.metadata.controller) is not None and owner.uid == cron.metadata.uid),
         key=lambda job: (job.metadata.created, job.metadata.name),
@@ -122,7 +122,7 @@ def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
         look_again = schedule.next(now)
         due = schedule.latest(now, _considered_since(cron))
         if due is not None and any(job.metadata.name == job_name(cron, due) for job in jobs):
-            last, due = due, None  # made before a restart, which then had no time to write it down
+            last, due = due, None  # created before a restart, which then had no time to write it down
     running = [job for job in jobs if not _is_finished(job)]
     start, replaced, why = _decide(cron, running, due, now)
     events += why
@@ -182,7 +182,7 @@ def _considered_since(cron: CronJob) -> datetime:
 def _decide(
     cron: CronJob, running: Sequence[Job], due: datetime | None, now: datetime
 ) -> tuple[datetime | None, list[Job], list[EventNote]]:
-    """Whether the Job that is due is to start, in place of which others, and what is to be told."""
+    """The time of the Job to start (None: none), the Jobs that it replaces, and events."""
     if due is None or cron.spec.suspend:
         return None, [], []
     at = due.isoformat().replace("+00:00", "Z")

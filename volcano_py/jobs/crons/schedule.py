@@ -20,7 +20,7 @@ from cronsim import CronSim, CronSimError
 from volcano_py.api.go_values import parse_duration
 
 SHORTEST: Final = timedelta(minutes=1)
-"""The name of a job is made from the minute it is due, so that there is one in a minute at most."""
+"""The name of a job follows from the minute it is due, so that there is one in a minute at most."""
 
 _LONGEST_TEXT: Final = 512  # characters; the CRD's bound
 _LONGEST_SHOWN: Final = 64  # characters of a value in a message
@@ -40,7 +40,7 @@ _FIELDS: Final = 5
 # Fields that restrict the day: either may match when both are given. `*` leaves the day to the other one. In Debian's
 # cron (and cronsim) so does `*/2`, in Kubernetes it does not: written as a range it means the same in both.
 _DAY_FIELDS: Final = {2: "1-31", 4: "0-6"}
-# cronsim reads a range of one with a step as it reads a number with a step: as one that goes on to the end.
+# cronsim reads a range of one with a step as it reads a number with a step: as one that continues to the end.
 _RANGE_OF_ONE: Final = re.compile(r"\b(\w+)-\1/\d+")
 _FIX: Final = "give five fields (minute, hour, day of month, month, day of week) such as '*/10 * * * *', or @daily"
 # Names that stand for whatever the machine is set to.
@@ -51,7 +51,7 @@ class ScheduleError(ValueError):
     """The schedule or its time zone cannot be used; the text names the field, what was found and the fix."""
 
     def __init__(self, value: str, rule: str, fix: str, *, field: str = "spec.schedule") -> None:
-        """`rule`: what is wrong with the value, a phrase that goes on after it."""
+        """`rule`: what is wrong with the value, a phrase that continues after it."""
         self.field, self.value, self.rule, self.fix = field, value[:_LONGEST_SHOWN], rule, fix
         super().__init__(f"{field} is {self.value!r}, which {rule}; {fix}")
 

@@ -1,4 +1,4 @@
-"""Jobs of a JobFlow: their names, and what they are made from, a JobTemplate with the flow's own changes."""
+"""Jobs of a JobFlow: their names, and what they are created from, a JobTemplate with the flow's own changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREATED_BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 CREATED_BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 """Labels and annotations of a Job, `<namespace>.<name>`."""
 
-# Lists whose items are told apart by a field; the first field that all of them have counts. Other lists are replaced.
+# Lists whose items are identified by a field; the first field that all of them have counts. Other lists are replaced.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "tasks": ("name",),
@@ -37,12 +37,12 @@ def flow_job_name(flow: JobFlow, step: str) -> str:
 
 
 def template_of(job: Job) -> str:
-    """The JobTemplate that the Job was made from, by its annotation, as `<namespace>.<name>`; "" when there is none."""
+    """The JobTemplate that the Job was created from, as `<namespace>.<name>`, by its annotation; "" if it has none."""
     return job.metadata.annotations.get(CREATED_BY_TEMPLATE, "")
 
 
 def template_mark(template: JobTemplate) -> str:
-    """What Jobs made from the template have as annotation."""
+    """What Jobs created from the template have as annotation."""
     return f"{template.metadata.namespace}.{template.metadata.name}"
 
 
@@ -93,7 +93,7 @@ def _merged(value: Any, patch: Any, field: str = "") -> Any:
 
 
 def _key_of(field: str, items: list[Any]) -> str:
-    """The field that tells the items apart; "" where one has none that could."""
+    """The field that identifies the items; "" if an item has none."""
 
     def tells_apart(key: str) -> bool:
         return all(isinstance(item, Mapping) and isinstance(item.get(key), str | int) for item in items)

@@ -15,7 +15,7 @@ TEMPLATE_KIND: Final = "JobTemplate"
 
 
 class FlowPhase(StrEnum):
-    """`status.state.phase`; the empty one is that of a JobFlow nobody has looked at yet."""
+    """`status.state.phase`; empty for a JobFlow that no controller has seen yet."""
 
     NEW = ""
     PENDING = "Pending"
@@ -26,7 +26,7 @@ class FlowPhase(StrEnum):
 
 
 FINAL: Final = frozenset({FlowPhase.SUCCEED, FlowPhase.FAILED})
-"""Phases that a JobFlow leaves only to be deleted; no Job is made any more."""
+"""Phases that a JobFlow leaves only to be deleted; no Job is created any more."""
 
 
 class HttpHeader(ApiObject, frozen=True):
@@ -160,7 +160,7 @@ class JobTemplateStatus(ApiObject, frozen=True):
 
 
 class JobTemplate(ApiObject, frozen=True):
-    """The spec of a Job, kept as it was written, for flows to make Jobs from."""
+    """The spec of a Job, kept as it was written, for flows to create Jobs from."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""`flow.volcano.sh/v1alpha1`, kind `JobFlow`: which of its Jobs are to be made now, and which are to go.
+"""`flow.volcano.sh/v1alpha1`, kind `JobFlow`: which of its Jobs are to be created now, and which are to go.
 
 Everything follows from the object, from the Jobs it owns, from the JobTemplates and from what probes found, so that it
 may be worked out again at any moment.
@@ -37,7 +37,7 @@ _MOST_IN_CIRCLE: Final = 8
 class PodProbe(msgspec.Struct, frozen=True):
     """A question to the pods of one task of a Job, or of all its tasks when `task` is empty.
 
-    `path` None: that a TCP connection can be made; else that a GET is answered with a status from 200 to 399.
+    `path` None: that a TCP connection can be opened; else that a GET is answered with a status from 200 to 399.
     `needed`: how many pods must answer.
     """
 
@@ -52,7 +52,7 @@ class PodProbe(msgspec.Struct, frozen=True):
 class FlowPlan(msgspec.Struct, frozen=True):
     """What is to be done: make the Jobs of the steps in `create`, delete `remove`, write `status`.
 
-    `probes`: what other steps wait for. When the answers are known, the plan is to be made again with them.
+    `probes`: what other steps wait for. When the answers are known, the plan has to be made again with them.
     """
 
     status: JobFlowStatus
@@ -91,7 +91,7 @@ def flow_problems(steps: Iterable[Step]) -> list[str]:
 
 
 def owned_by(flow: JobFlow, jobs: Iterable[Job]) -> dict[str, Job]:
-    """Those of the Jobs that were made for the flow, by name."""
+    """Those of the Jobs that were created for the flow, by name."""
     return {
         job.metadata.name: job
         for job in jobs
@@ -139,7 +139,7 @@ def plan_flow(
 
 
 class _Waits:
-    """Whether a step has to wait for those it depends on, and what would have to be known to tell."""
+    """Whether a step has to wait for those it depends on, and which answers of pods are missing."""
 
     def __init__(
         self,

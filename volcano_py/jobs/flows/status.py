@@ -96,7 +96,7 @@ def _condition(job: Job) -> FlowCondition:
 
 def _job_status(job: Job, before: FlowJobStatus | None, now: datetime) -> FlowJobStatus:
     created, phase = job.metadata.creation_timestamp, job.status.phase
-    # A Job that was made again begins a new record.
+    # A Job that was created again begins a new record.
     same = before is not None and before.start_timestamp == created
     histories = before.running_histories if before is not None and same else ()
     changed = job.status.state.last_transition_time or now

@@ -1,4 +1,4 @@
-"""`env`: tells each pod its number within its task."""
+"""`env`: gives each pod its number within its task."""
 
 from __future__ import annotations
 

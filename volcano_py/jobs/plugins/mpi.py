@@ -1,4 +1,4 @@
-"""`mpi`: the master is told its workers, as `mpiexec --host` takes them, and reaches them by ssh."""
+"""`mpi`: the master gets the list of its workers, as `mpiexec --host` takes them, and reaches them by ssh."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MpiPlugin(JobPlugin):
         del index
         workers = job.task(self.worker)
         if task.name == self.master and workers is None:
-            # Nobody to be told of; the job's other plugins still do their part.
+            # There is no master; the job's other plugins still do their part.
             return
         targets = all_containers(pod)
         for container in targets:

@@ -1,4 +1,4 @@
-"""What a job plugin is: it changes the pods of a Job as they are made, and names objects that are to exist beside them.
+"""What a job plugin is: it changes the pods of a Job as they are created, and names objects that they need.
 
 A package adds its own through the entry point group `volcano_py.job_plugins`; the entry's name is the key in the Job's
 `spec.plugins`, its value the class.
@@ -26,7 +26,7 @@ class PluginObject(msgspec.Struct, frozen=True):
     `make` gives the whole manifest (apiVersion, kind, metadata.name, content); namespace and owner are filled in by the
     controller. It is called only when the object is missing or has to be compared, so it may draw keys.
     `follows_job`: the object is brought up to what `make` says when it differs (hosts change with replicas). Otherwise
-    it is made once and then left alone.
+    it is created once and then left alone.
     """
 
     api_version: str
@@ -37,7 +37,7 @@ class PluginObject(msgspec.Struct, frozen=True):
 
 
 class JobPlugin:
-    """Base class. One instance serves one Job; it is made anew whenever it is needed, so it keeps nothing.
+    """Base class. One instance serves one Job; it is created whenever it is needed, so it keeps nothing.
 
     `requires` names plugins that come along unless the Job lists them itself (with no arguments).
     """
@@ -54,14 +54,14 @@ class JobPlugin:
         self.arguments = tuple(arguments)
 
     def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
-        """Change the pod, in place, before it is made. `index` is its number within the task, from 0.
+        """Change the pod, in place, before it is created. `index` is its number within the task, from 0.
 
         The pod has its name, labels, annotations, owner and volumes already. The outcome must depend on the arguments
-        of this call alone: a pod that is made again is to be the same.
+        of this call alone: a pod that is created again is to be the same.
         """
 
     def objects(self, job: Job) -> Sequence[PluginObject]:
-        """What has to exist before the first pod is made.
+        """What has to exist before the first pod is created.
 
         Raises:
             PluginArgumentError: the job has not what the plugin needs.

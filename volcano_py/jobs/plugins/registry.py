@@ -70,7 +70,7 @@ class JobPlugins(msgspec.Struct, frozen=True):
         except PluginArgumentError:
             raise
         except Exception as error:
-            # It may be somebody else's code.
+            # It may come from outside this project.
             raise PluginArgumentError(f"spec.plugins.{name}: {type(error).__name__}: {error}") from error
         return plugin
 

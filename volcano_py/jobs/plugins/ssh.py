@@ -75,7 +75,7 @@ class SshPlugin(JobPlugin):
         mount(all_containers(pod), volume, self._path, subPath=_FOLDER)
 
     def objects(self, job: Job) -> Sequence[PluginObject]:
-        # Pods that run would keep the old keys, as a subPath is never mounted anew: so it is made once.
+        # Pods that run would keep the old keys, as a subPath is never mounted again: so it is created once.
         return (PluginObject("v1", "Secret", secret_name(job), lambda: self._secret(job)),)
 
     def _new_keys(self) -> KeyPair:

@@ -1,4 +1,4 @@
-"""`svc`: pods of a Job find each other by name, and are reached by nobody else.
+"""`svc`: pods of a Job find each other by name, and no other pod reaches them.
 
 A headless Service gives every pod a name in DNS, a ConfigMap lists these names, a NetworkPolicy keeps others out.
 """

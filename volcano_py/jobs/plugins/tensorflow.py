@@ -42,7 +42,7 @@ class TensorflowPlugin(JobPlugin):
         add_env(containers(pod), variable("TF_CONFIG", json.dumps(config, separators=(",", ":"))))
 
     def _cluster(self, job: Job) -> dict[str, list[str]]:
-        """Role → addresses; roles that nobody has are left out."""
+        """Role → addresses; roles without tasks are left out."""
         members = {
             self._role_of[task.name]: [f"{host}:{self._port}" for host in hosts_of(job, task)]
             for task in job.spec.tasks

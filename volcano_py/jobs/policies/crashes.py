@@ -1,6 +1,6 @@
 """Tasks whose containers crash again and again, as policies on TaskFailed see them.
 
-Pods tell when they crashed last, not since when they do. So the Job's status notes since when a task has failed, as
+Pods show when they crashed last, not since when they crash. So the Job's status notes since when a task has failed, as
 long as a policy waits for its timeout.
 """
 

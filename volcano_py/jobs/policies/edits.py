@@ -34,7 +34,7 @@ class Edit(msgspec.Struct, frozen=True):
         generation = job.metadata.generation
         noted = _read(job.status.controlled_resources.get(NOTE, ""))
         if noted is None or noted.answered == generation:
-            return cls(generation)  # whoever is seen for the first time has not been edited
+            return cls(generation)  # a job that is seen for the first time has not been edited
         return cls(noted.answered, now if noted.since is None else noted.since)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """What has happened to a Job, and what its policies say is to be done about it.
 
 Nothing here remembers: an event is read off the world as it is (a failed pod *is* the event PodFailed until it is
-gone), so that one which came while nobody looked is not lost, and a restart of the controller repeats none.
+gone), so that one which came while no controller ran is not lost, and a restart of the controller repeats none.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A pod that was there and was deleted by somebody else; `at` in seconds since the epoch."""
+    """A pod that was there and was deleted by another client; `at` in seconds since the epoch."""
 
     task: str
     index: int

@@ -1,7 +1,7 @@
-"""Pods that somebody else deleted, as policies on PodEvicted see them.
+"""Pods that another client deleted, as policies on PodEvicted see them.
 
-A pod that the status counts and that is not there has been lost, until it has come back to run. Once it is made again
-nothing else tells of that. So losses for which a policy waits are noted in the Job's status, before the pods are made.
+A pod that the status counts and that does not exist has been lost, until it runs again. Once it is created again,
+nothing else shows it. So losses for which a policy waits are noted in the Job's status, before the pods are created.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _MOST_NOTED: Final = 1000  # that is 50 KB; the policy that answers one of them 
 def losses(job: Job, members: Members, now: float) -> tuple[Lost, ...]:
     """Those that were noted and have not come back, and those that are new at the time `now`."""
     lost = {(loss.task, loss.index): loss for loss in _noted(job) if _is_missed(loss, job, members)}
-    # The status counts them, too: they are there, and nobody wants them any more.
+    # The status counts them, too: they exist, and are not wanted any more.
     surplus = Counter(member.task for member in members.surplus)
     for task in job.spec.tasks:
         state = job.status.task_status_count.get(task.name)
         before = sum(state.phase.values()) - surplus[task.name] if state is not None else 0
         gone = min(before, task.replicas) - len(members.current[task.name])
-        # Which ones they were is not recorded; pods are made from the first on.
+        # Which ones they were is not recorded; pods are created from the first on.
         for index in islice(members.missing(task), max(0, gone)):
             lost.setdefault((task.name, index), Lost(task.name, index, now))
     return tuple(lost.values())
@@ -53,7 +53,7 @@ def has_more_to_note(job: Job, lost: Sequence[Lost]) -> bool:
 def _is_missed(loss: Lost, job: Job, members: Members) -> bool:
     task = job.task(loss.task)
     if task is None or loss.index >= task.replicas:
-        return False  # nobody wants it back
+        return False  # it is not wanted back
     back = members.current[task.name].get(loss.index)
     return back is None or back.phase == "Pending"
 
@@ -63,7 +63,7 @@ def _is_waited_for(loss: Lost, job: Job) -> bool:
 
 
 def _noted(job: Job) -> Iterator[Lost]:
-    """Entries that somebody has spoilt say nothing."""
+    """Unreadable entries are ignored."""
     for entry in job.status.controlled_resources.get(NOTE, "").split():
         where, _, moment = entry.partition("@")
         task, _, index = where.partition("/")

@@ -1,8 +1,8 @@
 """The job controller: keeps every Volcano Job's pods, PodGroup and status as its state machine wants them.
 
-It works on one job at a time: asks `jobs.plan` what is next, does it, and asks again until there is nothing left. What
-is to be is decided there; what has been done is seen in the cluster. So a controller that is killed at any step, and
-the one that starts in its place, come to the same end.
+It works on one job at a time: it asks `jobs.plan` for the next step, does it, and asks again until nothing is left.
+`jobs.plan` decides; what has been done is seen in the cluster. So a controller may be killed at any step: the one that
+starts in its place comes to the same end.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ log = structlog.get_logger(__name__)
 WORKERS: Final = 32
 """Jobs of a namespace that are worked on at a time."""
 IN_FLIGHT: Final = 64
-"""Pods that are being made or deleted at a time; with more, the API server only answers each of them later."""
+"""Pods that are being created or deleted at a time; with more, the API server only answers each of them later."""
 MAX_REQUEUES: Final = 15
 """As Volcano's `--max-requeue-num`."""
 INTERVAL: Final = 0.5
 """Seconds between two writes of a job's counts: while its pods start they change with each of them."""
 
-_MOST_STEPS: Final = 64  # in one turn; a job that wants more goes on in its next one, after others had theirs
-# Seconds after which a job that waits for something that no watch tells of looks for it again; and after which one that
-# took all its steps goes on, because it may go round in a circle.
+_MOST_STEPS: Final = 64  # in one turn; a job that needs more continues in its next turn, after others had theirs
+# Seconds until a job looks again for something that no watch reports; and until one that took all its steps continues,
+# because its steps may form a loop.
 _LOOK_AGAIN: Final = 5.0
 # Seconds after its creation up to which a job may find Secrets of a deleted namesake: by then the garbage collector has
 # taken them. Until then it tries to make its own each time it is twice as old.
@@ -83,7 +83,7 @@ class JobController(Controller[str]):
     Without the Lease (`active`) it only keeps what it has seen.
 
     `now`: seconds since the epoch. `max_requeues`: how often a write that can never succeed is tried before the job is
-    terminated; negative means for ever. `pod_created` gets the seconds from a job to each of its pods.
+    terminated; negative means forever. `pod_created` gets the seconds from a job to each of its pods.
     `learn` gets the objects that answers show; the default is this sink.
     """
 
@@ -159,7 +159,7 @@ class JobController(Controller[str]):
             memory = self._memories.of(world.job)
             if not made.actions:
                 if world.request is not None:
-                    self._consumed(world, memory)  # it means nothing here, and hides what policies wait for
+                    self._consumed(world, memory)  # it has no effect in this phase, and hides what policies wait for
                     continue
                 await self._settled(key, world, made, memory)
                 return
@@ -171,7 +171,7 @@ class JobController(Controller[str]):
         self._work.add(key, _LOOK_AGAIN)
 
     async def _take(self, key: str) -> None:
-        """Hand the next request to its job, if it is its turn; a job that no watch has told of yet is looked for."""
+        """Hand the next request to its job, if it is its turn; a job that no watch has shown yet is read."""
         request = self._requests[key][0]
         job = self._index.job(key)
         if job is None or request.uid not in ("", job.metadata.uid):
@@ -179,7 +179,7 @@ class JobController(Controller[str]):
         if job is None or request.uid not in ("", job.metadata.uid):
             log.info("job not found", job=key, asked_by=request.asked_by)
         elif has_to_wait(job, request.action):
-            return  # the job is looked at again when it goes on
+            return  # the job is looked at again when its phase changes
         elif self._memories.of(job).request is not None:
             self._work.add(key)
             return
@@ -197,7 +197,7 @@ class JobController(Controller[str]):
     async def _carry_out_all(self, world: World, made: Plan, memory: JobMemory) -> None:
         for action in made.actions:
             if not await self._carry_out(world, action, memory):
-                return  # the world is another: think again
+                return  # the world has changed: plan again
         self._consumed(world, memory)
         for event in made.events:
             self._record_event(world.job, event)
@@ -225,7 +225,7 @@ class JobController(Controller[str]):
         if counts is None or known is None or known.metadata.uid != job.metadata.uid:
             return
         if _decision(counts) != _decision(known.status):
-            memory.counts = None  # somebody else has written
+            memory.counts = None  # another client has written
             self._work.add(key)
             return
         due = memory.written + self._interval - self._now()
@@ -282,7 +282,7 @@ class JobController(Controller[str]):
 
     async def _is_newest(self, job: Job, memory: JobMemory) -> bool:
         """Whether the job still is as the plan has seen it; asked once, before anything of a predecessor's is taken
-        away: our watch may lag behind what that leader was told."""
+        away: our watch may lag behind what that leader has seen."""
         if memory.is_checked:
             return True
         found = await self._effects.read_again(job)
@@ -358,7 +358,7 @@ class JobController(Controller[str]):
     # -- failures and events -------------------------------------------------------------------------------------------
 
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
-        """Always try again; what can never succeed ends with the job being terminated."""
+        """Always try again; a write that can never succeed ends with the job being terminated."""
         job = self._index.job(key)
         if job is None:
             return True

@@ -1,7 +1,7 @@
-"""The CronJob controller: makes a Volcano Job whenever one is due, and clears away those that have ended.
+"""The CronJob controller: creates a Volcano Job whenever one is due, and deletes those that have ended.
 
-What is due is decided in `jobs.cron`. A Job's name follows from its time, so that a controller that is stopped between
-making the Job and writing so finds it again, and another one that makes it too is refused by the API server.
+`jobs.crons.plan` decides what is due. A Job's name follows from its time. So a controller that was stopped between
+creating the Job and writing the status finds it again, and a second controller is refused by the API server.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ KINDS: Final = (CRON_JOB.name, VOLCANO_JOB.name)
 """The kinds that are to be fed in."""
 
 _WORKERS: Final = 8
-# Seconds. Timers run by another clock than schedules do, which somebody may set; this is how long that may go unseen.
+# Seconds. Schedules follow the wall clock, which may be set; timers do not. After so long such a change is noticed.
 _LOOK_AGAIN_WITHIN: Final = 60.0
 
 _CRON_JOB: Final = Reader(CronJob)
@@ -151,7 +151,7 @@ class CronJobController(Controller[str]):
             except RequestError:
                 await self._write_status(cron, made)
                 raise
-            # With the Job there, the status has more to tell.
+            # The status has to show the Job.
             made = self._plan(cron)
         await self._write_status(cron, made)
         for job in made.outdated:
@@ -182,7 +182,7 @@ class CronJobController(Controller[str]):
             self._work.add(key, min(_LOOK_AGAIN_WITHIN, max(0.01, made.look_again.timestamp() - self._now())))
 
     async def _start(self, cron: CronJob, moment: datetime) -> None:
-        """Make the Job for this time, unless somebody else has taken its name."""
+        """Create the Job for this time, unless a Job of another owner has its name."""
         name = job_name(cron, moment)
         path = job_path(cron.metadata.namespace, "")
         answer, created = await created_or_found(self._api, path, job_for(cron, moment))
@@ -194,7 +194,7 @@ class CronJobController(Controller[str]):
             message = f"Job {name} exists but is not of this CronJob; delete it, or give the CronJob another name"
             self._events.record(cron.metadata, EventNote("Warning", FOREIGN_JOB, message, dedup_key=name))
             return
-        # It may have been deleted before the answer came, and then nobody learns of it any more.
+        # It may have been deleted before the answer came; then no event will show it.
         self._note_dealt_with(cron, moment)
         self._learn(VOLCANO_JOB.name, job)
 

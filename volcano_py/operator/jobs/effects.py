@@ -39,11 +39,11 @@ _GROUP: Final = Reader(PodGroup)
 
 
 class JobEffects:
-    """Writes to the API server. What answers show goes to `learn`, and comes from there to the index, which is told
-    itself only of what is being deleted.
+    """Writes to the API server. Objects in answers go to `learn`, and from there to the index; only deletions
+    are noted in the index directly.
 
-    `in_flight`: pods being made or deleted at a time, over all jobs of a namespace; others have slots beside it.
-    `pod_created` is told of the job whenever a pod has been made for it.
+    `in_flight`: pods being created or deleted at a time, over all jobs of a namespace; others have slots alongside.
+    `pod_created` gets the job of each pod that was created.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class JobEffects:
         try:
             self._learn(VOLCANO_JOB.name, _JOB.decode(answer))
         except msgspec.ValidationError:
-            # Somebody has spoilt it meanwhile. As it was when it could be read, and with this status, it counts.
+            # It has become unreadable meanwhile. Its last readable version counts, with this status.
             self._index.note_job(msgspec.structs.replace(job, status=status))
         return True
 
@@ -106,7 +106,7 @@ class JobEffects:
         return found
 
     async def delete_job(self, job: Job) -> bool:
-        """Delete a job whose time is over, if it still is as it was seen; its owner may have given it more.
+        """Delete a job whose time is over, if it has not changed; its owner may have raised its TTL.
 
         False when it is not: the newest is known then.
         """
@@ -142,10 +142,10 @@ class JobEffects:
         await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
 
     async def create_pods(self, job: Job, action: CreatePods) -> None:
-        """Make them all, so many at a time. One that cannot be made does not keep the others from it.
+        """Create them all, so many at a time. One that fails does not stop the others.
 
         Raises:
-            NotReadyError: a name is taken by somebody else's pod.
+            NotReadyError: a pod of another owner has the name.
             RequestError: the API server refused one.
         """
         await run_all(self._in_turn(job, self._create_pod(job, body)) for body in action.bodies)

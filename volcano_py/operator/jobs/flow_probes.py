@@ -23,7 +23,7 @@ from volcano_py.jobs.names import JOB_NAME
 from volcano_py.operator.kube_api import KubeApi, pod_path
 
 _ANSWER_WITHIN: Final = 1.0  # seconds, as the default of a pod's own probes
-_IN_FLIGHT: Final = 64  # of all flows of a namespace together; others have slots beside it
+_IN_FLIGHT: Final = 64  # of all flows of a namespace together; others have slots alongside
 _MOST_PODS: Final = 500  # that are asked for one probe; of a larger task these stand for all
 _GOOD: Final = range(200, 400)  # as for a pod's own probes
 

@@ -1,4 +1,9 @@
-"""The job controller of a cluster in memory: the same plan, carried out at once."""
+"""The job controller of `simulate`: the same plan, carried out at once on a cluster in memory.
+
+Why not the real `JobController`: it sends JSON, and works with timers and threads of an event loop. For it, `simulate`
+would need an API server in memory with merge patches and status subresources, and an event loop of virtual time. That
+is more code than this module, which keeps only what differs: how an action is carried out.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ _CLAIM: Final = "PersistentVolumeClaim"
 
 
 class JobsInMemory:
-    """Brings the Jobs of a cluster in memory to where they want to be; what plugins keep beside pods is left out."""
+    """Carries out the plans of the Jobs of a cluster in memory; objects of job plugins are left out."""
 
     def __init__(self, cluster: MemoryCluster, rules: GroupRules, plugins: JobPlugins | None = None) -> None:
         self._cluster = cluster
@@ -54,7 +59,7 @@ class JobsInMemory:
 
     @property
     def _plugins(self) -> JobPlugins:
-        """Looked for when there is a job: that takes as long as a cycle of a small cluster."""
+        """Loaded with the first job: loading takes as long as a cycle of a small cluster."""
         if self._known_plugins is None:
             self._known_plugins = JobPlugins.of(BUILTIN).with_installed()
         return self._known_plugins
@@ -111,7 +116,7 @@ class JobsInMemory:
         return self._cluster.objects("PriorityClass", PriorityClass)
 
     def _carry_out(self, job: Job, action: Action, now: float) -> bool:
-        """Whether the job can go on."""
+        """Whether the job can continue."""
         cluster, namespace = self._cluster, job.metadata.namespace
         match action:
             case WriteStatus(status):
@@ -156,7 +161,7 @@ class JobsInMemory:
             return False
         self._made += 1
         metadata["uid"] = f"{kind.lower()}-{job.metadata.namespace}-{metadata['name']}-{self._made}"
-        # What is made earlier is older, as what stands earlier in a manifest is.
+        # What is created earlier is older, as with the order in a manifest.
         moment = datetime.fromtimestamp(now, UTC) + timedelta(microseconds=self._made)
         metadata["creationTimestamp"] = moment.isoformat()
         try:
@@ -182,7 +187,7 @@ class JobsInMemory:
         event = Event(about, "Warning", reason, message)
         if event not in self._cluster.events:
             self._cluster.events.append(event)
-            # Nobody can look at the events of a cluster in memory, and what has no pods has nothing else to say it.
+            # Events of a cluster in memory are not shown, and a Job without pods has no other place for its reason.
             log.warning("job waiting", job=metadata.key, reason=reason, message=message)
 
 

@@ -77,7 +77,7 @@ class JobIndex:
         """All jobs."""
         return list(self._jobs)
 
-    # What the informers tell.
+    # What the informers report.
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
@@ -145,7 +145,7 @@ class JobIndex:
         if owner is None or not is_volcano_job(owner):
             return
         if metadata.name != group_name(owner.name, owner.uid):
-            return  # somebody else's idea
+            return  # not created by the job
         known = self._groups.get(owner.uid)
         if known is not None and is_older(metadata, known.metadata):
             return

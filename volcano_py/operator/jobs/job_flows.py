@@ -1,7 +1,7 @@
-"""The JobFlow controller: makes the Jobs of a flow when it is their turn, and keeps the status of flows and templates.
+"""The JobFlow controller: creates the Jobs of a flow in their order, and keeps the status of flows and templates.
 
-Whose turn it is is decided in `jobs.flow`. A Job's name follows from the flow and the step, so that a controller that
-is stopped half-way finds what it has made.
+`jobs.flows.plan` decides the turn. A Job's name follows from the flow and the step, so a controller that was stopped
+half-way finds what it has created.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ ASK_EVERY: Final = 5.0
 
 _WORKERS: Final = 8
 _MOST_STEPS: Final = 8  # in one turn; whatever comes after is the next turn's
-_PAUSE: Final = 1.0  # seconds until then: should a flow go round in a circle, that is to cost little
+_PAUSE: Final = 1.0  # seconds until then: if the steps of a flow form a loop, it must cost little
 
 _FLOW: Final = Reader(JobFlow)
 _TEMPLATE: Final = Reader(JobTemplate)
@@ -195,7 +195,7 @@ class JobFlowController(Controller[tuple[str, str]]):
             self._ended.setdefault(flow.metadata.uid, {})[job.metadata.name] = job
 
     def _name_is_free(self, job: str) -> None:
-        """A Job (namespace/name) is gone, whoever's it was: a flow may want its name, `<flow>-<step>`."""
+        """A Job (namespace/name) is gone, whatever its owner: a flow may want its name, `<flow>-<step>`."""
         parts = job.split("-")
         for key in ("-".join(parts[:count]) for count in range(1, len(parts))):
             if key in self._flows:
@@ -275,10 +275,10 @@ class JobFlowController(Controller[tuple[str, str]]):
             self._events.record(flow.metadata, *made.events)
             created, refusals = await self._create_all(flow, made)
             if created and not refusals:
-                continue  # with these there, the status has more to tell
+                continue  # the status has to show these
             await self._write_status(flow, made)
             raise_first(refusals)
-            # Only when the status says that they have completed: otherwise they would be made again.
+            # Only when the status says that they have completed: otherwise they would be created again.
             for job in made.remove:
                 await self._delete(job)
             if not await self._ask(flow, made):
@@ -314,7 +314,7 @@ class JobFlowController(Controller[tuple[str, str]]):
         return any(held)
 
     async def _create_all(self, flow: JobFlow, made: FlowPlan) -> tuple[bool, list[BaseException]]:
-        """Make the Jobs; one that is refused does not keep the others from it. Whether any is there, and the errors."""
+        """Create the Jobs; one that is refused does not stop the others. Whether any exists, and the errors."""
         created, refusals = False, list[BaseException]()
         for step in made.create:
             try:
@@ -329,7 +329,7 @@ class JobFlowController(Controller[tuple[str, str]]):
         return created, refusals
 
     async def _create(self, flow: JobFlow, step: Step) -> bool:
-        """Make the step's Job. Whether it is there; not so when somebody else has taken its name."""
+        """Create the step's Job. Whether it exists; not if a Job of another owner has its name."""
         namespace, name = flow.metadata.namespace, flow_job_name(flow, step.name)
         body = flow_job(flow, step, self._templates[f"{namespace}/{step.name}"])
         answer, created = await created_or_found(self._api, job_path(namespace, ""), body)
@@ -379,7 +379,7 @@ def _flow_path(kind: str, metadata: ObjectMeta) -> ApiPath:
 
 
 def _template_key(job: Job) -> str:
-    """namespace/name of the JobTemplate that the Job was made from."""
+    """namespace/name of the JobTemplate that the Job was created from."""
     namespace = job.metadata.namespace
     mark = template_of(job)
     own = f"{namespace}."

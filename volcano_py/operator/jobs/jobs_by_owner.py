@@ -1,4 +1,4 @@
-"""Volcano Jobs as those see them that make them: CronJobs and JobFlows."""
+"""Volcano Jobs grouped by what created them: CronJobs and JobFlows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from volcano_py.cluster.kubernetes.watching.versions import is_older
 from volcano_py.jobs.model import Job
 
 KeyOf = Callable[[Job], str]
-"""What a Job belongs to (namespace/name), or "" when it is nobody's business here."""
+"""What a Job belongs to (namespace/name), or "" if it belongs to nothing of that kind."""
 
 _SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
 

@@ -27,7 +27,7 @@ class JobMemory(msgspec.Struct):
     prepared: tuple[int, int, int] = (-1, -1, -1)
     """The generation, version and try of the job for which plugins' objects and claims were known to exist."""
     taken: tuple[PluginObject, ...] = ()
-    """Secrets whose names were taken, perhaps by those of a namesake."""
+    """Secrets whose names were taken, perhaps by a namesake's."""
     make_again_at: float = 0.0
     counts: JobStatus | None = None
     """The status with counts that are not written yet."""
@@ -63,5 +63,5 @@ class JobMemories:
 
 
 def attempt_of(job: Job) -> tuple[int, int, int]:
-    """What the job's objects are looked at anew for: an edit, and pods that are made anew."""
+    """Identifies an attempt: an edit, or pods that are created again, make the job's objects be checked again."""
     return job.metadata.generation, job.status.version, job.status.retry_count

@@ -1,4 +1,4 @@
-"""Objects beside the pods of a Job: those that its plugins keep, and the claims of its volumes."""
+"""Objects of a Job other than its pods: those of its plugins, and the claims of its volumes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECRET: Final = ("v1", "Secret")
 
 
 class NotReadyError(Exception):
-    """Something that a job needs is missing, or belongs to somebody else; `reason` is that of the event."""
+    """Something that a job needs is missing, or belongs to another owner; `reason` is that of the event."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class _Existing(ApiObject, frozen=True):
 
 
 async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[PluginObject, ...]:
-    """Make what is missing, and bring up to date what follows the job. The Secrets whose names were taken: by this
-    job's own, made before a restart, or by those of a deleted namesake that are still to be collected.
+    """Create what is missing, and update what follows the job. Returns the Secrets whose names were taken: by this
+    job's own, created before a restart, or by those of a deleted namesake, not collected yet.
 
     Raises:
-        NotReadyError: a claim is missing, or a name is taken by an object of somebody else.
+        NotReadyError: a claim is missing, or an object of another owner has the name.
         RequestError: the API server refused.
     """
     taken = []
@@ -71,7 +71,7 @@ async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN
             try:
                 await api.post(object_path(kept.api_version, kept.kind, namespace), _owned(job, _made(job, kept)))
             except ConflictError:
-                continue  # it came meanwhile
+                continue  # it was created meanwhile
             return
         owner = msgspec.convert(existing, _Existing, strict=False).metadata
         if not job.owns(owner):
@@ -91,10 +91,10 @@ async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN
 
 
 async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
-    """Whether it was made; not so when the name is taken. Secrets are never read: a right to read them would be one on
-    all Secrets of the cluster.
+    """Whether it was created; not if the name is taken. Secrets are never read: that right would be one on all Secrets
+    of the cluster.
 
-    Drawing keys takes long enough to be done beside the event loop.
+    Generating keys takes so long that it is done in a thread.
     """
     manifest = await asyncio.to_thread(lambda: _made(job, kept))
     try:
@@ -105,7 +105,7 @@ async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
 
 
 def _made(job: Job, kept: PluginObject) -> JsonObject:
-    """Its manifest. Whoever makes it may be somebody else's code, and raise anything."""
+    """Its manifest. It may come from a plugin outside this project, which may raise anything."""
     try:
         return kept.make()
     except Exception as error:

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 LIST_EVERY: Final = 30.0
 """Seconds between two lists of the queues."""
-_LIST_UNTIL_LOADED_EVERY: Final = 1.0  # seconds; nobody tells of changes meanwhile
+_LIST_UNTIL_LOADED_EVERY: Final = 1.0  # seconds; no events arrive meanwhile
 _FIRST_LIST_AFTER: Final = 2.0  # seconds; kopf's own first list is then over, and the gap between the two is closed
 _STOP_WITHIN: Final = 5.0  # seconds; kopf needs some milliseconds when its handlers are idle
 
@@ -39,7 +39,7 @@ _COMMANDS_PATH: Final = ApiPath(BUS_API, "commands")
 
 
 class KopfEndedError(RuntimeError):
-    """kopf ended although nobody had asked it to."""
+    """kopf ended without being asked to."""
 
 
 class KopfApp:
@@ -181,7 +181,7 @@ class KopfApp:
             await asyncio.sleep(self._list_every)
 
     async def _outdated(self, ready: asyncio.Event) -> str:
-        """Ends with the reason when a webhook needs kopf to look anew what kinds there are."""
+        """Ends with the reason when a webhook needs kopf to look up the kinds again."""
         await ready.wait()
         if self._webhooks is None:
             await asyncio.Event().wait()
@@ -237,12 +237,12 @@ class KopfApp:
 
 
 async def _end(kopf: EmbeddedKopf, task: asyncio.Task[None]) -> None:
-    """Let kopf end, in its own order if it can, and without waiting for it for ever: a watch of its own that breaks at
-    the moment of the cancellation swallows that, and begins anew."""
+    """Let kopf end, in its own order if it can, and without waiting for it forever: a watch of its own that breaks at
+    the moment of the cancellation swallows that, and begins again."""
     await asyncio.wait((task,), timeout=_STOP_WITHIN)
     task.cancel()
     await asyncio.wait((task,), timeout=_STOP_WITHIN)
-    await kopf.aclose()  # nothing of kopf's goes on without its connections
+    await kopf.aclose()  # nothing of kopf's continues without its connections
     task.cancel()
     _, left = await asyncio.wait((task,), timeout=_STOP_WITHIN)
     if left:

@@ -1,6 +1,6 @@
 """What is kopf's in our process: its registry and settings, one run of it, and its end.
 
-kopf is made to own a process. What it does that a guest must not do, and how each is prevented, is written beside the
+kopf is built to own a process. What an embedded kopf must not do, and how each is prevented, is written beside the
 settings and calls below; the facts are those of kopf 1.45.
 
 Only `kopf_app` imports this, and late: kopf takes a tenth of a second to load, which no decision has to wait for.
@@ -32,7 +32,7 @@ OnEvent = Callable[[str | None, Mapping[str, Any]], None]
 
 
 class EmbeddedKopf:
-    """Runs kopf, which tells `on_queue` and, if asked to, `on_command`.
+    """Runs kopf, which calls `on_queue` and, if asked to, `on_command`.
 
     `own_signals` takes SIGINT and SIGTERM back, which kopf seizes whenever it starts.
     """
@@ -130,7 +130,7 @@ def _settings(webhooks: Webhooks | None = None) -> kopf.OperatorSettings:
 
 
 class _Pauses:
-    """Pauses in seconds between the tries of one request, without end; kopf iterates anew for each request."""
+    """Pauses in seconds between the tries of one request, without end; kopf iterates again for each request."""
 
     def __iter__(self) -> Iterator[float]:
         backoff = Backoff(0.2, 5.0)
@@ -152,10 +152,10 @@ class _EveryTask(Collection["asyncio.Task[Any]"]):
 
 
 async def _end_questions() -> None:
-    """Cancel what kopf has begun and nobody waits for any more: of its questions about what kinds there are, the others
-    when one has failed. They would ask on, or be told of as destroyed while pending.
+    """Cancel requests of kopf that nothing awaits: when one of its questions about kinds has failed, the others. They
+    would go on, or be reported as destroyed while pending.
 
-    No other task of kopf's: those end in an order, and wait for ever for one that has ended too early.
+    No other task of kopf's: those end in an order, and wait forever for one that has ended too early.
     """
     left = [task for task in asyncio.all_tasks() if _asks_what_there_is(task)]
     for task in left:
@@ -169,7 +169,7 @@ def _asks_what_there_is(task: asyncio.Task[Any]) -> bool:
 
 
 def _quieten_kopf() -> None:
-    """Leave of kopf's log lines what somebody has to act on.
+    """Keep those of kopf's log lines that call for action.
 
     At INFO it logs each call of a handler, and that "the operator is stopping" when only kopf is. Its client logs every
     try of a request at ERROR; that the server does not answer is in our own log already, once and not four times a
@@ -177,9 +177,9 @@ def _quieten_kopf() -> None:
     """
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)
-    # Where the kinds are found out, at its start, the client logs in the name of who asks.
+    # Where the kinds are found out, at its start, the client logs under the name of the caller.
     logging.getLogger("kopf._core.reactor.observation").addFilter(_is_no_attempt)
-    # A refusal of a webhook is a handler's error to kopf, and news to nobody but whoever is refused.
+    # A refusal of a webhook is a handler's error to kopf; only the refused client needs it.
     logging.getLogger("kopf.objects").addFilter(_is_no_refusal)
 
 

@@ -22,7 +22,7 @@ from volcano_py.operator.podgroups.index import PodGroupIndex
 
 
 class AssumedGroups:
-    """A `Sink` before the scheduler's; `index` has to be told of each object before it is.
+    """A `Sink` before the scheduler's; `index` has to get each object first.
 
     Pods that want a group are passed on as if they named it, once it is stored or assumed. A group that is only
     assumed has no UID.
@@ -54,7 +54,7 @@ class AssumedGroups:
         """`Sink`."""
         if kind == "PodGroup":
             stored = [obj.metadata.key for obj in objects if isinstance(obj, PodGroup)]
-            # Some may have been stored and deleted, with their pods, while no watch has told of it.
+            # Some may have been stored and deleted, with their pods, while no watch was open.
             ended = [key for key in self._assumed if not self._index.pods_of(key)]
             for key in (*stored, *ended):
                 self._assumed.pop(key, None)

@@ -1,8 +1,8 @@
-"""The podgroup controller: gives pods that name no PodGroup one, and keeps it in step with their owner.
+"""The podgroup controller: creates a PodGroup for pods that name none, and keeps it in step with their owner.
 
-It works on one group at a time: makes the group when it is missing, brings it up to date, then writes its name on the
+It works on one group at a time: creates the group when it is missing, brings it up to date, then writes its name on the
 pods. Every step can be repeated, so that a restart half-way, a second replica or a lost answer only cost a request.
-What the steps are is decided in `generated_group`; that the scheduler need not wait for them, in `assumed_groups`.
+`generated_group` decides the steps; thanks to `assumed_groups` the scheduler does not wait for them.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class PodGroupController(Controller[str]):
         """Groups of which a write was forbidden: the scheduler is not shown them before they are stored."""
 
     def ahead(self, sink: Sink, bindings_passed: Callable[[], bool], delays: Delays | None = None) -> AssumedGroups:
-        """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler need not
-        wait for what is written. Bindings then go first: `bindings_passed` tells that none are queued."""
+        """What to feed instead of the scheduler's `sink`, always after this controller, so that the scheduler does
+        not wait for writes. Bindings then go first: `bindings_passed` is true when none are queued."""
         self._assumed, self._bindings_passed = AssumedGroups(sink, self._index, self._rules), bindings_passed
         self._delays = delays or Delays()
         return self._assumed
@@ -236,7 +236,7 @@ class PodGroupController(Controller[str]):
         self._index.forget_group(key)
 
     async def _annotate(self, pods: Sequence[Pod], name: str) -> None:
-        """Write the group's name on the pods. One pod's failure does not keep the others from being written."""
+        """Write the group's name on the pods. One pod's failure does not stop the others."""
         await run_all(self._annotate_one(pod, name) for pod in pods)
 
     async def _annotate_one(self, pod: Pod, name: str) -> None:
@@ -291,8 +291,8 @@ class PodGroupController(Controller[str]):
     def _failed(self, key: str, error: Exception, failures: int) -> bool:
         """Always try again: without its PodGroup a pod is never scheduled."""
         if isinstance(error, ForbiddenError):
-            # What is forbidden must not be scheduled. What is invalid, like the name of its queue, the scheduler tells
-            # the pod.
+            # What is forbidden must not be scheduled. What is invalid, such as the name of its queue, the scheduler
+            # reports on the pod.
             self._forbidden.add(key)
             if self._assumed is not None:
                 self._assumed.withdraw(key)

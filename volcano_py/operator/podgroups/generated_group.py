@@ -57,7 +57,7 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class GroupRules(msgspec.Struct, frozen=True):
-    """How generated groups are made.
+    """How generated groups are created.
 
     `scheduler_names`: whose pods are ours. `default_queue`: the queue when neither the pod nor its namespace names
     one. `inherit_owner_annotations`: off means that nothing is taken from the owner, its minimum of members included.
@@ -91,7 +91,7 @@ def is_live(pod: Pod) -> bool:
 
 
 def wants_group(pod: Pod, rules: GroupRules) -> bool:
-    """Whether a group is to be made for the pod: ours, alive, and it names none."""
+    """Whether a group is to be created for the pod: ours, alive, and it names none."""
     return is_ours(pod, rules) and is_live(pod) and not names_group(pod)
 
 
@@ -137,7 +137,7 @@ def _can_exist(owner: OwnerReference) -> bool:
 
 
 def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], rules: GroupRules) -> GroupPlan:
-    """The PodGroup for `pod`, whose controller is `owner` (None: it has none, or none that is inherited from).
+    """The PodGroup for `pod`, whose controller is `owner` (None: it has none, or none to inherit from).
 
     `namespace` are the annotations of the pod's namespace.
     """
@@ -171,7 +171,7 @@ def group_changes(existing: PodGroup, wanted: PodGroup) -> JsonObject:
     """Merge patch that brings an existing group up to `wanted`; empty when there is nothing to write.
 
     Only what follows the owner: minMember, minResources and inherited annotations. An annotation that is no longer
-    there is left alone, as it may be somebody else's.
+    there stays, as another client may own it.
     """
     spec: JsonObject = {}
     if existing.spec.min_member != wanted.spec.min_member:
@@ -192,7 +192,7 @@ def group_changes(existing: PodGroup, wanted: PodGroup) -> JsonObject:
 
 
 def _same_amounts(one: ResourceList | None, other: ResourceList | None) -> bool:
-    """Equal in value: `1Gi` is `1024Mi`, whoever wrote it."""
+    """Equal in value: `1Gi` is `1024Mi`."""
     if one is None or other is None or one.keys() != other.keys():
         return one is other
     try:
@@ -281,7 +281,7 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     their own name as well.
 
     None, which means that nothing is checked before the pods themselves are, when the pod's amounts cannot be read or
-    are beyond everything there is: the scheduler tells the pod so, for which it needs a group.
+    are out of range: the scheduler reports that on the pod, which needs a group for it.
     """
     try:
         requests, limits = pod_requests(pod.spec), pod_limits(pod.spec)

@@ -69,7 +69,7 @@ class PodGroupIndex:
         return known.metadata.annotations if known is not None else {}
 
     def unfinished(self) -> Iterator[str]:
-        """Groups that are to be looked at by somebody who was not there when they changed."""
+        """Groups that a new leader has to look at."""
         for key, pods in self._pods.items():
             if key not in self._groups or not all(names_group(pod) for pod in pods.values()):
                 yield key
@@ -77,7 +77,7 @@ class PodGroupIndex:
             if kind in SCALED_OWNERS and _group_key(workload) in self._groups:
                 yield _group_key(workload)
 
-    # What the informers tell.
+    # What the informers report.
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
@@ -111,7 +111,7 @@ class PodGroupIndex:
             case Workload():
                 self._workloads.pop(obj.metadata.uid, None)
 
-    # What the controller did, until the informers tell the same.
+    # What the controller did, until the informers report the same.
 
     def note_group(self, key: str, group: PodGroup) -> None:
         """The group was written and looks like this."""
@@ -130,7 +130,7 @@ class PodGroupIndex:
 
     def _pod_seen(self, pod: Pod) -> None:
         key, named = pod.metadata.key, names_group(pod)
-        # In this order: most pods of a large cluster are told apart by the first, cheap questions.
+        # In this order: the first, cheap questions settle most pods of a large cluster.
         if not is_ours(pod, self._rules) or not is_live(pod) or named not in ("", generated_name(pod)):
             self._forget_pod(key)
             return

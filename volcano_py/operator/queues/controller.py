@@ -1,6 +1,6 @@
 """The queue controller: creates the queues that must exist, keeps states and counts, opens and closes queues.
 
-What is to be written is decided in `queue_state`; here it is written, by merge patches of the controller's own fields.
+`states.py` decides what to write; here it is written, by merge patches of the controller's own fields.
 A change of state carries the version it was decided on, so that it is never based on an old view; a mere count does
 not need to, because the next look corrects it.
 """
@@ -56,14 +56,14 @@ MAX_REQUEUES: Final = 15
 # As Volcano's scheduler does at its start.
 _INITIAL_TRIES: Final = 60
 _INITIAL_PAUSE: Final = 1.0  # seconds
-_INITIAL_PAUSE_AFTERWARDS: Final = 30.0  # seconds; by then somebody has to help, and will not notice the difference
+_INITIAL_PAUSE_AFTERWARDS: Final = 30.0  # seconds; by then an operator has to help
 
 _WORKERS: Final = 4
 _QUEUE: Final = Reader(Queue)
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """What is asked of a queue, and by whom."""
+    """What a Command asks of a queue."""
 
     action: QueueAction
     asked_by: str
@@ -74,7 +74,7 @@ class QueueController(Controller[str]):
     """A `Sink` for `KINDS`; `run` does the work.
 
     Without the Lease (`active`) it only keeps what it has seen. `max_requeues`: how often a write that is refused is
-    tried again before the queue gets a Warning event instead; negative means for ever. `on_created` gets each of
+    tried again before the queue gets a Warning event instead; negative means forever. `on_created` gets each of
     the queues that must exist and had to be created.
     """
 
@@ -105,7 +105,7 @@ class QueueController(Controller[str]):
         self.initial_queues = asyncio.Event()
         """Set once the feed has brought the queues that must exist, or one of them could not be created.
 
-        Who decides before that would tell the pods of a whole new cluster that their queue does not exist.
+        A decision before that would report to all pods of a new cluster that their queue does not exist.
         """
 
     # What is fed in.
@@ -234,7 +234,7 @@ class QueueController(Controller[str]):
             log.info("queue created", queue=body["metadata"]["name"])
         queue = _readable(answer)
         if queue is None:
-            self.initial_queues.set()  # it exists, and may be spoilt for long: nobody else is to wait for it
+            self.initial_queues.set()  # it exists, but may stay unreadable: do not wait for it
             return
         self._queue_seen(queue)
         self._on_created(queue)
@@ -290,7 +290,7 @@ class QueueController(Controller[str]):
                     body = body | {"metadata": body.get("metadata", {}) | {"resourceVersion": version}}
                 answer = _readable(await self._api.patch(queue_path(name, patch.subresource), body))
                 if answer is None:
-                    break  # somebody has spoilt it meanwhile; what was written is written
+                    break  # it has become unreadable meanwhile; what was written stays
                 queue = answer
                 version = version and queue.metadata.resource_version
         except RequestError as error:
@@ -355,7 +355,7 @@ class QueueController(Controller[str]):
 
 
 def _readable(answer: bytes) -> Queue | None:
-    """The queue in an answer; None for one that is spoilt, which whoever follows the queues says on it."""
+    """The queue in an answer; None if it is unreadable, which the feed reports on it."""
     try:
         return _QUEUE.decode(answer)
     except msgspec.ValidationError:
@@ -363,7 +363,7 @@ def _readable(answer: bytes) -> Queue | None:
 
 
 def _matters(queue: Queue) -> tuple[object, ...]:
-    """What the controller looks at; the rest, `allocated` above all, changes without need for another look."""
+    """What the controller depends on; changes of the rest, such as `allocated`, need no work."""
     status = queue.status
     counts = (status.pending, status.inqueue, status.running, status.unknown, status.completed)
     return queue.metadata.uid, queue.spec.parent, queue.metadata.annotations.get(CLOSED_BY_PARENT), status.state, counts

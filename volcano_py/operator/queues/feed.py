@@ -25,7 +25,7 @@ _QUEUE: Final = Reader(Queue)
 
 
 class QueueFeed:
-    """To be told of events and lists; hands on what is news, in the order of versions.
+    """Takes events and lists; passes on what is new, in the order of versions.
 
     `bad_object` hears of queues that cannot be read; the last version that could be read stays.
     """
@@ -34,7 +34,7 @@ class QueueFeed:
         self._sinks, self._bad_object = list(sinks), bad_object
         self._known: dict[str, Queue] = {}
         self._deleted: dict[str, int] = {}  # UID → version; kept until a list is newer
-        self._newest: dict[str, int] = {}  # UID → newest version that an event has told
+        self._newest: dict[str, int] = {}  # UID → newest version in an event
         self._owed: dict[str, int] = {}  # UID → version that a list has shown before any event did
         self._at = -1  # version of the last list
         self.has_listed = False
@@ -58,7 +58,7 @@ class QueueFeed:
             self._upsert(queue)
 
     def made(self, queue: Queue) -> None:
-        """A queue that we ourselves made, as the server answered: nobody has to wait for its event."""
+        """A queue that we ourselves made, as the server answered, so that nothing waits for its event."""
         if not self._is_past(queue):
             self._upsert(queue)
 
@@ -115,7 +115,7 @@ class QueueFeed:
         return metadata.name not in self._known and 0 <= version_of(metadata.resource_version) <= self._at
 
     def _upsert(self, queue: Queue) -> bool:
-        """Hand the queue on if it is news; whether it was."""
+        """Pass the queue on if it is new; whether it was."""
         metadata = queue.metadata
         known = self._known.get(metadata.name)
         if metadata.uid in self._deleted:
@@ -125,7 +125,7 @@ class QueueFeed:
         ):
             return False
         if known is not None and known.metadata.uid != metadata.uid:
-            # A namesake has come, so its predecessor is gone, although nobody has said so yet.
+            # A namesake was created, so its predecessor is gone, although no event has said so yet.
             self._deleted[known.metadata.uid] = version_of(metadata.resource_version)
         self._known[metadata.name] = queue
         for sink in self._sinks:

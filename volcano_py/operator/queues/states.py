@@ -22,7 +22,7 @@ from volcano_py.api.objects import Queue
 
 
 class QueueState(StrEnum):
-    """`status.state`; a queue whose state nobody has written yet counts as Open."""
+    """`status.state`; a queue without a state yet counts as Open."""
 
     OPEN = "Open"
     CLOSED = "Closed"

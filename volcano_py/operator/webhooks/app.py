@@ -28,7 +28,7 @@ from volcano_py.operator.webhooks.view import AdmissionView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSite:
-    """Where admission is found, and who keeps its certificates.
+    """Where admission is found, and where its certificates come from.
 
     `hosts` are further names and addresses the API server may use; with `manages_certificates` off, certificates come
     as `tls.crt` and `tls.key` in `directory`. With `client_authorities`, callers need a certificate that one of these
@@ -77,7 +77,7 @@ class Admission:
     ) -> None:
         """
         Raises:
-            ValueError: certificates are said to be somebody else's, and no directory to be theirs; or the authorities
+            ValueError: certificates are to come from files, and no directory is set; or the authorities
                 of callers cannot be read.
         """
         self.view = AdmissionView(client, rules.default_queue)

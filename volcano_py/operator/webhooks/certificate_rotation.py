@@ -1,8 +1,8 @@
-"""Keeps the webhook server's certificates: in a Secret that all replicas share, in the server, and in what the API
-server trusts.
+"""Keeps the webhook server's certificates: in a Secret that all replicas share, in the server, and in the CA bundles of
+the webhook configurations.
 
-Every replica looks every few seconds, and whichever sees first that something is due renews it: the Secret's version
-lets only one of them write. Or certificates come as files from somebody else; then they are loaded when they change.
+Every replica looks every few seconds, and the first that sees something due renews it: the Secret's version lets only
+one of them write. Or another program provides certificates as files; then they are loaded when they change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from volcano_py.operator.webhooks.certificates import Certificates, issue, renew
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY: Final = 10.0
-"""Seconds between two looks: a renewal by another replica, and a webhook configuration that was applied anew."""
+"""Seconds between two looks: a renewal by another replica, and a webhook configuration that was applied again."""
 
 _CONFIGURATIONS: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _CONFIGURATION_API: Final = "admissionregistration.k8s.io/v1"
@@ -103,11 +103,11 @@ class _CertificateLoader:
             await asyncio.sleep(self._look_every)
 
     def problem(self) -> str | None:
-        """Why there is no certificate to serve; a trouble with one that is there is in the log."""
+        """Why there is no certificate to serve; problems with one that is loaded are in the log."""
         return None if self.ready.is_set() else self._problem
 
     async def look(self) -> None:
-        """Bring everything in order once."""
+        """Look once, and do what is due."""
         raise NotImplementedError
 
     def _load(self, certificate: Path, key: Path) -> None:
@@ -138,7 +138,7 @@ class CertificateRotator(_CertificateLoader):
         self._loaded: Certificates | None = None
 
     async def look(self) -> None:
-        """Read, renew, load, and tell the API server whom to trust.
+        """Read, renew and load the certificates, and write the CA bundles.
 
         Raises:
             RequestError: the API server refuses, or does not answer.
@@ -177,7 +177,7 @@ class CertificateRotator(_CertificateLoader):
             raise ValueError(f"Secret {self._name} does not exist; apply manifests/overlays/admission") from error
 
     async def _trust(self, authorities: bytes) -> None:
-        """`caBundle` of every webhook in our two configurations; those that do not exist trust nobody."""
+        """`caBundle` of every webhook in our two configurations; those that do not exist are skipped."""
         bundle = base64.b64encode(authorities).decode()
         for plural in _CONFIGURATIONS:
             path = ApiPath(_CONFIGURATION_API, plural).of(self._name)
@@ -203,7 +203,7 @@ class CertificateRotator(_CertificateLoader):
 
 
 class CertificateFileWatcher(_CertificateLoader):
-    """Certificates that somebody else keeps: `tls.crt` and `tls.key` in a directory, such as a mounted Secret."""
+    """Certificates that another program keeps: `tls.crt` and `tls.key` in a directory, such as a mounted Secret."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class Certificates:
         try:
             found._check()
         except Exception as error:
-            # What somebody has put there may be anything, and the library has a class of errors for each oddity.
+            # The Secret may hold anything, and the library has a class of errors for each oddity.
             raise ValueError(str(error) or type(error).__name__) from error
         return found
 
@@ -80,13 +80,13 @@ class Certificates:
 
 
 def issue(hosts: Sequence[str], now: datetime) -> Certificates:
-    """All new; `hosts` are DNS names and IP addresses, the first is told as the certificate's subject."""
+    """All new; `hosts` are DNS names and IP addresses, the first is the certificate's subject."""
     certificate, key = _new_authority(now)
     return _with_serving(certificate_pem(certificate), _key_pem(key), hosts, now)
 
 
 def renewed(current: Certificates, hosts: Sequence[str], now: datetime) -> Certificates | None:
-    """With what is due made anew; None when nothing is."""
+    """With what is due renewed; None when nothing is."""
     result = current
     authorities = x509.load_pem_x509_certificates(current.authorities)
     if authorities[0].not_valid_after_utc - now < AUTHORITY_RENEWED_BEFORE:
@@ -113,7 +113,7 @@ def _with_serving(authorities: bytes, authority_key: bytes, hosts: Sequence[str]
 
 
 def _new_authority(now: datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    # Old and new stand in one bundle; by their names alone a client could not tell which one has signed.
+    # Old and new stand in one bundle; by their names alone a client could not find which one has signed.
     name = _name(f"volcano-py admission {now.astimezone(UTC):%Y-%m-%d} {x509.random_serial_number() % 10**8:08d}")
     authority = Signer(name, new_key())
     return authority.own(now, AUTHORITY_VALID), authority.key

@@ -67,7 +67,7 @@ CURRENT: ContextVar[UnderReview] = ContextVar("review")
 def for_kopf(review: Raw) -> dict[str, Any]:
     """The AdmissionReview with the names of its objects alone.
 
-    Without UIDs, as kopf keeps a memory for every UID it meets, and would for ever for objects it does not watch.
+    Without UIDs, as kopf keeps a memory for every UID it meets, and would forever for objects it does not watch.
     """
     request = dict(review["request"])
     for key in ("object", "oldObject"):

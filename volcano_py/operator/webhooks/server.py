@@ -23,7 +23,7 @@ import kopf
 import msgspec
 import orjson
 import structlog
-from kopf._core.engines.admission import UnknownResourceError  # kopf tells of it by this class alone
+from kopf._core.engines.admission import UnknownResourceError  # kopf reports it by this class alone
 
 from volcano_py.observe.listen import ListenAddress, chosen, open_socket
 from volcano_py.operator.webhooks.peer_shares import NoRoomError, Share, Shares
@@ -77,7 +77,7 @@ class AdmissionServer:
     """Listens at `address` with `tls` while `run` runs; to be given to kopf as its webhook server.
 
     `webhooks` are the kinds by the last part of the URL. `renew` is called with one of them when kopf does not know the
-    kind, and tells whether kopf is being started again because the kind has come meanwhile. `callers` are the common
+    kind, and returns whether kopf is being restarted because the kind was installed meanwhile. `callers` are the common
     names that certificates of callers may have; without any, `tls` alone decides. `turned_away` is called with a status
     whenever a caller was answered with an error, or 0 when it was cut off.
     """
@@ -108,7 +108,7 @@ class AdmissionServer:
         self._evaluate = evaluate
         self._attached.set()
         try:
-            # kopf manages no webhook configurations here, so that nobody reads this.
+            # kopf manages no webhook configurations here, so nothing reads this.
             yield kopf.WebhookClientConfig(url=f"https://{self._address}")
             await asyncio.Event().wait()
         finally:
@@ -228,7 +228,7 @@ class AdmissionServer:
     def _check_caller(self, transport: asyncio.BaseTransport) -> None:
         """
         Raises:
-            ConnectionRefusedError: its certificate is somebody else's.
+            ConnectionRefusedError: its certificate is not that of an allowed client.
         """
         if not self._callers:
             return
@@ -295,12 +295,12 @@ class AdmissionServer:
         try:
             return await evaluate(review, webhook=webhook)  # type: ignore[arg-type]
         except UnknownResourceError:
-            # kopf knows the kinds there were when it started. Anybody who reaches the port can ask, so it is started
-            # again only for a kind that there is now.
+            # kopf knows the kinds that existed when it started. Any client that reaches the port can ask, so kopf is
+            # restarted only for a kind that exists now.
             if not await self._renew(self._webhooks[webhook]):
                 raise
         async with asyncio.timeout(self._limits.judging / 2):
-            while self._evaluate is evaluate:  # noqa: ASYNC110 - kopf tells nobody that it goes
+            while self._evaluate is evaluate:  # noqa: ASYNC110 - kopf does not announce that it ends
                 await asyncio.sleep(0.02)
         return await (await self._evaluator())(review, webhook=webhook)  # type: ignore[arg-type]
 

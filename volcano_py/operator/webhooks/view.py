@@ -29,7 +29,7 @@ KINDS: Final = ("Queue", "PodGroup", "Namespace")
 
 _FINISHED: Final = "Completed"
 _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it asked us for
-# Seconds until what was let in shows in lists, or never will because something else has refused it.
+# Seconds until an admitted edit shows in lists, or never will because something else refused it.
 _PROMISED_FOR: Final = 2.0
 _MOST_COUNTED: Final = 100  # PodGroups of a queue that a message counts
 _POD_GROUPS: Final = pod_group_path("")
@@ -42,7 +42,7 @@ class _List(msgspec.Struct, frozen=True):
 
 
 class AdmissionView:
-    """A `Sink` for `KINDS`; whose `default_queue` is that of PodGroups that name none."""
+    """A `Sink` for `KINDS`; `default_queue` is the queue of PodGroups that name none."""
 
     def __init__(self, client: KubernetesClient, default_queue: str) -> None:
         self._client, self._default_queue = client, default_queue
@@ -138,7 +138,7 @@ class AdmissionView:
         return QueueWorld(self._with_promised(queues), {**self._counts, **counts})
 
     def promise(self, queue: Queue) -> None:
-        """An edit has just been let in: whoever is judged before it is stored, is judged with it."""
+        """An edit has just been admitted: reviews that come before it is stored count with it."""
         until = asyncio.get_running_loop().time() + _PROMISED_FOR
         self._promised[queue.metadata.name] = until, QueueFacts.of(queue)
 
@@ -152,7 +152,7 @@ class AdmissionView:
         self._promised.pop(name, None)
 
     async def _list_shared(self) -> dict[str, QueueFacts]:
-        """A list that is under way was begun too early; the one after it serves all who wait by then."""
+        """A list that is under way was begun too early; the next one serves all callers that wait by then."""
         if self._next is None:
             self._next = asyncio.create_task(self._list_after(self._running), name="queues for admission")
         return await asyncio.shield(self._next)
@@ -189,7 +189,7 @@ class AdmissionView:
 
 
 def _facts(raw: bytes) -> QueueFacts | None:
-    """None for a queue that cannot be read; the feed has told of it."""
+    """None for a queue that cannot be read; the feed has reported it."""
     try:
         return QueueFacts.of(_QUEUE.decode(raw))
     except msgspec.ValidationError:
