@@ -17,7 +17,7 @@ from aiohttp import web
 
 from tests.support.sockets import until_closed
 from tests.unit.cluster.fakes import PATIENCE
-from tests.unit.operator.queues.test_kopf_app import QUEUES, Seen, Server, until
+from tests.unit.operator.kopf_host.test_kopf_app import QUEUES, Seen, Server, until
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.api.objects import Namespace, ObjectMeta
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
