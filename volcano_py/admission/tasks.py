@@ -89,7 +89,7 @@ def pod_name_violations(job: str, field: str, task: Task) -> Iterator[Violation]
 
 
 def _pod(field: str, task: Task) -> Iterator[Violation]:
-    """The pod template, as far as a job depends on it; the API server judges the rest when pods are created."""
+    """The pod template, as far as a job depends on it; the API server checks the rest when pods are created."""
     containers = containers_of(task.template)
     if not containers:
         where = f"{field}.template.spec.containers"

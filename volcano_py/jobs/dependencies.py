@@ -39,7 +39,7 @@ def waits_for_itself(job: Job, members: Members) -> str:
 
 
 def never_starts(job: Job, members: Members) -> str:
-    """Why a task can never start: too many pods of those it depends on have failed, and no policy speaks of it; "" if
+    """Why a task can never start: too many pods of those it depends on have failed, and no policy covers it; "" if
     none is so."""
     hopeless = {task.name: place for place, task in enumerate(job.spec.tasks) if _is_hopeless(job, task, members)}
     for task in _held(job, members) if hopeless else ():

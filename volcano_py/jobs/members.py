@@ -167,7 +167,7 @@ def _member(pod: Pod, job: Job, tasks: Mapping[str, str]) -> Member | None:
     """`tasks`: their names, by what the names of their pods begin with."""
     name, annotations = pod.metadata.name, pod.metadata.annotations
     prefix, _, number = name.rpartition("-")
-    # What a task was called that is no more, its pods say themselves.
+    # Pods of a removed task carry its name themselves.
     task = tasks.get(prefix) or annotations.get(TASK_SPEC, "")
     if not (number.isascii() and number.isdigit()) or name != pod_name(job.metadata.name, task, int(number)):
         return None

@@ -39,7 +39,7 @@ FINISHED: Final = frozenset({JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMI
 
 
 class JobEvent(StrEnum):
-    """What a policy may react to; and `CommandIssued`, which is no policy's business."""
+    """What a policy may react to; and `CommandIssued`, to which policies do not react."""
 
     ANY = "*"
     POD_FAILED = "PodFailed"
@@ -270,7 +270,7 @@ class Job(ApiObject, frozen=True):
 
     @property
     def owner_reference(self) -> dict[str, Any]:
-        """For what the job makes: the garbage collector takes it along.
+        """For what the job creates: the garbage collector deletes it with the Job.
 
         `blockOwnerDeletion` makes a foreground deletion wait for the pods; setting it takes the right to update
         `jobs/finalizers`.

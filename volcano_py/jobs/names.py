@@ -1,4 +1,4 @@
-"""Labels, annotations and names of what a Job makes; they match Volcano's byte for byte."""
+"""Labels, annotations and names of what a Job creates; they match Volcano's byte for byte."""
 
 from __future__ import annotations
 

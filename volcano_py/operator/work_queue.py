@@ -23,7 +23,7 @@ from volcano_py.cluster.kubernetes.writing.turns import Turns
 KeyT = TypeVar("KeyT", bound=Hashable)
 Handle = Callable[[KeyT], Awaitable[None]]
 OnFailure = Callable[[KeyT, Exception, int], bool]
-"""Told of a failure (key, error, number of failures in a row); answers whether to try again."""
+"""Called with a failure (key, error, number of failures in a row); returns whether to try again."""
 
 log = structlog.get_logger(__name__)
 
@@ -144,7 +144,7 @@ class WorkQueue(Generic[KeyT]):
                 self._failures.pop(key, None)
             finally:
                 self._ready.done(namespace)
-                # Beside the next key of this worker, another may have become free to be taken.
+                # Besides the next key of this worker, another may have become free to be taken.
                 self._wake_one()
             if key in self._again:
                 self._again.discard(key)

@@ -50,7 +50,7 @@ class PodProbe(msgspec.Struct, frozen=True):
 
 
 class FlowPlan(msgspec.Struct, frozen=True):
-    """What is to be done: make the Jobs of the steps in `create`, delete `remove`, write `status`.
+    """What is to be done: create the Jobs of the steps in `create`, delete `remove`, write `status`.
 
     `probes`: what other steps wait for. When the answers are known, the plan has to be made again with them.
     """
@@ -63,7 +63,7 @@ class FlowPlan(msgspec.Struct, frozen=True):
 
 
 def flow_problems(steps: Iterable[Step]) -> list[str]:
-    """Why the steps are no flow: names that stand twice or nowhere, and circles. Empty when they are one."""
+    """What is wrong with the steps: duplicate or unknown names, and cycles. Empty when nothing is."""
     steps = list(steps)
     targets = sum(len(step.targets) for step in steps)
     if len(steps) > FLOW_STEPS.most or targets > FLOW_TARGETS.most:

@@ -96,7 +96,7 @@ def renewed(current: Certificates, hosts: Sequence[str], now: datetime) -> Certi
         result = Certificates(bundle, _key_pem(key), current.certificate, current.key)
     serving = _certificate(current.certificate)
     if serving.not_valid_after_utc <= now or not _hosts_of(serving) >= set(hosts):
-        # Nobody can use it as it is, so that there is nothing to wait for.
+        # It cannot be used as it is, so there is nothing to wait for.
         return _with_serving(result.authorities, result.authority_key, hosts, now)
     if result is current and serving.not_valid_after_utc - now < SERVING_RENEWED_BEFORE:
         return _with_serving(result.authorities, result.authority_key, hosts, now)

@@ -1,4 +1,4 @@
-"""The handlers of the admission webhooks: what comes is decoded, judged by the rules, and answered in one message.
+"""The handlers of the admission webhooks: what comes is decoded, checked by the rules, and answered in one message.
 
 Each handler is one webhook; its id is the last part of the webhook's URL. All replicas answer, leader or not.
 """
@@ -153,7 +153,7 @@ class AdmissionHandlers:
         finally:
             self._reviewed(webhook, review.operation, outcome, asyncio.get_running_loop().time() - begun)
 
-    # Queues. The tree is judged by what the API server has now: a mistake in it would stay.
+    # Queues. The tree is checked by what the API server has now: a mistake in it would stay.
 
     async def _queue(self, review: Review) -> None:
         rules = self._rules.queues
@@ -179,7 +179,7 @@ class AdmissionHandlers:
     async def _queue_defaults(self, review: Review) -> dict[str, Any]:
         return queues.defaults(_decoded(review.new or {}, Queue, "queue"))
 
-    # Work. It is judged again when it is scheduled, so that a view a moment old is good enough to let it in.
+    # Work. It is checked again when it is scheduled, so that a view a moment old is good enough to admit it.
 
     async def _pod_group(self, review: Review) -> None:
         default = self._rules.default_queue

@@ -19,7 +19,7 @@ class Share:
 
     Attributes:
         peer: the address at the other end.
-        held: bytes of the request that is being read or judged.
+        held: bytes of the request that is being read or checked.
         is_busy: a request is under way.
     """
 

@@ -1,4 +1,4 @@
-"""Reads an AdmissionReview from JSON, within bounds: what is nested deeper or has more values is no object of ours."""
+"""Reads an AdmissionReview from JSON, within bounds: deeper or larger values are refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reviews take turns to be judged: between namespaces, and only so many bytes of them at a time.
 
-A namespace that sends many large objects waits for itself. One that sends a single object has the next turn.
+A namespace that sends many large objects only delays itself. One that sends a single object has the next turn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LEAST: Final = 64 * 2**10  # bytes that each review counts for at least, so tha
 
 
 class ReviewTurns:
-    """At most `size` bytes are judged at a time; a single review that is larger is judged alone."""
+    """At most `size` bytes are checked at a time; a single review that is larger is checked alone."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,10 +1,10 @@
 """The HTTPS server that the API server asks before it stores queues and work.
 
-kopf evaluates the reviews and comes and goes: it is started again when its watch has stalled, or a kind has come. The
-server stays; while kopf is away a review waits for a few seconds, which is rarely more than a fraction of one.
+kopf evaluates the reviews. It is restarted when its watch has stalled, or a kind was installed; the server stays. While
+kopf is away a review waits for a few seconds, rarely for more than a fraction of one.
 
-Whoever reaches the port may send anything, so everything has a bound (`Limits`): connections, what they hold together,
-how long each step of a request may take, and how many bytes are judged at a time.
+Any client that reaches the port may send anything, so everything has a bound (`Limits`): connections, what they hold
+together, how long each step of a request may take, and how many bytes are checked at a time.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     per_peer: int = 192
     """Of one address. An API server has one for each review under way, and 200 writes under way by default."""
     memory: int = 48 * MIB
-    """Of all requests that are read or judged."""
+    """Of all requests that are read or checked."""
     review: int = 8 * MIB
     """Of one review: it may hold two objects of up to 3 MiB, which is what an API server takes."""
     judged: int = 8 * MIB
-    """Of the reviews that are judged at a time: as objects of Python's they are many times as large."""
+    """Of the reviews that are checked at a time: as objects of Python's they are many times as large."""
     handshake: float = 5.0
     first: float = 10.0
     """Until a request of a new connection begins."""

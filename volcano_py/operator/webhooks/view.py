@@ -1,7 +1,7 @@
 """What admission knows of queues, PodGroups and namespaces: kept by the feeds, read afresh where a mistake would stay.
 
-A view a moment old is good enough for work, which is judged again whenever it is scheduled. It is not for the tree of
-queues: there each edit is judged by a list that was begun after the edit came. Edits that come together share a list.
+A view a moment old is good enough for work, which is checked again whenever it is scheduled. It is not for the tree of
+queues: there each edit is checked by a list that was begun after the edit came. Edits that come together share a list.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AdmissionView:
                 facts = self._queues[obj.metadata.name] = QueueFacts.of(obj)
                 self._world = None
                 _, promised = self._promised.get(facts.name, (0.0, None))
-                # Other news are older, or this edit will never come: its time runs out.
+                # Other events are older, or this edit will never come: its time runs out.
                 if promised is not None and promised.says_the_same_as(facts):
                     self.forget_promise(facts.name)
             case PodGroup():
