@@ -153,7 +153,7 @@ def test_a_node_will_do_when_its_claims_find_volumes_one_after_the_other(world: 
             opened.place("g", {f"p-{number}": where}, statement)
             oracle.place(where, claims, got)
     statement.discard()
-    assert opened.ssn.claim_bindings == {}
+    assert opened.ssn.findings.claim_bindings == {}
     untouched = Oracle(world)
     for number, claims in enumerate(world.pods):
         expected = [name for name in NODES if untouched.volumes_on(name, claims) is not None]

@@ -82,7 +82,7 @@ class Allocate(Action):
         """The queue has had its share; its jobs are told."""
         refusal = Refusal(Reason.OVER_DESERVED, explain.queue_overused(queue.name))
         for work in works:
-            ssn.note(work.job, refusal)
+            ssn.findings.note(work.job, refusal)
 
     def _collect(self, ssn: Session) -> list[Work]:
         """What there is to place."""
@@ -231,7 +231,7 @@ class Turn:
         room = ssn.bindable(self._job.queue, task_class)
         if room.count <= 0:
             if room.refusal is not None:
-                ssn.note(self._job, room.refusal)
+                ssn.findings.note(self._job, room.refusal)
             work.tasks = work.tasks[length:]
             return True
         if (refusal := ssn.pre_predicate(task_class)) is not None:
@@ -276,7 +276,7 @@ class Turn:
 
     def _misfit(self, task_class: TaskClass, role: int, length: int, error: FitError) -> bool:
         """No node for the class: its other tasks here need not be tried; whether the rest of the job is worth it."""
-        self._ssn.note_misfit(self._job, task_class, error)
+        self._ssn.findings.misfit(self._job, task_class, error)
         self._work.tasks = self._work.tasks[length:]
         self._work.failed_roles.add(role)
         return self._worth_going_on()
@@ -308,5 +308,5 @@ class Turn:
             task_class = ssn.task_class(int(first[0]))
             if ssn.pre_predicate(task_class) is None and self._place(task_class, first):
                 continue
-            ssn.note_misfit(self._job, task_class, ssn.placer.misfit(task_class))
+            ssn.findings.misfit(self._job, task_class, ssn.placer.misfit(task_class))
         return True

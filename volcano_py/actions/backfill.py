@@ -52,5 +52,5 @@ class Backfill(Action):
 
     @staticmethod
     def _fail(ssn: Session, job: Job, task_class: TaskClass, error: FitError, failed: set[int]) -> None:
-        ssn.note_misfit(job, task_class, error)
+        ssn.findings.misfit(job, task_class, error)
         failed.add(task_class.row)

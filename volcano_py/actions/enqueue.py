@@ -97,7 +97,7 @@ class Enqueue(Action):
             return True
         self._refused.append(job)
         if ballot.refusal is not None:
-            ssn.note(job, ballot.refusal)
+            ssn.findings.note(job, ballot.refusal)
         return False
 
     def _go_behind(self, ssn: Session, jobs: list[tuple[float, Job]]) -> None:
@@ -113,16 +113,16 @@ class Enqueue(Action):
     def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
         """Let the job in, unless `first`, the oldest of those that promises keep out, was waiting before `behind`."""
         if ssn.promise_times.has_lapsed(job):
-            ssn.note(job, Refusal(Reason.PROMISE_LAPSED, promise_lapsed(ssn.promise_times.timeout)))
+            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, promise_lapsed(ssn.promise_times.timeout)))
         if not self._may_enter(ssn, job):
             return
         waiting = first()
         if waiting is None or waiting.created > behind:
-            ssn.notes.pop(job.row, None)
+            ssn.findings.drop_note(job)
             self._enqueue(ssn, job)
         else:
             self._refused.append(job)
-            ssn.note(job, Refusal(Reason.PROMISE_LAPSED, waits_for_earlier(waiting.key)))
+            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, waits_for_earlier(waiting.key)))
 
     @staticmethod
     def _enqueue(ssn: Session, job: Job) -> None:
@@ -141,9 +141,6 @@ def _vote(ssn: Session, job: Job) -> Ballot | None:
 
 def _first_that_would_enter(ssn: Session, jobs: tuple[Job, ...]) -> Job | None:
     """The oldest of the jobs that would be let in if nothing were promised."""
-    ssn.supposing_no_promises = True
-    try:
+    with ssn.promise_times.ignored():
         oldest = sorted(jobs, key=lambda job: job.created)
         return next((job for job in oldest if ssn.job_enqueueable(job).vote is not Vote.REJECT), None)
-    finally:
-        ssn.supposing_no_promises = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.effects import ClaimBinding, Effect
+from volcano_py.api.effects import Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
@@ -16,6 +16,7 @@ from volcano_py.framework.calls.combined import Combined
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.eviction.leaving import Leaving
 from volcano_py.framework.eviction.reservations import Reservations
+from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import FitError, Job, Placement
 from volcano_py.framework.placement.barred import Barred
 from volcano_py.framework.placement.placer import Placer
@@ -54,10 +55,8 @@ class Session(Combined):
         total: [R] allocatable of all nodes together.
         now: seconds since the epoch.
         wakeups: times at which another cycle is due even if nothing changes.
-        fit_errors: job row → class row → why no node took it in this cycle.
-        notes: job row → why it was passed over as a whole.
+        findings: why jobs wait, places that were given back, and the like.
         resting: job row → what is reported of a job that nobody looks at in this cycle, see framework.resting.
-        set_aside: job row → its tasks that may be placed now, for jobs that get no turn, see `is_set_aside`.
     """
 
     def __init__(
@@ -84,22 +83,11 @@ class Session(Combined):
         self._memories: Memories = {} if memories is None else memories
         self.total: IntVector = self.ledger.nodes.allocatable[self.ledger.nodes.present].sum(axis=0)
         self.queues = dict(snapshot.queues)
-        self.fit_errors: dict[int, dict[int, FitError]] = {}
-        self.notes: dict[int, Refusal] = {}
-        self.tentative: dict[int, int] = {}
-        """Task row → node row of a place that was found and given back because the gang was incomplete."""
-        self.nominations: dict[int, int] = {}
-        """Task row → node row that is kept for it, since pods were evicted for it or its gang in this cycle."""
-        self.claim_bindings: dict[int, tuple[tuple[ClaimBinding, ...], float]] = {}
-        """Task row → the volumes that its claims get with its place, and how many seconds that may take."""
+        self.findings = Findings()
         self.reservations = Reservations(self)
         self.promise_times = PromiseTimes(self)
-        self.supposing_no_promises = False
-        """True while enqueue asks which jobs would be let in if no other had been promised anything."""
         self.placements = 0
         """How often tasks were placed or taken away: while it stays the same, orders do."""
-        self.bound_when_sought: int | None = None
-        """How many tasks had been bound when victims were last sought; None when they were not."""
         self._refusals = Refusals()
         self._pod_counts: PodCounts | None = None
         self._leaving: tuple[int, Leaving] | None = None
@@ -112,7 +100,6 @@ class Session(Combined):
         self._classes = _ClassColumns(self.snapshot)
         resting = resting or Resting()
         self.resting: dict[int, PendingJob] = resting.recall(self)
-        self.set_aside: dict[int, Rows] = {}
         self._barred = Barred(self, resting.classes)
         self._is_queue = np.zeros(len(snapshot.queue_names) + 1, dtype=bool)  # by slot; the last is for -1, no queue
         self._is_queue[[queue.slot for queue in self.queues.values()]] = True
@@ -197,23 +184,24 @@ class Session(Combined):
         """Whether a job that was let in gets no turn for its tasks `rows`: it is not valid, or no node will take any of
         them, whatever is placed or leaves. Why is noted. A task that was promised a place keeps its turn.
         """
-        if job.row in self.set_aside:
+        if job.row in self.findings.set_aside:
             return True
         if (refusal := self.job_valid(job)) is not None:
-            self.note(job, refusal)
-            self.set_aside[job.row] = rows
+            self.findings.note(job, refusal)
+            self.findings.put_aside(job, rows)
             return True
         if self.reservations.promised(rows).any():
             return False
         classes = [self.task_class(int(rows[0]))] if len(rows) == 1 else self._classes_of(rows)
-        errors = {}
+        errors: list[FitError] = []
         for task_class in classes:
             error = self._barred.error(task_class)
             if error is None:
                 return False
-            errors[task_class.row] = error
-        self.fit_errors.setdefault(job.row, {}).update(errors)
-        self.set_aside[job.row] = rows
+            errors.append(error)
+        for task_class, error in zip(classes, errors, strict=True):
+            self.findings.misfit(job, task_class, error)
+        self.findings.put_aside(job, rows)
         return True
 
     def _classes_of(self, rows: Rows) -> list[TaskClass]:
@@ -321,18 +309,9 @@ class Session(Combined):
         """The refusal of a code; one that nobody has registered is a plugin's mistake."""
         return self._refusals.of(code)
 
-    def note(self, job: Job, refusal: Refusal) -> None:
-        """Remember why the job was passed over; what must be mended first is kept."""
-        known = self.notes.get(job.row)
-        if known is None or refusal.reason.rank < known.reason.rank:
-            self.notes[job.row] = refusal
-
     def enqueue(self, job: Job) -> None:
         """The PodGroup leaves Pending: its pods may be created and placed."""
         self.ledger.jobs.phase[job.row] = Phase.INQUEUE
-
-    def note_misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
-        self.fit_errors.setdefault(job.row, {})[task_class.row] = error
 
     # -- from one cycle to the next --------------------------------------------------------------------------------
 
@@ -349,20 +328,11 @@ class Session(Combined):
 
     # -- doing -----------------------------------------------------------------------------------------------------
 
-    def nominate(self, places: Mapping[int, int]) -> None:
-        """Evictions complete a gang of these tasks on these nodes: the places are theirs in later cycles, too."""
-        self.nominations.update(places)
-
-    def forget_troubles(self, job: Job, placed: Rows) -> None:
-        """The tasks have places now, whatever was said of them earlier in the cycle."""
-        for row in placed.tolist():
-            self.tentative.pop(row, None)
+    def have_places(self, job: Job, placed: Rows) -> None:
+        """The tasks have places now, whatever was found of them earlier in the cycle."""
         tasks, rows = self.ledger.tasks, self.tasks_of(job)
         waiting = set(tasks.task_class[rows[tasks.status[rows] == TaskStatus.PENDING]].tolist())
-        errors = self.fit_errors.get(job.row, {})
-        self.fit_errors[job.row] = {row: error for row, error in errors.items() if row in waiting}
-        if not waiting:
-            self.notes.pop(job.row, None)
+        self.findings.placed(job, placed, waiting)
 
     def statement(self) -> Statement:
         made = Statement(self)

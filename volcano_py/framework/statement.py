@@ -126,7 +126,7 @@ class Statement:
             return
         if placement.task_class.best_effort:
             placement.job.best_effort_pending += placement.count
-        self._ssn.tentative.update(zip(placement.rows.tolist(), placement.nodes.tolist(), strict=True))
+        self._ssn.findings.gave_back(placement.rows, placement.nodes)
         self._ssn.tell_deallocated(placement)
 
     def _remember(
@@ -147,7 +147,7 @@ class Statement:
         job_created = job.created
         created = self._ssn.ledger.tasks.created[placement.rows].tolist()
         none: tuple[tuple[ClaimBinding, ...], float] = ((), 0.0)
-        claims = self._ssn.claim_bindings
+        claims = self._ssn.findings.claim_bindings
         return [
             Bind(
                 self._ssn.task_info(row).ref,

@@ -78,7 +78,7 @@ def test_row_4_a_gang_with_too_few_pods_is_let_in_and_left_alone() -> None:
     opened = act(node("n1"), gang("g", pods=2, min_member=3, cpu="1", group_phase="Pending"))
     assert phase(opened, "g") is Phase.INQUEUE
     assert opened.binds == {}
-    note = opened.ssn.notes[opened.job("g").row]
+    note = opened.ssn.findings.notes[opened.job("g").row]
     assert (note.reason, note.message) == (
         Reason.NOT_ENOUGH_TASKS,
         "PodGroup team/g: 2 pods of this scheduler exist, minMember is 3: create 1 more or lower minMember",
@@ -123,14 +123,14 @@ def test_row_7_a_queue_that_is_overused_at_its_turn_is_dropped_and_its_jobs_are_
         tiers=[[Gang, Greedy]],
     )
     assert opened.binds == {"jb-0": "n1"}
-    assert opened.ssn.notes[opened.job("ja").row].reason is Reason.OVER_DESERVED
+    assert opened.ssn.findings.notes[opened.job("ja").row].reason is Reason.OVER_DESERVED
 
 
 def test_row_16_smaller_pods_behind_one_that_exceeds_the_queue_are_still_tried() -> None:
     members = [pod("g-w-0", group="g", cpu="3"), pod("g-w-1", group="g", cpu="1"), pod("g-w-2", group="g", cpu="1")]
     opened = act(node("n1", cpu="8"), pod_group("g", min_member=1), members, tiers=[[Gang, Limited]])
     assert set(opened.binds) == {"g-w-1", "g-w-2"}
-    assert opened.ssn.notes[opened.job("g").row].message == "queue default is full"
+    assert opened.ssn.findings.notes[opened.job("g").row].message == "queue default is full"
 
 
 def test_a_batch_ends_where_the_queue_does() -> None:

@@ -61,7 +61,7 @@ def test_predicates_hold_and_are_told() -> None:
     opened = act(node("n1"), best_effort("l", 1), tiers=[[Gang, Refuses]])
     assert opened.binds == {}
     job = opened.job("l")
-    (error,) = opened.ssn.fit_errors[job.row].values()
+    (error,) = opened.ssn.findings.fit_errors[job.row].values()
     assert error.counts == {"not here": 1}
 
 
@@ -73,7 +73,7 @@ def test_a_refusal_before_the_nodes_is_told_for_all_of_them() -> None:
             return Refusal(Reason.REFUSED_BY_PLUGIN, "not at all")
 
     opened = act(node("n1"), node("n2"), best_effort("l", 1), tiers=[[Gang, Refuses]])
-    (error,) = opened.ssn.fit_errors[opened.job("l").row].values()
+    (error,) = opened.ssn.findings.fit_errors[opened.job("l").row].values()
     assert (error.nodes, error.counts) == (2, {"not at all": 2})
 
 
@@ -121,4 +121,4 @@ def test_a_gang_that_lacks_more_than_that_is_not_looked_at() -> None:
     """Otherwise its members would be told that each of them had a place."""
     members = [pod("g-w-0", group="g"), pod("g-w-1", group="g", cpu="9")]
     opened = act(node("n1", cpu="1"), pod_group("g", min_member=2), members, actions=[Backfill])
-    assert opened.ssn.tentative == {}
+    assert opened.ssn.findings.tentative == {}

@@ -75,7 +75,7 @@ def test_a_refused_job_is_told_and_does_not_hold_up_those_behind_it() -> None:
     )
     assert phase(opened, "large") is Phase.PENDING
     assert (phase(opened, "small"), phase(opened, "last")) == (Phase.INQUEUE, Phase.INQUEUE)
-    note = opened.ssn.notes[opened.job("large").row]
+    note = opened.ssn.findings.notes[opened.job("large").row]
     assert (note.reason, note.message) == (Reason.CLUSTER_OVERCOMMITTED, "full")
     assert opened.plugin(Door).asked.count("large") == 1, "it is not tried again in this cycle"
 

@@ -182,7 +182,7 @@ def test_a_place_that_was_given_back_is_remembered_for_the_explanation() -> None
     session.place("waits", {"waits-0": "n1", "waits-1": "n2"}).discard()
     named = {
         session.ssn.task_info(row).ref.name: session.ssn.snapshot.nodes[at].name
-        for row, at in session.ssn.tentative.items()
+        for row, at in session.ssn.findings.tentative.items()
     }
     assert named == {"waits-0": "n1", "waits-1": "n2"}
 

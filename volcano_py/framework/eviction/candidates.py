@@ -38,7 +38,7 @@ class Candidates:
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        ssn.bound_when_sought = ssn.bound()
+        ssn.findings.victims_sought(ssn.bound())
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
         has_queue = np.zeros(jobs.size, dtype=np.bool_)
         has_queue[ssn.job_rows()] = True

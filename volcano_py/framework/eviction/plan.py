@@ -79,7 +79,8 @@ class EvictionPlan:
         allocate, and where that is yet to come, the places are held for it.
         """
         ssn = self._ssn
-        told = {row: ssn.tentative[row] for row in tasks.tolist() if row in ssn.tentative}
+        tentative = ssn.findings.tentative
+        given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
         for row in tasks.tolist():
             if not ssn.job_starving(self._job):
                 break
@@ -92,16 +93,17 @@ class EvictionPlan:
         if not worth_it or not is_complete or self._would_come_back(victims):
             self._for_backfill.discard()
             self._give_up(victims)
-            self._tell_again(tasks, told)
+            ssn.findings.reset_tentative(tasks, given_back)
             return False
         if victims:  # those of the gang that nobody went for keep their places, too, until these are gone
             self._places.extend(self._best_effort)
             self._for_backfill.commit()
-            ssn.nominate({place.row: place.node for place in self._places})
+            ssn.findings.nominate({place.row: place.node for place in self._places})
         else:
             self._for_backfill.discard()
-        self._tell_again(tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]], told)
-        ssn.forget_troubles(self._job, np.array([place.row for place in self._places], dtype=np.intp))
+        best_effort = tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]]
+        ssn.findings.reset_tentative(best_effort, given_back)
+        ssn.have_places(self._job, np.array([place.row for place in self._places], dtype=np.intp))
         self._statement.commit()
         return True
 
@@ -123,13 +125,6 @@ class EvictionPlan:
             ssn.reservations.hold_for_allocate(self._statement)
         else:
             self._statement.discard()
-
-    def _tell_again(self, rows: Rows, told: dict[int, int]) -> None:
-        """Of these tasks, nothing is known but what was before the plan."""
-        for row in rows.tolist():
-            self._ssn.tentative.pop(row, None)
-            if row in told:
-                self._ssn.tentative[row] = told[row]
 
     # -- one task --------------------------------------------------------------------------------------------------
 
@@ -376,7 +371,7 @@ class EvictionPlan:
         if striker is None:
             return False
         text = explain.would_come_back(self._scheme.action, ssn.task_info(striker).key)
-        ssn.note(self._job, Refusal(Reason.REFUSED_BY_PLUGIN, text))
+        ssn.findings.note(self._job, Refusal(Reason.REFUSED_BY_PLUGIN, text))
         return True
 
     def _representatives(self, victims: list[int]) -> list[int]:

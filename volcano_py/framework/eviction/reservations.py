@@ -158,10 +158,9 @@ class Reservations:
 
     def release(self, *held: Statement) -> None:
         """The places of these statements are free again; they were not lost to an incomplete gang."""
-        told = self._ssn.tentative.copy()
-        for statement in reversed(held):
-            statement.discard()
-        self._ssn.tentative = told
+        with self._ssn.findings.forgetting_places():
+            for statement in reversed(held):
+                statement.discard()
 
     # -- when to look again ----------------------------------------------------------------------------------------
 
@@ -170,7 +169,7 @@ class Reservations:
         status = self._ssn.ledger.tasks.status
         open_status = (TaskStatus.PENDING, TaskStatus.PIPELINED)
         deadlines = [until for row, until in self._deadlines.items() if status[row] in open_status]
-        if self._ssn.nominations:
+        if self._ssn.findings.nominations:
             deadlines.append(self._ssn.now + HELD_FOR)
         return min(deadlines, default=0.0)
 

@@ -32,14 +32,14 @@ def requeue_if_unblocked(ssn: Session) -> None:
     bound = ssn.bound()
     if not bound:
         return
-    hopeful = [errors for job, errors in ssn.fit_errors.items() if job not in ssn.set_aside]
+    hopeful = [errors for job, errors in ssn.findings.fit_errors.items() if job not in ssn.findings.set_aside]
     refused = sorted({row for errors in hopeful for row in errors})
     classes = [each for row in refused if (each := ssn.snapshot.classes[row]) is not None]
     is_unblocked = any(_moves(ssn, each) and len(ssn.placer.feasible(each)) for each in classes)
     if is_unblocked or _is_promised_what_is_free(ssn):
         ssn.wakeups.recheck_at(ssn.now + _SOON)
-    is_any_waiting = bool(refused or ssn.notes or ssn.set_aside or ssn.resting)
-    if is_any_waiting and ssn.bound_when_sought is not None and bound > ssn.bound_when_sought:
+    is_any_waiting = bool(refused or ssn.findings.notes or ssn.findings.set_aside or ssn.resting)
+    if is_any_waiting and ssn.findings.bound_when_sought is not None and bound > ssn.findings.bound_when_sought:
         ssn.wakeups.recheck_at(ssn.now + RIPE_AFTER)
 
 

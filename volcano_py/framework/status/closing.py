@@ -147,7 +147,7 @@ class Closing:
         first, it takes minutes."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         begun = jobs.counts[:, TaskStatus.BINDING] > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
-        begun[ssn.ledger.tasks.job[list(ssn.claim_bindings)]] = False
+        begun[ssn.ledger.tasks.job[list(ssn.findings.claim_bindings)]] = False
         return begun & self._will_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:
@@ -180,7 +180,7 @@ class Closing:
 
     def _nominated(self, row: int) -> str:
         """The node that is kept for the task, since pods were evicted for it or its gang in this cycle."""
-        node = self._ssn.nominations.get(row)
+        node = self._ssn.findings.nominations.get(row)
         return "" if node is None else self._ssn.snapshot.nodes[node].name
 
     def _verdict(self, job: Job, phase: Phase) -> Refusal | None:

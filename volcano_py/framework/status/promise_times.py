@@ -6,6 +6,8 @@ edit its status. Only after a restart do conditions tell how long pods have been
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,12 +42,14 @@ class PromiseTimes:
     Attributes:
         timeout: seconds for which a promise holds without pods.
         next_due: when the first of the promises that were asked about ends; infinite if there is none.
+        are_ignored: enqueue asks which jobs would be admitted if no other had been promised anything.
     """
 
     def __init__(self, ssn: Session) -> None:
         arguments: Any = ssn.configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
         self.timeout: float = arguments.promise_timeout.total_seconds()
         self.next_due = float("inf")
+        self.are_ignored = False
         self._ssn = ssn
         memory = ssn.memory(__name__)
         self._is_first = not memory
@@ -68,6 +72,15 @@ class PromiseTimes:
         if due > now:
             self.next_due = min(self.next_due, due)
         return due <= now
+
+    @contextmanager
+    def ignored(self) -> Iterator[None]:
+        """Plugins answer inside as if no other job had been promised anything."""
+        self.are_ignored = True
+        try:
+            yield
+        finally:
+            self.are_ignored = False
 
     def begin(self, job: Job) -> None:
         """The job was let in: it has its time again."""

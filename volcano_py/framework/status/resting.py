@@ -162,7 +162,7 @@ def _waiting_in_vain(ssn: Session, job: int) -> Rows:
     place: it is gated or malformed, or was set aside. Else none."""
     tasks, rows = ssn.ledger.tasks, ssn.tasks_of_row(job)
     in_vain = tasks.gated[rows] | ssn.hopeless_classes[tasks.task_class[rows]]
-    if (aside := ssn.set_aside.get(job)) is not None:
+    if (aside := ssn.findings.set_aside.get(job)) is not None:
         in_vain |= np.isin(rows, aside)
     is_inqueue = ssn.ledger.jobs.phase[job] == Phase.INQUEUE
     rests = is_inqueue and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()

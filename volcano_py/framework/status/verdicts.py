@@ -48,7 +48,7 @@ def job_verdict(ssn: Session, job: Job) -> Refusal:
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
-    note = ssn.notes.get(job.row)
+    note = ssn.findings.notes.get(job.row)
     if note is not None:
         yield note
     # Controllers create pods once the PodGroup is let in: that it has none is no mistake while it is kept out.
@@ -65,8 +65,8 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     gates = sorted({gate for row in waiting[tasks.gated[waiting]].tolist() for gate in ssn.task_info(row).gates})
     if gates:
         yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
-    has_places = any(row in ssn.tentative for row in waiting.tolist())
-    for error in ssn.fit_errors.get(job.row, {}).values():
+    has_places = any(row in ssn.findings.tentative for row in waiting.tolist())
+    for error in ssn.findings.fit_errors.get(job.row, {}).values():
         # What is free was counted with the gang's own pods in their places; say so.
         yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
     if job.waiting:
@@ -86,7 +86,7 @@ def gang_message(job: Job, verdict: Refusal) -> str:
 
 def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int, PodVerdict]]:
     """Task row → what to tell, for every task of the job that waits and is not gated."""
-    tasks = ssn.ledger.tasks
+    tasks, tentative = ssn.ledger.tasks, ssn.findings.tentative
     rows = ssn.tasks_of(job)
     rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
     by_class: dict[int, PodVerdict] = {}
@@ -96,7 +96,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
     for row, status, class_row in zip(*columns, strict=True):
         if status == _PIPELINED:
             yield row, PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _waits_for_release(ssn, [row]))
-        elif status == _ALLOCATED or row in ssn.tentative:
+        elif status == _ALLOCATED or row in tentative:
             if found is None:
                 text = _gang(ssn, job, rows)
                 found = PodVerdict.of(names.POD_REASON_SCHEDULABLE, Refusal(Reason.GANG_INCOMPLETE, text))
@@ -114,7 +114,7 @@ def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
     task_class = ssn.snapshot.classes[class_row]
     if task_class is not None and task_class.problem is not None:
         return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
-    error = ssn.fit_errors.get(job.row, {}).get(class_row)
+    error = ssn.findings.fit_errors.get(job.row, {}).get(class_row)
     return None if error is None else PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
 
 
@@ -140,9 +140,9 @@ def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerd
 
 
 def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
-    found = [int(row) for row in waiting if int(row) in ssn.tentative]
+    found = [int(row) for row in waiting if int(row) in ssn.findings.tentative]
     placed = job.ready + len(found)
-    causes = sorted({error.refusal.message for error in ssn.fit_errors.get(job.row, {}).values()})
+    causes = sorted({error.refusal.message for error in ssn.findings.fit_errors.get(job.row, {}).values()})
     cause = f"with {'it' if placed == 1 else 'them'} in place, {causes[0]}" if causes else ""
     short = list(short_roles(ssn, job, np.array(found, dtype=np.intp))) if job.info.min_task_member else ()
     return explain.gang_incomplete(placed, job.tasks, job.min_member, short=short, cause=cause)
@@ -154,6 +154,6 @@ def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:
     named = sorted(ssn.snapshot.nodes[node].name for node in nodes)
     if all(ssn.reservations.backs_off(row) for row in rows):
         return Refusal(Reason.WAITING_FOR_RELEASE, waiting_for_another_try(named))
-    is_promised = any(row in ssn.nominations or ssn.reservations.holds(row) for row in rows)
+    is_promised = any(row in ssn.findings.nominations or ssn.reservations.holds(row) for row in rows)
     text = waiting_for_release(named, ssn.leaving.on(nodes), held_for=HELD_FOR if is_promised else 0.0)
     return Refusal(Reason.WAITING_FOR_RELEASE, text)

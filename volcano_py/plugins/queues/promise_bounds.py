@@ -74,7 +74,7 @@ class PromiseBounds:
 
     def without_effect(self, job: Job, queues: Rows | None = None) -> list[int]:
         """[R] how much of the promises of these queues, or of all, does not count when `job` asks to be let in."""
-        if self._ssn.supposing_no_promises:
+        if self._ssn.promise_times.are_ignored:
             return _sum(self._all, queues)
         side = int(self._side_of[job.row])
         found = _sum(self._useless, queues)

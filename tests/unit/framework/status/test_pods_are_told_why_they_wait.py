@@ -212,14 +212,14 @@ def test_what_must_be_mended_first_is_told() -> None:
     job = opened.job("g")
     assert job_verdict(opened.ssn, job).reason is Reason.SCHEDULING_GATED
     task_class = opened.task("g-0").task_class
-    opened.ssn.note_misfit(job, task_class, opened.ssn.placer.misfit(task_class))
+    opened.ssn.findings.misfit(job, task_class, opened.ssn.placer.misfit(task_class))
     assert job_verdict(opened.ssn, job).reason is Reason.NEVER_FITS
-    opened.ssn.note(job, Refusal(Reason.OVER_DESERVED, "full"))
+    opened.ssn.findings.note(job, Refusal(Reason.OVER_DESERVED, "full"))
     assert job_verdict(opened.ssn, job).reason is Reason.NEVER_FITS
-    opened.ssn.note(job, Refusal(Reason.INVALID_QUEUE, "no such parent"))
+    opened.ssn.findings.note(job, Refusal(Reason.INVALID_QUEUE, "no such parent"))
     assert job_verdict(opened.ssn, job).reason is Reason.INVALID_QUEUE
-    opened.ssn.note(job, Refusal(Reason.OVER_CAPABILITY, "full"))
-    assert opened.ssn.notes[job.row].reason is Reason.INVALID_QUEUE, "notes are kept by the same rule"
+    opened.ssn.findings.note(job, Refusal(Reason.OVER_CAPABILITY, "full"))
+    assert opened.ssn.findings.notes[job.row].reason is Reason.INVALID_QUEUE, "notes are kept by the same rule"
 
 
 def test_a_job_that_nothing_is_known_of_has_not_been_looked_at() -> None:

@@ -86,14 +86,14 @@ def test_what_only_the_cluster_bounds_is_refused_by_the_nodes() -> None:
     session = opened(queue("a"), jobs("j", "a", 5, running=4), cpu=4)
     assert room(session, "j-4") == PLENTY
     allocate(session)
-    (error,) = session.ssn.fit_errors[session.job("j").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("j").row].values()
     assert error.refusal.reason is Reason.NODES_REFUSE
 
 
 def test_a_pod_larger_than_every_node_is_refused_by_the_nodes() -> None:
     session = opened(queue("a", capability=2), jobs("huge", "a", running=0, cpu="99"), cpu=4)
     allocate(session)
-    (error,) = session.ssn.fit_errors[session.job("huge").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("huge").row].values()
     assert error.refusal.reason is Reason.NEVER_FITS
 
 
@@ -260,7 +260,8 @@ def notes(session: Opened) -> dict[str, str]:
     allocate(session)
     keys = session.ssn.snapshot.job_keys
     return {
-        keys[row].removeprefix("team/"): f"{no.reason.value}: {no.message}" for row, no in session.ssn.notes.items()
+        keys[row].removeprefix("team/"): f"{no.reason.value}: {no.message}"
+        for row, no in session.ssn.findings.notes.items()
     }
 
 

@@ -245,14 +245,14 @@ def test_a_queue_that_deserves_the_whole_cluster_is_stopped_by_the_nodes_alone()
     session = opened(queue("q1"), singles("a", 20, "q1", running=16))
     assert room(session, "a-16") == PLENTY
     assert allocate(session) == {"q1": 16}
-    (error,) = session.ssn.fit_errors[session.job("a-16").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("a-16").row].values()
     assert error.refusal.reason is Reason.NODES_REFUSE
 
 
 def test_a_pod_larger_than_every_node_is_refused_by_the_nodes() -> None:
     session = opened(queue("q1"), queue("q2"), gang("a", queue="q1", cpu="17"), singles("b", 40, "q2"), cpu="16")
     allocate(session)
-    (error,) = session.ssn.fit_errors[session.job("a").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("a").row].values()
     assert error.refusal.reason is Reason.NEVER_FITS
 
 
@@ -262,7 +262,7 @@ def test_a_closed_queue_starts_nothing() -> None:
     refusal = Refusal(Reason.QUEUE_CLOSED, f"queue q1 is Closing and starts no jobs: {remedy}")
     assert room(session, "a-0") == Room(0, refusal)
     assert allocate(session) == {}
-    assert session.ssn.notes[session.job("a-0").row] == refusal
+    assert session.ssn.findings.notes[session.job("a-0").row] == refusal
 
 
 def test_a_queue_without_a_state_counts_as_open() -> None:
@@ -321,7 +321,7 @@ def test_in_a_cluster_without_nodes_jobs_learn_that_there_are_none() -> None:
     session = open_session(queue("q1"), singles("a", 1, "q1"), tiers=[[Gang], [Proportion]], actions=[Allocate])
     assert not session.ssn.overused(session.ssn.queues["q1"])
     assert allocate(session) == {}
-    (error,) = session.ssn.fit_errors[session.job("a-0").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("a-0").row].values()
     assert "there are no nodes" in error.refusal.message
 
 
@@ -329,5 +329,5 @@ def test_a_cluster_that_one_queue_has_filled_in_every_respect_is_refused_by_the_
     session = opened(queue("q1"), singles("a", 3, "q1", running=2), cpu="2", pods="2")
     assert told(session)["q1"]["overused"]
     allocate(session)
-    (error,) = session.ssn.fit_errors[session.job("a-2").row].values()
+    (error,) = session.ssn.findings.fit_errors[session.job("a-2").row].values()
     assert error.refusal.reason is Reason.NODES_REFUSE

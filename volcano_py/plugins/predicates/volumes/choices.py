@@ -148,11 +148,11 @@ class VolumeChoices:
             uid = self._storage.claims.get(claim, "")
             bindings.append(ClaimBinding(ObjectRef("PersistentVolumeClaim", namespace, name, uid), volume))
         self._chosen[row] = tuple(bindings)
-        self._ssn.claim_bindings[row] = (tuple(bindings), self._bind_within)
+        self._ssn.findings.bind_claims(row, tuple(bindings), self._bind_within)
 
     def give_back(self, row: int) -> None:
         """The task has no place any more."""
-        self._ssn.claim_bindings.pop(row, None)
+        self._ssn.findings.unbind_claims(row)
         for binding in self._chosen.pop(row, ()):
             claim = binding.claim.key
             shared = self._shared.get(claim)

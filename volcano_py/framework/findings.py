@@ -1,0 +1,127 @@
+"""What one cycle finds out: why jobs and pods wait, which places were given back, and what goes out with bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from volcano_py.api.effects import ClaimBinding
+from volcano_py.framework.job import FitError, Job
+from volcano_py.state.table.ledger import Rows
+from volcano_py.state.task_class import Refusal, TaskClass
+
+ClaimBindings = tuple[tuple[ClaimBinding, ...], float]
+"""The volumes that the claims of a task get with its place, and how many seconds that may take."""
+
+
+class Findings:
+    """Read by everybody; changed by its methods only."""
+
+    def __init__(self) -> None:
+        self._notes: dict[int, Refusal] = {}
+        self._fit_errors: dict[int, dict[int, FitError]] = {}
+        self._set_aside: dict[int, Rows] = {}
+        self._tentative: dict[int, int] = {}
+        self._nominations: dict[int, int] = {}
+        self._claim_bindings: dict[int, ClaimBindings] = {}
+        self._bound_when_sought: int | None = None
+
+    @property
+    def notes(self) -> Mapping[int, Refusal]:
+        """Job row → why it was passed over as a whole."""
+        return self._notes
+
+    @property
+    def fit_errors(self) -> Mapping[int, Mapping[int, FitError]]:
+        """Job row → class row → why no node took it."""
+        return self._fit_errors
+
+    @property
+    def set_aside(self) -> Mapping[int, Rows]:
+        """Job row → its tasks that may be placed now, for jobs that get no turn (`Session.is_set_aside`)."""
+        return self._set_aside
+
+    @property
+    def tentative(self) -> Mapping[int, int]:
+        """Task row → node row of a place that was found and given back because the gang was incomplete."""
+        return self._tentative
+
+    @property
+    def nominations(self) -> Mapping[int, int]:
+        """Task row → node row that is kept for it, since pods were evicted for it or its gang."""
+        return self._nominations
+
+    @property
+    def claim_bindings(self) -> Mapping[int, ClaimBindings]:
+        """Task row → the volumes that its claims get with its place."""
+        return self._claim_bindings
+
+    @property
+    def bound_when_sought(self) -> int | None:
+        """How many tasks had been bound when victims were last sought; None when they were not."""
+        return self._bound_when_sought
+
+    # -- why jobs wait ---------------------------------------------------------------------------------------------
+
+    def note(self, job: Job, refusal: Refusal) -> None:
+        """The job was passed over as a whole. Of several reasons, the one to fix first is kept."""
+        known = self._notes.get(job.row)
+        if known is None or refusal.reason.rank < known.reason.rank:
+            self._notes[job.row] = refusal
+
+    def drop_note(self, job: Job) -> None:
+        """The job was not passed over after all."""
+        self._notes.pop(job.row, None)
+
+    def misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:
+        """No node took a class of the job's tasks."""
+        self._fit_errors.setdefault(job.row, {})[task_class.row] = error
+
+    def put_aside(self, job: Job, rows: Rows) -> None:
+        """The job gets no turn for its tasks `rows`."""
+        self._set_aside[job.row] = rows
+
+    def placed(self, job: Job, rows: Rows, waiting: set[int]) -> None:
+        """The tasks `rows` have places; of the job's classes only those in `waiting` still have tasks to place."""
+        for row in rows.tolist():
+            self._tentative.pop(row, None)
+        errors = self._fit_errors.get(job.row, {})
+        self._fit_errors[job.row] = {row: error for row, error in errors.items() if row in waiting}
+        if not waiting:
+            self._notes.pop(job.row, None)
+
+    # -- places ----------------------------------------------------------------------------------------------------
+
+    def gave_back(self, rows: Rows, nodes: Rows) -> None:
+        """Tasks `rows` [K] had places on `nodes` [K]."""
+        self._tentative.update(zip(rows.tolist(), nodes.tolist(), strict=True))
+
+    def reset_tentative(self, rows: Rows, known: Mapping[int, int]) -> None:
+        """Of the tasks `rows`, only the places in `known` were given back."""
+        for row in rows.tolist():
+            self._tentative.pop(row, None)
+            if row in known:
+                self._tentative[row] = known[row]
+
+    @contextmanager
+    def forgetting_places(self) -> Iterator[None]:
+        """Places that are given back inside do not count as lost to an incomplete gang."""
+        known = self._tentative.copy()
+        yield
+        self._tentative = known
+
+    def nominate(self, places: Mapping[int, int]) -> None:
+        """Evictions complete a gang of these tasks on these nodes: the places are theirs in later cycles, too."""
+        self._nominations.update(places)
+
+    def bind_claims(self, row: int, bindings: tuple[ClaimBinding, ...], within: float) -> None:
+        """The claims of the task get these volumes with its place; `within` is in seconds."""
+        self._claim_bindings[row] = (bindings, within)
+
+    def unbind_claims(self, row: int) -> None:
+        """The task has no place any more."""
+        self._claim_bindings.pop(row, None)
+
+    def victims_sought(self, bound: int) -> None:
+        """Victims are sought while so many tasks have been bound."""
+        self._bound_when_sought = bound
