@@ -76,7 +76,7 @@ class Ours:
         ssn, row = self._session, self._rows[uid]
         task_class = ssn.task_class(row)
         gated = bool(ssn.ledger.tasks.gated[row])
-        refusal = task_class.problem or ssn.pre_predicate(task_class)
+        refusal = task_class.problem or ssn.ask.pre_predicate(task_class)
         if refusal is not None:
             return Answer(frozenset(), refusal, {}, gated)
         fitting = {self._snapshot.nodes[node].name for node in ssn.placer.feasible(task_class).tolist()}

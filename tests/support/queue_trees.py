@@ -67,7 +67,7 @@ def cpus(session: Opened, field: str, queues: Sequence[str] = ()) -> dict[str, f
 def room(session: Opened, pod: str) -> Room:
     """How many more pods like this one its queue may take."""
     task = session.task(pod)
-    return session.ssn.allocatable(task.job.queue, task.task_class)
+    return session.ssn.ask.allocatable(task.job.queue, task.task_class)
 
 
 def allocate(session: Opened) -> dict[str, float]:

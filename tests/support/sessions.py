@@ -7,7 +7,7 @@
         tiers=[[Gang], [(Drf, {"enablePreemptable": False})]],
     )
     opened.place("train", {"train-2": "n1"})
-    assert opened.ssn.job_ready(opened.job("train"))
+    assert opened.ssn.ask.job_ready(opened.job("train"))
 
 Objects are the API's own; they go through ClusterState and a snapshot, the configuration through the reader of
 volcano-scheduler.conf, so nothing here knows how the scheduler stores them.
@@ -324,7 +324,7 @@ class Opened:
 
     def victims(self, point: str, preemptor: str, candidates: Rows) -> list[str]:
         """Names of the victims that the plugins give up, sorted."""
-        return sorted(self.names(self.ssn.victims(point, self.task(preemptor), candidates)))
+        return sorted(self.names(self.ssn.ask.victims(point, self.task(preemptor), candidates)))
 
     def place(self, job: str, where: Mapping[str, str], statement: Statement | None = None) -> Statement:
         """Allocate pods of a job to nodes, by name, in a statement that is left open."""

@@ -68,7 +68,7 @@ class Allocate(Action):
             works = by_queue[queue.name]
             if not works:
                 continue
-            if ssn.overused(queue):
+            if ssn.ask.overused(queue):
                 self._drop(ssn, queue, works)
                 continue
             work = works.pop()
@@ -91,7 +91,7 @@ class Allocate(Action):
         for job, rows in ssn.jobs_with_pending_tasks():
             if job.is_pending or ssn.is_set_aside(job, rows):
                 continue
-            ordered = minimums_first(ssn, job, ssn.ordered_tasks(rows))
+            ordered = minimums_first(ssn, job, ssn.ask.ordered_tasks(rows))
             if not job.best_effort_pending:
                 works.append(Work(job, ordered, ordered[:0]))
                 continue
@@ -117,10 +117,10 @@ class Allocate(Action):
             if work.job.row in ssn.reservations.jobs:
                 promised.append(work)
             else:
-                is_unfinished = work.job.allocated_tasks > 0 and not ssn.job_ready(work.job)
+                is_unfinished = work.job.allocated_tasks > 0 and not ssn.ask.job_ready(work.job)
                 (unfinished if is_unfinished else left).append(work)
-        unfinished.sort(key=lambda work: ssn.job_key(work.job))
-        promised.sort(key=lambda work: ssn.job_key(work.job))
+        unfinished.sort(key=lambda work: ssn.ask.job_key(work.job))
+        promised.sort(key=lambda work: ssn.ask.job_key(work.job))
         seeking: list[tuple[Work, Statement]] = []
         for work in promised:
             held = _take_promised(ssn, work)
@@ -150,11 +150,11 @@ def _take_promised(ssn: Session, work: Work) -> Statement | None:
     statement = ssn.statement()
     if not ssn.reservations.place(job, work.tasks[holds], statement):
         return statement
-    if ssn.gang_ready(job):
+    if ssn.ask.gang_ready(job):
         statement.commit()
         work.tasks = work.tasks[~holds]
         return None
-    if holds.all() and not ssn.job_ready(job) and ssn.job_pipelined(job):
+    if holds.all() and not ssn.ask.job_ready(job) and ssn.ask.job_pipelined(job):
         work.tasks = work.tasks[:0]  # nothing but waiting for the rest to be released
         return None
     return statement
@@ -178,7 +178,7 @@ def _take_at_once(ssn: Session, work: Work, holds: NDArray[np.bool_]) -> bool:
     """The promised tasks go where there is room now, rather than wait; a gang that would not be whole has no use for
     it, and keeps others from what is free."""
     statement = ssn.statement()
-    if ssn.reservations.place(work.job, work.tasks[holds], statement, elsewhere=True) and ssn.gang_ready(work.job):
+    if ssn.reservations.place(work.job, work.tasks[holds], statement, elsewhere=True) and ssn.ask.gang_ready(work.job):
         statement.commit()
         work.tasks = work.tasks[~holds]
         return True
@@ -201,10 +201,10 @@ class Turn:
 
     def take(self) -> bool:
         """True when the job is ready and what was placed is committed."""
-        ready = self._ssn.job_ready(self._job)
+        ready = self._ssn.ask.job_ready(self._job)
         while len(self._work.tasks):
             go_on = self._place_front(ready)
-            ready = self._ssn.job_ready(self._job)
+            ready = self._ssn.ask.job_ready(self._job)
             if not go_on or (ready and len(self._statement) and len(self._work.tasks) <= self._leaves):
                 break
         if ready:
@@ -212,9 +212,9 @@ class Turn:
                 self._statement.commit()
                 return True
             with self._job.without_best_effort():
-                keep = self._ssn.job_pipelined(self._job)
+                keep = self._ssn.ask.job_pipelined(self._job)
         else:
-            keep = self._ssn.job_pipelined(self._job)
+            keep = self._ssn.ask.job_pipelined(self._job)
         if not keep:
             self._statement.discard()
         return False
@@ -228,13 +228,13 @@ class Turn:
         if role and role in work.failed_roles:
             work.tasks = work.tasks[length:]
             return True
-        room = ssn.bindable(self._job.queue, task_class)
+        room = ssn.ask.bindable(self._job.queue, task_class)
         if room.count <= 0:
             if room.refusal is not None:
                 ssn.findings.note(self._job, room.refusal)
             work.tasks = work.tasks[length:]
             return True
-        if (refusal := ssn.pre_predicate(task_class)) is not None:
+        if (refusal := ssn.ask.pre_predicate(task_class)) is not None:
             total = int(ssn.ledger.nodes.present.sum())
             return self._misfit(task_class, role, length, FitError.of_all(total, refusal))
         wanted = min(self._wanted(length, was_ready), room.count)
@@ -248,7 +248,7 @@ class Turn:
         """How many of the tasks at the front this turn is for."""
         if length == 1 or (was_ready and self._alone):
             return length
-        return 1 if was_ready else min(length, self._ssn.tasks_to_ready(self._job))
+        return 1 if was_ready else min(length, self._ssn.ask.tasks_to_ready(self._job))
 
     def _place(self, task_class: TaskClass, rows: Rows) -> int:
         """Place as many of the rows as the next choice covers; how many that were."""
@@ -301,12 +301,12 @@ class Turn:
         ssn, work = self._ssn, self._work
         if not self._job.best_effort_pending:
             return True  # it was found ready without any
-        while not ssn.gang_ready(self._job):
+        while not ssn.ask.gang_ready(self._job):
             if not len(work.best_effort):
                 return False
             first, work.best_effort = work.best_effort[:1], work.best_effort[1:]
             task_class = ssn.task_class(int(first[0]))
-            if ssn.pre_predicate(task_class) is None and self._place(task_class, first):
+            if ssn.ask.pre_predicate(task_class) is None and self._place(task_class, first):
                 continue
             ssn.findings.misfit(self._job, task_class, ssn.placer.misfit(task_class))
         return True

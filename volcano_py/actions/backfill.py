@@ -23,11 +23,11 @@ class Backfill(Action):
                 continue
             best_effort = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
             # A gang that lacks more than such tasks is not made whole by them.
-            if len(best_effort) and not ssn.is_set_aside(job, rows) and ssn.job_ready(job):
+            if len(best_effort) and not ssn.is_set_aside(job, rows) and ssn.ask.job_ready(job):
                 by_queue.setdefault(job.queue.name, []).append((job, best_effort))
-        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
-            for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.job_key(work[0])):
-                self._fill(ssn, job, ssn.ordered_tasks(rows))
+        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.ask.queue_key):
+            for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.ask.job_key(work[0])):
+                self._fill(ssn, job, ssn.ask.ordered_tasks(rows))
 
     def _fill(self, ssn: Session, job: Job, rows: Rows) -> None:
         statement = ssn.statement()
@@ -36,7 +36,7 @@ class Backfill(Action):
             task_class = ssn.task_class(row)
             if task_class.row in failed:
                 continue
-            if (refusal := ssn.pre_predicate(task_class)) is not None:
+            if (refusal := ssn.ask.pre_predicate(task_class)) is not None:
                 total = int(ssn.ledger.nodes.present.sum())
                 self._fail(ssn, job, task_class, FitError.of_all(total, refusal), failed)
                 continue
@@ -45,7 +45,7 @@ class Backfill(Action):
                 self._fail(ssn, job, task_class, ssn.placer.misfit(task_class), failed)
             elif not choice.pipelined:
                 statement.allocate(job, task_class, rows[rows == row], choice.nodes)
-        if ssn.gang_ready(job):
+        if ssn.ask.gang_ready(job):
             statement.commit()
         else:
             statement.discard()

@@ -89,7 +89,7 @@ class Enqueue(Action):
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
             by_queue.setdefault(job.queue.name, []).append(job)
-        return {name: Heap(ssn.job_key, jobs) for name, jobs in by_queue.items()}
+        return {name: Heap(ssn.ask.job_key, jobs) for name, jobs in by_queue.items()}
 
     def _may_enter(self, ssn: Session, job: Job) -> bool:
         ballot = _vote(ssn, job)
@@ -103,7 +103,7 @@ class Enqueue(Action):
     def _go_behind(self, ssn: Session, jobs: list[tuple[float, Job]]) -> None:
         """The turns of these jobs: (those that waited by then go first, job). Those that lost a promise come last."""
         times = ssn.promise_times
-        jobs = sorted(jobs, key=lambda each: (each[0], ssn.job_key(each[1])))
+        jobs = sorted(jobs, key=lambda each: (each[0], ssn.ask.job_key(each[1])))
         for has_lapsed in (False, True):
             first = cache(partial(_first_that_would_enter, ssn, tuple(self._refused)))
             for behind, job in jobs:
@@ -126,7 +126,7 @@ class Enqueue(Action):
 
     @staticmethod
     def _enqueue(ssn: Session, job: Job) -> None:
-        ssn.job_enqueued(job)
+        ssn.ask.job_enqueued(job)
         ssn.promise_times.begin(job)
         ssn.enqueue(job)
 
@@ -136,11 +136,11 @@ def _is_voted_on(job: Job) -> bool:
 
 
 def _vote(ssn: Session, job: Job) -> Ballot | None:
-    return ssn.job_enqueueable(job) if _is_voted_on(job) else None
+    return ssn.ask.job_enqueueable(job) if _is_voted_on(job) else None
 
 
 def _first_that_would_enter(ssn: Session, jobs: tuple[Job, ...]) -> Job | None:
     """The oldest of the jobs that would be let in if nothing were promised."""
     with ssn.promise_times.ignored():
         oldest = sorted(jobs, key=lambda job: job.created)
-        return next((job for job in oldest if ssn.job_enqueueable(job).vote is not Vote.REJECT), None)
+        return next((job for job in oldest if ssn.ask.job_enqueueable(job).vote is not Vote.REJECT), None)

@@ -35,7 +35,7 @@ class Preempt(Action):
             waiting = waiting_in(ssn, queue, works, job_of=lambda work: work.job)
             while waiting:
                 work = waiting.pop()
-                if ssn.job_starving(work.job):
+                if ssn.ask.job_starving(work.job):
                     EvictionPlan(ssn, pool, others, work.job).carry_out(work.tasks, keep_without_victims=keep)
             for work in works:
                 self._within(ssn, pool, own, work)
@@ -46,7 +46,7 @@ class Preempt(Action):
     def _within(ssn: Session, pool: Candidates, scheme: Scheme, work: Starving) -> None:
         """Each waiting task by itself, until one finds no place."""
         for row in _pending(ssn, work.tasks):
-            if not ssn.job_starving(work.job):
+            if not ssn.ask.job_starving(work.job):
                 return
             if not EvictionPlan(ssn, pool, scheme, work.job).carry_out(row, keep_without_victims=False):
                 return

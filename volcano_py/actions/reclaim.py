@@ -24,7 +24,7 @@ class Reclaim(Action):
             return
 
         def may_take(queue: QueueInfo, rows: Rows) -> bool:
-            return not ssn.overused(queue) and ssn.preemptive(queue, rows)
+            return not ssn.ask.overused(queue) and ssn.ask.preemptive(queue, rows)
 
         pool = Candidates(ssn)
         scheme = Scheme("reclaim", "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
@@ -37,9 +37,9 @@ class Reclaim(Action):
         while queues:
             queue = queues.pop()
             works = waiting[queue.name]
-            if not works or ssn.overused(queue):
+            if not works or ssn.ask.overused(queue):
                 continue
             work = works.pop()
-            if ssn.job_starving(work.job):
+            if ssn.ask.job_starving(work.job):
                 EvictionPlan(ssn, pool, scheme, work.job).carry_out(work.tasks, keep_without_victims=keep)
             queues.push(queue)

@@ -23,7 +23,7 @@ class Shuffle(Action):
         if not len(running):
             return
         statement = ssn.statement()
-        for row, why in sorted(ssn.victim_tasks(running).items()):
+        for row, why in sorted(ssn.ask.victim_tasks(running).items()):
             job = ssn.job(int(tasks.job[row]))
             assert job is not None, "only tasks with a PodGroup and a queue are offered"
             statement.evict(job, ssn.task_class(row), np.array([row], dtype=np.intp), self.name, why)

@@ -12,7 +12,7 @@ from volcano_py.api.effects import Effect
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
-from volcano_py.framework.calls.combined import Combined
+from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.eviction.leaving import Leaving
 from volcano_py.framework.eviction.reservations import Reservations
@@ -45,12 +45,13 @@ Memories = dict[str, dict[str, Any]]
 """Plugin name → what it remembers between cycles."""
 
 
-class Session(Combined):
+class Session:
     """What plugins and actions work with.
 
     Attributes:
         snapshot: the frozen picture; never changed.
         ledger: the session's own copy of the books.
+        ask: what the plugins answer together.
         nodes: labels, taints and images of all nodes as columns.
         total: [R] allocatable of all nodes together.
         now: seconds since the epoch.
@@ -96,6 +97,7 @@ class Session(Combined):
         self._jobs: dict[int, Job] = {}
         self._by_job: tuple[Rows, NDArray[np.int32]] | None = None
         self.dispatch = Dispatch(configuration, registry)
+        self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
         self.snapshot = tell_apart(self)
         self._classes = _ClassColumns(self.snapshot)
         resting = resting or Resting()
@@ -186,7 +188,7 @@ class Session(Combined):
         """
         if job.row in self.findings.set_aside:
             return True
-        if (refusal := self.job_valid(job)) is not None:
+        if (refusal := self.ask.job_valid(job)) is not None:
             self.findings.note(job, refusal)
             self.findings.put_aside(job, rows)
             return True

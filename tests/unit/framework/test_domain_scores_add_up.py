@@ -213,6 +213,6 @@ def test_so_it_is_with_a_single_pod(failing: type[Plugin]) -> None:
 
 def test_a_plugin_that_is_closed_keeps_nobody_from_what_they_wish() -> None:
     opened = open_session(*NODES, gang("g", pods=4, cpu="1"), tiers=[[Closed, Halves]])
-    opened.ssn.job_enqueued(opened.job("g"))
+    opened.ssn.ask.job_enqueued(opened.job("g"))
     assert opened.ssn.dispatch.failures.closed == {"closed"}
     assert placed(opened, 4)[0] == ["n3", "n0", "n4", "n1"]

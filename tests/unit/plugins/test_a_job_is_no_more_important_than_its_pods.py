@@ -71,5 +71,5 @@ def test_nor_does_it_go_first() -> None:
     session = opened(
         gang("honest", cpu="1", priority=0, age=9), gang("pretender", cpu="1", priority=0, priority_class="high")
     )
-    jobs = sorted(map(session.job, ("pretender", "honest")), key=session.ssn.job_key)
+    jobs = sorted(map(session.job, ("pretender", "honest")), key=session.ssn.ask.job_key)
     assert [job.info.ref.name for job in jobs] == ["honest", "pretender"]

@@ -24,7 +24,7 @@ JOBS = {"a": "left", "b": "left", "c": "right"}
 def at_once(session: Opened, name: str) -> Room:
     """How many more pods like this one may be bound at once."""
     task = session.task(name)
-    return session.ssn.bindable(task.job.queue, task.task_class)
+    return session.ssn.ask.bindable(task.job.queue, task.task_class)
 
 
 def cluster(owner: PluginChoice, *objects: Objects) -> Opened:
@@ -97,8 +97,8 @@ def test_a_job_is_let_in_when_the_leaving_pods_are_gone(owner: PluginChoice) -> 
         gang("next", pods=3, queue="left", cpu="1", min_resources={"cpu": "3"}, group_phase="Pending"),
         gang("small", pods=2, queue="left", cpu="1", min_resources={"cpu": "2"}, group_phase="Pending"),
     )
-    assert session.ssn.job_enqueueable(session.job("next")).refusal is not None
-    assert session.ssn.job_enqueueable(session.job("small")).refusal is None
+    assert session.ssn.ask.job_enqueueable(session.job("next")).refusal is not None
+    assert session.ssn.ask.job_enqueueable(session.job("small")).refusal is None
 
 
 def _expected(session: Opened, owner: PluginChoice, queue: str) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def act(session: Opened) -> dict[str, str]:
 
 def test_a_gang_whose_pods_do_not_exist_yet_is_not_tried() -> None:
     session = opened(gang("train", pods=2, min_member=3, cpu="1"))
-    assert session.ssn.job_valid(session.job("train")) == Refusal(
+    assert session.ssn.ask.job_valid(session.job("train")) == Refusal(
         Reason.NOT_ENOUGH_TASKS,
         "PodGroup team/train: 2 pods of this scheduler exist, minMember is 3: create 1 more or lower minMember",
     )
@@ -44,7 +44,7 @@ def test_who_has_to_create_the_missing_pods_is_named() -> None:
     group = with_meta(pod_group("train", min_member=3), owner_references=[job])
     members = [pod("train-0", group="train", cpu="1"), pod("train-1", group="train", cpu="1", phase="Failed")]
     session = opened(group, *members)
-    refusal = session.ssn.job_valid(session.job("train"))
+    refusal = session.ssn.ask.job_valid(session.job("train"))
     assert refusal is not None
     assert refusal.message == (
         "PodGroup team/train: 1 pod of this scheduler exists (1 more failed or is being deleted), minMember is "
@@ -59,8 +59,8 @@ def test_pods_that_failed_do_not_count_for_validity_and_succeeded_ones_do() -> N
         pod("train-1", group="train", cpu="1", phase="Failed"),
         pod("train-2", group="train", cpu="1"),
     )
-    assert session.ssn.job_valid(session.job("train")) is None
-    assert session.ssn.job_ready(session.job("train")) is False
+    assert session.ssn.ask.job_valid(session.job("train")) is None
+    assert session.ssn.ask.job_ready(session.job("train")) is False
     assert act(session) == {"train-2": "n1"}
 
 
@@ -70,7 +70,7 @@ def test_minimums_of_roles_hold_only_when_min_member_covers_their_sum(min_member
         pod_group("train", min_member=min_member, min_task_member={"master": 1, "worker": 2}),
         *(pod(f"train-worker-{index}", group="train", role="worker", cpu="1") for index in range(4)),
     )
-    refusal = session.ssn.job_valid(session.job("train"))
+    refusal = session.ssn.ask.job_valid(session.job("train"))
     assert (refusal is None) is is_valid
     if refusal is not None:
         assert refusal.reason is Reason.NOT_ENOUGH_TASKS
@@ -95,7 +95,7 @@ def test_beyond_the_minimum_pods_are_bound_as_they_fit() -> None:
 @pytest.mark.parametrize("min_member", [0, 1])
 def test_without_a_minimum_every_job_is_ready(min_member: int) -> None:
     session = opened(gang("train", pods=2, min_member=min_member, cpu="1"))
-    assert session.ssn.job_ready(session.job("train")) is (min_member == 0)
+    assert session.ssn.ask.job_ready(session.job("train")) is (min_member == 0)
     assert len(act(session)) == 2
 
 
@@ -106,11 +106,11 @@ def test_pods_that_ask_for_nothing_count_before_they_are_placed() -> None:
         pod("train-heavy", group="train", cpu="1"),
     )
     job = session.job("train")
-    assert session.ssn.tasks_to_ready(job) == 1
+    assert session.ssn.ask.tasks_to_ready(job) == 1
     session.place("train", {"train-heavy": "n1"}).discard()
-    assert not session.ssn.job_ready(job)
+    assert not session.ssn.ask.job_ready(job)
     assert act(session) == {"train-heavy": "n1", "train-light": "n1"}
-    assert session.ssn.job_ready(job)
+    assert session.ssn.ask.job_ready(job)
 
 
 def test_a_gated_pod_that_asks_for_nothing_does_not_count() -> None:
@@ -129,14 +129,14 @@ def test_roles_must_have_their_minimum_too() -> None:
         *(pod(f"train-worker-{index}", group="train", role="worker", cpu="1") for index in range(3)),
     )
     job = session.job("train")
-    assert session.ssn.tasks_to_ready(job) == 3
+    assert session.ssn.ask.tasks_to_ready(job) == 3
     statement = session.place("train", {f"train-worker-{index}": "n1" for index in range(3)})
-    assert not session.ssn.job_ready(job), "three of three, but the master is missing"
-    assert session.ssn.tasks_to_ready(job) == 1
-    assert not session.ssn.job_pipelined(job)
+    assert not session.ssn.ask.job_ready(job), "three of three, but the master is missing"
+    assert session.ssn.ask.tasks_to_ready(job) == 1
+    assert not session.ssn.ask.job_pipelined(job)
     session.pipeline("train", {"train-master-0": "n1"}, statement)
-    assert session.ssn.job_pipelined(job)
-    assert not session.ssn.job_ready(job)
+    assert session.ssn.ask.job_pipelined(job)
+    assert not session.ssn.ask.job_ready(job)
 
 
 def test_a_light_pod_of_a_role_counts_for_its_role() -> None:
@@ -146,18 +146,18 @@ def test_a_light_pod_of_a_role_counts_for_its_role() -> None:
         pod("train-worker-0", group="train", role="worker", cpu="1"),
     )
     session.place("train", {"train-worker-0": "n1"})
-    assert session.ssn.job_ready(session.job("train"))
+    assert session.ssn.ask.job_ready(session.job("train"))
 
 
 def test_it_is_pipelined_when_what_is_promised_would_complete_it() -> None:
     session = opened(gang("train", pods=3, cpu="1"))
     job = session.job("train")
     statement = session.place("train", {"train-0": "n1", "train-1": "n1"})
-    assert not session.ssn.job_pipelined(job)
+    assert not session.ssn.ask.job_pipelined(job)
     session.pipeline("train", {"train-2": "n1"}, statement)
-    assert session.ssn.job_pipelined(job)
+    assert session.ssn.ask.job_pipelined(job)
     statement.discard()
-    assert not session.ssn.job_pipelined(job)
+    assert not session.ssn.ask.job_pipelined(job)
 
 
 # -- starvation ---------------------------------------------------------------------------------------------------
@@ -166,22 +166,22 @@ def test_it_is_pipelined_when_what_is_promised_would_complete_it() -> None:
 def test_a_job_starves_below_its_minimum_only() -> None:
     session = opened(gang("train", pods=4, min_member=2, cpu="1", running_on=["n1"]))
     job = session.job("train")
-    assert session.ssn.job_starving(job)
+    assert session.ssn.ask.job_starving(job)
     session.pipeline("train", {"train-1": "n1"})
-    assert not session.ssn.job_starving(job)
+    assert not session.ssn.ask.job_starving(job)
 
 
 def test_gang_and_priority_must_agree_that_a_job_starves() -> None:
     objects = (node("n1"), gang("train", pods=2, min_member=1, cpu="1", running_on=["n1"]))
     both = open_session(*objects, tiers=[[Priority, Gang]])
-    assert not both.ssn.job_starving(both.job("train"))
+    assert not both.ssn.ask.job_starving(both.job("train"))
     without = open_session(*objects, tiers=[[Priority, (Gang, {"enableJobStarving": False})]])
-    assert without.ssn.job_starving(without.job("train"))
+    assert without.ssn.ask.job_starving(without.job("train"))
 
 
 def test_nobody_starves_when_no_plugin_says_so() -> None:
     session = open_session(gang("train", cpu="1"), tiers=[[(Gang, {"enableJobStarving": False})]])
-    assert not session.ssn.job_starving(session.job("train"))
+    assert not session.ssn.ask.job_starving(session.job("train"))
 
 
 # -- order --------------------------------------------------------------------------------------------------------
@@ -193,13 +193,13 @@ def test_jobs_that_are_not_ready_go_first_and_those_bound_in_part_before_them() 
         gang("new", pods=2, cpu="1", age=20),
         gang("in-part", pods=2, cpu="1", running_on=["n1"], age=10),
     )
-    jobs = sorted(map(session.job, ("ready", "new", "in-part")), key=session.ssn.job_key)
+    jobs = sorted(map(session.job, ("ready", "new", "in-part")), key=session.ssn.ask.job_key)
     assert [job.info.ref.name for job in jobs] == ["in-part", "new", "ready"]
 
 
 def test_a_job_moves_back_once_it_is_ready() -> None:
     session = opened(gang("first", pods=2, min_member=1, cpu="1", age=10), gang("second", pods=1, cpu="1"))
     first, second = session.job("first"), session.job("second")
-    assert session.ssn.job_key(first) < session.ssn.job_key(second)
+    assert session.ssn.ask.job_key(first) < session.ssn.ask.job_key(second)
     session.place("first", {"first-0": "n1"})
-    assert session.ssn.job_key(first) > session.ssn.job_key(second)
+    assert session.ssn.ask.job_key(first) > session.ssn.ask.job_key(second)

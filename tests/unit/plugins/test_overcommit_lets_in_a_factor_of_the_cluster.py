@@ -27,7 +27,7 @@ def waiting(name: str, cpu: str | None, **more: str) -> Objects:
 
 
 def may_enter(session: Opened, job: str) -> bool:
-    return session.ssn.job_enqueueable(session.job(job)).vote is not Vote.REJECT
+    return session.ssn.ask.job_enqueueable(session.job(job)).vote is not Vote.REJECT
 
 
 def used(cpu: int) -> Objects:
@@ -45,7 +45,7 @@ def test_what_is_idle_is_the_factor_times_the_cluster_less_what_pods_use() -> No
 
 def test_the_refusal_says_what_is_used_promised_and_asked() -> None:
     session = opened(used(80), pod_group("let-in", min_resources={"cpu": "30"}), waiting("eleven", "11"))
-    refusal = session.ssn.job_enqueueable(session.job("eleven")).refusal
+    refusal = session.ssn.ask.job_enqueueable(session.job("eleven")).refusal
     assert refusal is not None
     assert refusal.reason is Reason.CLUSTER_OVERCOMMITTED
     assert refusal.message == (

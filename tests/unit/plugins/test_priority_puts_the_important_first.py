@@ -20,7 +20,7 @@ def test_jobs_of_higher_priority_class_go_first_and_no_class_is_zero() -> None:
         gang("plain", cpu="1"),
         gang("mighty", cpu="1", priority_class="high"),
     )
-    jobs = sorted(map(session.job, ("lowly", "plain", "mighty")), key=session.ssn.job_key)
+    jobs = sorted(map(session.job, ("lowly", "plain", "mighty")), key=session.ssn.ask.job_key)
     assert [job.info.ref.name for job in jobs] == ["mighty", "plain", "lowly"]
 
 
@@ -32,7 +32,7 @@ def test_tasks_of_higher_priority_go_first_and_equal_ones_by_their_number() -> N
         pod("job-w-0", group="job", cpu="1"),  # no priority counts as 1
         pod("job-w-3", group="job", cpu="1", priority=7),
     )
-    ordered = session.ssn.ordered_tasks(session.ssn.tasks_of(session.job("job")))
+    ordered = session.ssn.ask.ordered_tasks(session.ssn.tasks_of(session.job("job")))
     assert session.names(ordered) == ["job-w-3", "job-w-1", "job-w-2", "job-w-0"]
 
 
@@ -73,8 +73,8 @@ def test_inside_a_job_tasks_of_strictly_lower_priority_are_victims() -> None:
 def test_a_job_starves_until_every_task_has_a_place_or_is_promised_one() -> None:
     session = opened(gang("job", pods=3, cpu="1", running_on=["n1"]))
     job = session.job("job")
-    assert session.ssn.job_starving(job)
+    assert session.ssn.ask.job_starving(job)
     session.place("job", {"job-1": "n1"})
-    assert session.ssn.job_starving(job)
+    assert session.ssn.ask.job_starving(job)
     session.pipeline("job", {"job-2": "n1"})
-    assert not session.ssn.job_starving(job)
+    assert not session.ssn.ask.job_starving(job)

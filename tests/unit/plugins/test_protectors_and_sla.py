@@ -185,4 +185,4 @@ def test_the_configured_limit_holds_for_jobs_without_their_own() -> None:
 
 def test_the_job_whose_time_is_up_first_goes_first() -> None:
     opened = open_session(waiting("old", 500), waiting("a", 60, "2m"), waiting("b", 10, "1m"), tiers=[[Sla]])
-    assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.job_key(opened.job(name))) == ["b", "a", "old"]
+    assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.ask.job_key(opened.job(name))) == ["b", "a", "old"]

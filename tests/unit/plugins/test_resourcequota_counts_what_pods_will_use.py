@@ -37,7 +37,7 @@ def opened_with(*objects: Any) -> Opened:
 
 def told(opened: Opened, job: str) -> str:
     """Why the job may not enter, "" when it may."""
-    ballot = opened.ssn.job_enqueueable(opened.job(job))
+    ballot = opened.ssn.ask.job_enqueueable(opened.job(job))
     if ballot.vote is Vote.PERMIT:
         return ""
     assert ballot.refusal is not None
@@ -95,7 +95,7 @@ def test_every_quota_must_have_room() -> None:
 def test_what_enters_in_a_cycle_is_promised_to_it() -> None:
     opened = opened_with(quota(cpu="8"), asking("one", cpu="6"), asking("two", cpu="3"), asking("three", cpu="2"))
     assert told(opened, "one") == ""
-    opened.ssn.job_enqueued(opened.job("one"))
+    opened.ssn.ask.job_enqueued(opened.job("one"))
     assert "0 cpu used + 6 promised + 3 asked > 8" in told(opened, "two")
     assert told(opened, "three") == ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,55 +27,51 @@ def _precedence(ballot: Ballot) -> tuple[bool, int, bool]:
     return False, reason.rank, reason is Reason.CLUSTER_OVERCOMMITTED
 
 
-class Combined:
-    """The part of a session that asks the plugins.
+class CombinedAnswers:
+    """What the plugins of a session answer together: `ssn.ask`."""
 
-    Attributes:
-        dispatch: who answers at which point.
-        ledger: the session's own copy of the books.
-        queues: those that exist, by name.
-    """
-
-    dispatch: Dispatch
-    ledger: Ledger
-    queues: dict[str, QueueInfo]
-    _paths: dict[str, tuple[str, ...]] | None = None
+    def __init__(self, dispatch: Dispatch, ledger: Ledger, queues: Mapping[str, QueueInfo]) -> None:
+        """`ledger` is the session's own copy, `queues` those that exist, by name."""
+        self._dispatch = dispatch
+        self._ledger = ledger
+        self._queues = queues
+        self._paths: dict[str, tuple[str, ...]] | None = None
 
     # -- orders ----------------------------------------------------------------------------------------------------
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
-        keys = [call(job) for call in self.dispatch.calls("job_order")]
+        keys = [call(job) for call in self._dispatch.calls("job_order")]
         return (*keys, job.created, job.key)
 
     def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
-        keys = [call(queue) for call in self.dispatch.calls("queue_order")]
+        keys = [call(queue) for call in self._dispatch.calls("queue_order")]
         return (*keys, queue.created, queue.name)
 
     def queue_rank(self, queue: QueueInfo) -> tuple[Any, ...]:
         """What is compared before the tree of queues is descended."""
-        return tuple([call(queue) for call in self.dispatch.calls("queue_order")])
+        return tuple([call(queue) for call in self._dispatch.calls("queue_order")])
 
     def queue_paths(self) -> dict[str, tuple[str, ...]]:
         """The tree of queues, as the plugin that owns it gives it."""
-        return {name: path for call in self.dispatch.calls("queue_paths") for name, path in call().items()}
+        return {name: path for call in self._dispatch.calls("queue_paths") for name, path in call().items()}
 
     def branch_key(self, path: tuple[str, ...]) -> tuple[Any, ...]:
-        return tuple([call(path) for call in self.dispatch.calls("branch_order")])
+        return tuple([call(path) for call in self._dispatch.calls("branch_order")])
 
     def branch_epoch(self) -> int:
-        return sum(call.ask("branch_epoch", otherwise=0) for call in self.dispatch.calls("branch_order"))
+        return sum(call.ask("branch_epoch", otherwise=0) for call in self._dispatch.calls("branch_order"))
 
     def namespace_key(self, queue: QueueInfo, namespace: str) -> tuple[Any, ...]:
-        keys = [call(queue, namespace) for call in self.dispatch.calls("namespace_order")]
+        keys = [call(queue, namespace) for call in self._dispatch.calls("namespace_order")]
         return (*keys, namespace)
 
     def ordered_tasks(self, rows: Rows) -> Rows:
         """The tasks in task order."""
         if len(rows) <= 1:
             return rows
-        tasks = self.ledger.tasks
+        tasks = self._ledger.tasks
         keys = [tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]]
-        keys.extend(call(rows) for call in reversed(self.dispatch.calls("task_order")))
+        keys.extend(call(rows) for call in reversed(self._dispatch.calls("task_order")))
         return rows[np.lexsort(keys)]
 
     # -- combined answers ------------------------------------------------------------------------------------------
@@ -83,10 +79,10 @@ class Combined:
     def job_valid(self, job: Job) -> Refusal | None:
         if job.info.problem is not None:
             return job.info.problem
-        return next((no for call in self.dispatch.calls("job_valid") if (no := call(job)) is not None), None)
+        return next((no for call in self._dispatch.calls("job_valid") if (no := call(job)) is not None), None)
 
     def job_ready(self, job: Job) -> bool:
-        return all(call(job) for call in self.dispatch.calls("job_ready"))
+        return all(call(job) for call in self._dispatch.calls("job_ready"))
 
     def gang_ready(self, job: Job) -> bool:
         """Whether the tasks that have a place make the job ready, without pending ones that request nothing."""
@@ -96,10 +92,10 @@ class Combined:
             return self.job_ready(job)
 
     def tasks_to_ready(self, job: Job) -> int:
-        return max((call(job) for call in self.dispatch.calls("tasks_to_ready")), default=1)
+        return max((call(job) for call in self._dispatch.calls("tasks_to_ready")), default=1)
 
     def job_pipelined(self, job: Job) -> bool:
-        for calls in self.dispatch.by_tier("job_pipelined"):
+        for calls in self._dispatch.by_tier("job_pipelined"):
             permitted = False
             for call in calls:
                 vote: Vote = call(job).vote
@@ -116,11 +112,11 @@ class Combined:
         A tier may permit half a gang to keep the places it found, but not to have others evicted for it.
         """
         with job.without_best_effort():
-            return all(call(job).vote is not Vote.REJECT for call in self.dispatch.calls("job_pipelined"))
+            return all(call(job).vote is not Vote.REJECT for call in self._dispatch.calls("job_pipelined"))
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """All plugins of a tier are heard: of several refusals the one is told that must be mended first."""
-        for calls in self.dispatch.by_tier("job_enqueueable"):
+        for calls in self._dispatch.by_tier("job_enqueueable"):
             ballots: list[Ballot] = [call(job) for call in calls]
             refused = [ballot for ballot in ballots if ballot.vote is Vote.REJECT]
             if refused:
@@ -130,19 +126,19 @@ class Combined:
         return PERMIT
 
     def job_enqueued(self, job: Job) -> None:
-        for call in self.dispatch.calls("job_enqueued"):
+        for call in self._dispatch.calls("job_enqueued"):
             call(job)
 
     def job_starving(self, job: Job) -> bool:
-        tiers = self.dispatch.by_tier("job_starving")
+        tiers = self._dispatch.by_tier("job_starving")
         return bool(tiers) and all(call(job) for call in tiers[0])
 
     def overused(self, queue: QueueInfo) -> bool:
-        return any(call(queue) for call in self.dispatch.calls("overused"))
+        return any(call(queue) for call in self._dispatch.calls("overused"))
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         tightest = PLENTY
-        for call in self.dispatch.calls("allocatable"):
+        for call in self._dispatch.calls("allocatable"):
             room: Room = call(queue, task_class)
             if room.count < tightest.count:
                 tightest = room
@@ -151,7 +147,7 @@ class Combined:
     def bindable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """`allocatable` for tasks that are bound at once: pods that are leaving still count."""
         tightest = PLENTY
-        for call in self.dispatch.calls("allocatable"):
+        for call in self._dispatch.calls("allocatable"):
             room: Room = call(queue, task_class).at_once
             if room.count < tightest.count:
                 tightest = room
@@ -162,13 +158,15 @@ class Combined:
         if not room.ceiling:
             return [queue.slot]
         is_top = room.ceiling == ROOT_QUEUE
-        return [each.slot for each in self.queues.values() if is_top or room.ceiling in self._path(each)]
+        return [each.slot for each in self._queues.values() if is_top or room.ceiling in self._path(each)]
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
-        return all(call(queue, tasks) for call in self.dispatch.calls("preemptive"))
+        return all(call(queue, tasks) for call in self._dispatch.calls("preemptive"))
 
     def pre_predicate(self, task_class: TaskClass) -> Refusal | None:
-        return next((no for call in self.dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None)
+        return next(
+            (no for call in self._dispatch.calls("pre_predicate") if (no := call(task_class)) is not None), None
+        )
 
     def victims(self, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
         """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
@@ -176,18 +174,18 @@ class Combined:
         They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
         `in_time`: that they would give up once budgets and cool-downs allow it.
         """
-        candidates = candidates[self.ledger.tasks.job[candidates] != NOWHERE]
-        return elect(self.dispatch, point, task, expendable_first(self.ledger.tasks, candidates), in_time=in_time)
+        candidates = candidates[self._ledger.tasks.job[candidates] != NOWHERE]
+        return elect(self._dispatch, point, task, expendable_first(self._ledger.tasks, candidates), in_time=in_time)
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
         """The candidates without those that no selection could make a victim; costs one look at all of them."""
-        return possible(self.dispatch, point, task, candidates)
+        return possible(self._dispatch, point, task, candidates)
 
     def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
         """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
         have an order of their own."""
         last_first = sorted(queues, key=self._full_queue_key, reverse=True)
-        calls = self.dispatch.calls("victim_queue_order")
+        calls = self._dispatch.calls("victim_queue_order")
         return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
 
     def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
@@ -204,10 +202,10 @@ class Combined:
 
     def victim_tasks(self, running: Rows) -> dict[int, str]:
         """Which of the running tasks should go, whoever waits, and why; what any plugin spares is left out."""
-        for calls in self.dispatch.by_tier("victim_tasks"):
+        for calls in self._dispatch.by_tier("victim_tasks"):
             named = {row: why for call in calls for row, why in call(running).items()}
             rows = np.array(sorted(named), dtype=np.intp)
-            for guard in self.dispatch.calls("spared_tasks"):
+            for guard in self._dispatch.calls("spared_tasks"):
                 rows = rows[~guard(rows)]
             if len(rows):
                 return {row: named[row] for row in rows.tolist()}

@@ -82,10 +82,10 @@ class EvictionPlan:
         tentative = ssn.findings.tentative
         given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
         for row in tasks.tolist():
-            if not ssn.job_starving(self._job):
+            if not ssn.ask.job_starving(self._job):
                 break
             self._place(row)
-        is_complete = ssn.gang_will_be_ready(self._job)
+        is_complete = ssn.ask.gang_will_be_ready(self._job)
         if is_complete:
             self._spare()
         victims = [victim for place in self._places for victim in place.victims]
@@ -120,8 +120,10 @@ class EvictionPlan:
         """Take everything back; not yet where nobody has to go and allocate is to give the places, else lesser jobs
         would take what is free, and have others evicted for the rest."""
         ssn, job = self._ssn, self._job
-        left_to_allocate = not victims and allocate_follows(ssn, self._scheme.action) and not ssn.overused(job.queue)
-        if left_to_allocate and ssn.job_pipelined(job):
+        left_to_allocate = (
+            not victims and allocate_follows(ssn, self._scheme.action) and not ssn.ask.overused(job.queue)
+        )
+        if left_to_allocate and ssn.ask.job_pipelined(job):
             ssn.reservations.hold_for_allocate(self._statement)
         else:
             self._statement.discard()
@@ -134,7 +136,7 @@ class EvictionPlan:
         if (task_class.row, policy) in self._hopeless:
             return
         task = Task(row, self._job, task_class, int(ssn.ledger.tasks.priority[row]))
-        if ssn.pre_predicate(task_class) is None and (
+        if ssn.ask.pre_predicate(task_class) is None and (
             self._place_beside_others(task) or (policy != _NEVER and self._place_by_evictions(task))
         ):
             return
@@ -142,7 +144,7 @@ class EvictionPlan:
 
     def _place_beside_others(self, task: Task) -> bool:
         """Where nobody has to go for it."""
-        if self._ssn.allocatable(task.job.queue, task.task_class).count <= 0:
+        if self._ssn.ask.allocatable(task.job.queue, task.task_class).count <= 0:
             return False
         choice = self._ssn.placer.choose(task.task_class, 1)
         if not len(choice.nodes):
@@ -167,13 +169,13 @@ class EvictionPlan:
     def _place_below_ceiling(self, task: Task) -> bool:
         """Where there is room, if only a ceiling is in the way: others below it go, wherever they are."""
         ssn, ledger, queue = self._ssn, self._ssn.ledger, task.job.queue
-        room = ssn.allocatable(queue, task.task_class)
+        room = ssn.ask.allocatable(queue, task.task_class)
         if room.short is None or not len(nodes := ssn.placer.choose(task.task_class, 1).nodes):
             return False
         candidates = self._scheme.candidates(task)
-        counts = np.isin(ledger.tasks.queue[candidates], ssn.below_ceiling(room, queue))
+        counts = np.isin(ledger.tasks.queue[candidates], ssn.ask.below_ceiling(room, queue))
         below = candidates[counts]
-        victims = ssn.possible_victims(self._scheme.point, task, below) if len(below) else below
+        victims = ssn.ask.possible_victims(self._scheme.point, task, below) if len(below) else below
         return len(victims) > 0 and self._place_on(task, int(nodes[0]), victims)
 
     def _hopeful(self, task: Task) -> RowsByNode:
@@ -183,7 +185,9 @@ class EvictionPlan:
         """
         ssn, where = self._ssn, self._ssn.ledger.tasks.node
         hopeful = self._roomy(task.task_class, RowsByNode.of(self._scheme.candidates(task), where))
-        possible = ssn.possible_victims(self._scheme.point, task, hopeful.rows) if len(hopeful.rows) else hopeful.rows
+        possible = (
+            ssn.ask.possible_victims(self._scheme.point, task, hopeful.rows) if len(hopeful.rows) else hopeful.rows
+        )
         if len(possible) == len(hopeful.rows):
             return hopeful
         return self._roomy(task.task_class, RowsByNode.of(possible, where))
@@ -202,7 +206,7 @@ class EvictionPlan:
         """By evicting some of the candidates."""
         missing, blockers = self._missing(task, node), self._in_the_way(task, node, candidates)
         for offer in self._offers(task, node, candidates, missing, blockers):
-            victims = self._ssn.victims(self._scheme.point, task, offer)
+            victims = self._ssn.ask.victims(self._scheme.point, task, offer)
             is_enough = len(victims) and not (self._requests_of(victims).sum(axis=0) < missing).any()
             if is_enough and self._place_without(task, node, victims, missing, blockers):
                 return True
@@ -234,7 +238,7 @@ class EvictionPlan:
         some: NDArray[np.bool_] = np.any(holds[:, useful] > 0, axis=1)
         if some.all():
             return some  # mostly: what the ceilings say need not be worked out anew
-        if (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
+        if (short := ssn.ask.allocatable(task.job.queue, task.task_class).short) is not None:
             useful[short[0]] = True
             some |= holds[:, short[0]] > 0
         # Where a predicate refuses the task, nobody knows who is of use.
@@ -251,7 +255,7 @@ class EvictionPlan:
         while (victim := self._next_victim(waiting, missing)) is not None:
             waiting.remove(victim)
             # Plugins may have judged each alone: without those that went before, its side may have no more to give.
-            if evicted and not len(ssn.victims(point, task, np.array([victim], dtype=np.intp))):
+            if evicted and not len(ssn.ask.victims(point, task, np.array([victim], dtype=np.intp))):
                 continue
             self._evict(victim, task, node)
             evicted.append(victim)
@@ -285,7 +289,7 @@ class EvictionPlan:
         enough, below the ceilings of the queue."""
         ssn, request = self._ssn, task.task_class.request
         missing: IntVector = np.where(request > 0, np.maximum(request - ssn.ledger.nodes.future_idle(node), 0), 0)
-        if not missing.any() and (short := ssn.allocatable(task.job.queue, task.task_class).short) is not None:
+        if not missing.any() and (short := ssn.ask.allocatable(task.job.queue, task.task_class).short) is not None:
             dim, units = short
             missing[dim] = units
         return missing
@@ -325,7 +329,9 @@ class EvictionPlan:
     def _may_take(self, task: Task, node: int) -> bool:
         """Whether ceilings and all predicates let the task go there."""
         ssn = self._ssn
-        return ssn.allocatable(task.job.queue, task.task_class).count > 0 and ssn.placer.may_take(task.task_class, node)
+        return ssn.ask.allocatable(task.job.queue, task.task_class).count > 0 and ssn.placer.may_take(
+            task.task_class, node
+        )
 
     def _promise(self, task: Task, node: int, victims: tuple[int, ...]) -> None:
         rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
@@ -389,4 +395,4 @@ class EvictionPlan:
         task = Task(row, owner, ssn.task_class(row), int(ledger.tasks.priority[row]))
         if task.task_class.best_effort:
             placed = placed[ssn.best_effort_classes[ledger.tasks.task_class[placed]]]
-        return len(ssn.victims(self._scheme.point, task, placed, in_time=True)) > 0
+        return len(ssn.ask.victims(self._scheme.point, task, placed, in_time=True)) > 0

@@ -55,8 +55,8 @@ def _has_room(ssn: Session, job: Job, victim: int) -> bool:
     tasks, task_class = ssn.ledger.tasks, ssn.task_class(victim)
     if (task_class.request > ssn.ledger.nodes.future_idle(int(tasks.node[victim]))).any():
         return False
-    room = ssn.allocatable(job.queue, task_class)
-    return room.count > 0 or int(tasks.queue[victim]) not in ssn.below_ceiling(room, job.queue)
+    room = ssn.ask.allocatable(job.queue, task_class)
+    return room.count > 0 or int(tasks.queue[victim]) not in ssn.ask.below_ceiling(room, job.queue)
 
 
 def _all_may_come(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]], near: int) -> bool:
@@ -75,6 +75,6 @@ def _all_may_come(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Plac
 def _may_come(ssn: Session, job: Job, statement: Statement, place: Place) -> bool:
     task_class = ssn.task_class(place.row)
     operation = statement.take_back(place.row)
-    may_come = ssn.allocatable(job.queue, task_class).count > 0 and ssn.placer.may_take(task_class, place.node)
+    may_come = ssn.ask.allocatable(job.queue, task_class).count > 0 and ssn.placer.may_take(task_class, place.node)
     statement.do(operation)
     return may_come

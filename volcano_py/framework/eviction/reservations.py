@@ -92,9 +92,9 @@ class Reservations:
             if in_danger or self.backs_off(row):
                 claims[int(ssn.ledger.tasks.job[row])].append(row)
         jobs = (ssn.job(row) for row in claims)
-        claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.job_valid(job) is None]
-        for job in sorted(claimants, key=ssn.job_key):
-            for row in ssn.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
+        claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.ask.job_valid(job) is None]
+        for job in sorted(claimants, key=ssn.ask.job_key):
+            for row in ssn.ask.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
                 self._hold(job, row)
 
     def _hold(self, job: Job, row: int) -> None:
@@ -115,7 +115,7 @@ class Reservations:
         placer, is_settled = self._ssn.placer, True
         for row in rows.tolist():
             choice, task_class = self._choice(job, row), self._ssn.task_class(row)
-            if choice is not None and self._ssn.bindable(job.queue, task_class).count <= 0:
+            if choice is not None and self._ssn.ask.bindable(job.queue, task_class).count <= 0:
                 choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
             elif choice is not None and choice.pipelined and len(placer.feasible(task_class)):
                 choice = placer.choose(task_class, 1) if elsewhere else choice
@@ -130,9 +130,13 @@ class Reservations:
     def _choice(self, job: Job, row: int) -> Choice | None:
         """The node that was promised to the task, if that can be had, now or once terminating pods are gone."""
         ssn, task_class = self._ssn, self._ssn.task_class(row)
-        if ssn.ledger.tasks.gated[row] or task_class.problem is not None or ssn.pre_predicate(task_class) is not None:
+        if (
+            ssn.ledger.tasks.gated[row]
+            or task_class.problem is not None
+            or ssn.ask.pre_predicate(task_class) is not None
+        ):
             return None
-        if ssn.allocatable(job.queue, task_class).count <= 0:
+        if ssn.ask.allocatable(job.queue, task_class).count <= 0:
             return None
         choice = ssn.placer.choose_on(task_class, self._node[row])
         return choice if len(choice.nodes) else None

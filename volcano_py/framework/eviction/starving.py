@@ -25,11 +25,13 @@ def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
     """By queue: jobs that were let in, are valid and starve, unless pods are still going for them."""
     found: dict[str, list[Starving]] = {}
     for job, rows in ssn.jobs_with_pending_tasks():
-        if job.is_pending or not ssn.job_starving(job) or ssn.is_set_aside(job, rows):
+        if job.is_pending or not ssn.ask.job_starving(job) or ssn.is_set_aside(job, rows):
             continue
         if ssn.reservations.awaits_victims(job):
             continue
-        found.setdefault(job.queue.name, []).append(Starving(job, minimums_first(ssn, job, ssn.ordered_tasks(rows))))
+        found.setdefault(job.queue.name, []).append(
+            Starving(job, minimums_first(ssn, job, ssn.ask.ordered_tasks(rows)))
+        )
     return found
 
 

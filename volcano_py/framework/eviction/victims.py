@@ -98,14 +98,14 @@ def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:
         by_job.setdefault(int(ssn.ledger.tasks.job[row]), []).append(row)
     jobs = [job for row in by_job if (job := ssn.job(row)) is not None]
     if len(jobs) > 1:
-        jobs.sort(key=ssn.job_key, reverse=True)
+        jobs.sort(key=ssn.ask.job_key, reverse=True)
         queues = {job.queue.name: job.queue for job in jobs}
         if len(queues) > 1:
-            places = {queue.name: place for place, queue in enumerate(ssn.victim_queues(queues.values(), task))}
+            places = {queue.name: place for place, queue in enumerate(ssn.ask.victim_queues(queues.values(), task))}
             jobs.sort(key=lambda job: places[job.queue.name])
     ordered: list[int] = []
     for job in jobs:
-        rows = ssn.ordered_tasks(np.array(by_job[job.row], dtype=np.intp))
+        rows = ssn.ask.ordered_tasks(np.array(by_job[job.row], dtype=np.intp))
         ordered.extend(reversed(rows.tolist()))
     return ordered
 

@@ -31,12 +31,12 @@ def waiting_in(ssn: Session, queue: QueueInfo, elements: Iterable[T], job_of: Ca
     """The elements, each of which stands for a job of the queue, in the order of this session's plugins."""
 
     def job_key(element: T) -> tuple[Any, ...]:
-        return ssn.job_key(job_of(element))
+        return ssn.ask.job_key(job_of(element))
 
     if not ssn.dispatch.calls("namespace_order"):
         return Heap(job_key, elements)
     return _ByNamespace(
-        namespace_key=lambda namespace: ssn.namespace_key(queue, namespace),
+        namespace_key=lambda namespace: ssn.ask.namespace_key(queue, namespace),
         namespace_of=lambda element: job_of(element).namespace,
         element_key=job_key,
         elements=elements,

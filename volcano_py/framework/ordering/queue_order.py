@@ -41,7 +41,7 @@ class QueueOrder(Protocol):
 
 def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
     """The order for this session's plugins, with these queues in it."""
-    order: QueueOrder = TreeOrder(ssn) if ssn.dispatch.calls("queue_paths") else Heap(ssn.queue_key)
+    order: QueueOrder = TreeOrder(ssn) if ssn.dispatch.calls("queue_paths") else Heap(ssn.ask.queue_key)
     for queue in queues:
         order.push(queue)
     return order
@@ -72,7 +72,7 @@ class TreeOrder:
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._paths: dict[str, Path] = ssn.queue_paths()
+        self._paths: dict[str, Path] = ssn.ask.queue_paths()
         self._walks: dict[Any, _Walk] = {}
         self._last: _Walk | None = None
         self._size = 0
@@ -82,7 +82,7 @@ class TreeOrder:
 
     def push(self, queue: QueueInfo) -> None:
         self._size += 1
-        rank = self._ssn.queue_rank(queue)
+        rank = self._ssn.ask.queue_rank(queue)
         walk = self._walks.get(rank)
         if walk is None:
             walk = self._walks[rank] = _Walk(self._ssn)
@@ -110,7 +110,7 @@ class _Walk:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._keys = ssn.dispatch.calls("branch_order")
-        self._epoch: int | None = ssn.branch_epoch()
+        self._epoch: int | None = ssn.ask.branch_epoch()
         self.served: QueueInfo | None = None
         """The queue that was popped last, while it has neither come back nor been taken out."""
         self._way: list[_Node] = []
@@ -172,7 +172,7 @@ class _Walk:
     def _refresh(self) -> None:
         """Take the keys of the path that was served last, or of all nodes when everything may have moved."""
         moved, self._moved = self._moved, []
-        epoch = self._ssn.branch_epoch()
+        epoch = self._ssn.ask.branch_epoch()
         if epoch != self._epoch:
             self._epoch = epoch
             self._place_all()

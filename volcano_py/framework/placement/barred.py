@@ -63,7 +63,7 @@ class Barred:
         codes = self._codes(task_class)
         if codes is None:
             return None
-        if (refusal := ssn.pre_predicate(task_class)) is not None:
+        if (refusal := ssn.ask.pre_predicate(task_class)) is not None:
             return FitError.of_all(int(nodes.present.sum()), refusal)
         willing = np.flatnonzero(codes == FITS)
         asked = task_class.requested

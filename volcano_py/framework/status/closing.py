@@ -154,7 +154,7 @@ class Closing:
         ssn = self._ssn
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
         conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
-        is_scheduled = job.ready > 0 and ssn.job_ready(job)
+        is_scheduled = job.ready > 0 and ssn.ask.job_ready(job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         if not self._decided:
@@ -167,7 +167,7 @@ class Closing:
         provisional = phase is not Phase.RUNNING and bool(self._about_to_run[job.row])
         waits = job.count(TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED) > 0
         verdict: Refusal | None = None
-        if waits or not job.tasks or not (is_scheduled or ssn.job_ready(job)):
+        if waits or not job.tasks or not (is_scheduled or ssn.ask.job_ready(job)):
             verdict = self._verdict(job, phase)
         if not is_scheduled and verdict is not None and (waits or not _is_filled_by_leavers(job)):
             phase = ssn.ledger.jobs.phase[job.row] = _while_incomplete(job, phase)

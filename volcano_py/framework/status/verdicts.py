@@ -53,7 +53,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
         yield note
     # Controllers create pods once the PodGroup is let in: that it has none is no mistake while it is kept out.
     is_kept_out = note is not None and job.is_pending and not job.tasks
-    if not is_kept_out and (invalid := ssn.job_valid(job)) is not None:
+    if not is_kept_out and (invalid := ssn.ask.job_valid(job)) is not None:
         yield invalid
     rows = ssn.tasks_of(job)
     tasks = ssn.ledger.tasks
@@ -134,7 +134,7 @@ def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerd
         if (found := _found_of(ssn, job, class_row)) is not None and found.refusal == verdict
     ]
     if refused:
-        first = ssn.ordered_tasks(rows[np.isin(classes, refused)])[0]
+        first = ssn.ask.ordered_tasks(rows[np.isin(classes, refused)])[0]
         verdict = Refusal(verdict.reason, held_up(ssn.task_info(int(first)).key, verdict.message))
     return PodVerdict.of(names.POD_REASON_UNDETERMINED, verdict)
 

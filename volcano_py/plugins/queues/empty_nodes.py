@@ -28,7 +28,7 @@ class EmptyNodes:
 
     def room(self, task_class: TaskClass) -> int:
         """Pods of the class; 0 also for those that cannot be placed as they stand, or whose claims are not ready."""
-        if task_class.problem is not None or self._ssn.pre_predicate(task_class) is not None:
+        if task_class.problem is not None or self._ssn.ask.pre_predicate(task_class) is not None:
             return 0
         asked = _encode((self._questions is None, task_class.request.tolist()))
         key = ("room on empty nodes", asked, *verdict_key(task_class, self._questions or Questions()))

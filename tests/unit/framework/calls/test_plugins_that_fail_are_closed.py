@@ -74,19 +74,19 @@ def answer(opened: Opened, point: str) -> Any:
     task_class = opened.task("a-0").task_class
     running = opened.running("b")
     ask: dict[str, Callable[[], Any]] = {
-        "job_valid": lambda: ssn.job_valid(job) is None,
-        "job_enqueueable": lambda: ssn.job_enqueueable(job).vote is not Vote.REJECT,
-        "job_ready": lambda: ssn.job_ready(job),
-        "tasks_to_ready": lambda: ssn.tasks_to_ready(job),
-        "job_pipelined": lambda: ssn.job_pipelined(job),
-        "job_starving": lambda: ssn.job_starving(job),
-        "overused": lambda: ssn.overused(job.queue),
-        "allocatable": lambda: ssn.allocatable(job.queue, task_class).count,
-        "preemptive": lambda: ssn.preemptive(job.queue, opened.rows("a-0")),
-        "pre_predicate": lambda: ssn.pre_predicate(task_class) is None,
+        "job_valid": lambda: ssn.ask.job_valid(job) is None,
+        "job_enqueueable": lambda: ssn.ask.job_enqueueable(job).vote is not Vote.REJECT,
+        "job_ready": lambda: ssn.ask.job_ready(job),
+        "tasks_to_ready": lambda: ssn.ask.tasks_to_ready(job),
+        "job_pipelined": lambda: ssn.ask.job_pipelined(job),
+        "job_starving": lambda: ssn.ask.job_starving(job),
+        "overused": lambda: ssn.ask.overused(job.queue),
+        "allocatable": lambda: ssn.ask.allocatable(job.queue, task_class).count,
+        "preemptive": lambda: ssn.ask.preemptive(job.queue, opened.rows("a-0")),
+        "pre_predicate": lambda: ssn.ask.pre_predicate(task_class) is None,
         "predicate": lambda: len(ssn.placer.choose(task_class, 1).nodes),
-        "preemptable": lambda: len(ssn.victims("preemptable", opened.task("a-0"), running)),
-        "reclaimable": lambda: len(ssn.victims("reclaimable", opened.task("a-0"), running)),
+        "preemptable": lambda: len(ssn.ask.victims("preemptable", opened.task("a-0"), running)),
+        "reclaimable": lambda: len(ssn.ask.victims("reclaimable", opened.task("a-0"), running)),
     }
     return ask[point]()
 
@@ -124,10 +124,10 @@ def test_refusals_of_a_failed_plugin_name_it() -> None:
     ssn, job, task_class = opened.ssn, opened.job("a"), opened.task("a-0").task_class
     with capture_logs():
         told = [
-            ssn.job_valid(job),
-            ssn.pre_predicate(task_class),
-            ssn.allocatable(job.queue, task_class).refusal,
-            ssn.job_enqueueable(job).refusal,
+            ssn.ask.job_valid(job),
+            ssn.ask.pre_predicate(task_class),
+            ssn.ask.allocatable(job.queue, task_class).refusal,
+            ssn.ask.job_enqueueable(job).refusal,
         ]
     for refusal in told:
         assert refusal is not None
@@ -141,8 +141,8 @@ def test_a_plugin_is_logged_once_a_cycle_and_counted_each_time() -> None:
     opened = opened_with(broken_at("job_ready", "overused"))
     with capture_logs() as logs:
         for _ in range(3):
-            opened.ssn.job_ready(opened.job("a"))
-        opened.ssn.overused(opened.job("a").queue)
+            opened.ssn.ask.job_ready(opened.job("a"))
+        opened.ssn.ask.overused(opened.job("a").queue)
     assert failures(opened) == {"broken": 4}
     assert len(logs) == 1
 
@@ -154,9 +154,9 @@ def test_orders_of_a_plugin_that_raises_count_for_nothing() -> None:
     opened = opened_with(broken_at("job_order", "queue_order", "task_order"), Sound)
     ssn = opened.ssn
     with capture_logs():
-        jobs = sorted([opened.job("b"), opened.job("a")], key=ssn.job_key)
-        queues = sorted(ssn.queues.values(), key=ssn.queue_key)
-        tasks = ssn.ordered_tasks(opened.rows("a-1", "a-0"))
+        jobs = sorted([opened.job("b"), opened.job("a")], key=ssn.ask.job_key)
+        queues = sorted(ssn.queues.values(), key=ssn.ask.queue_key)
+        tasks = ssn.ask.ordered_tasks(opened.rows("a-1", "a-0"))
     assert [job.key for job in jobs] == ["team/a", "team/b"]
     assert [seen.name for seen in queues] == ["default", "q1"]
     assert len(tasks) == 2
@@ -184,7 +184,7 @@ def test_an_order_that_fails_for_one_element_can_still_be_sorted() -> None:
         for elements in (["default", "q1"], ["q1", "default"]):
             order = queue_order(opened.ssn, [opened.ssn.queues[name] for name in elements])
             assert {order.pop().name for _ in elements} == {"default", "q1"}
-        jobs = sorted([opened.job("b"), opened.job("a")], key=opened.ssn.job_key)
+        jobs = sorted([opened.job("b"), opened.job("a")], key=opened.ssn.ask.job_key)
     assert {job.key for job in jobs} == {"team/a", "team/b"}
 
 
@@ -285,8 +285,8 @@ def test_a_plugin_that_cannot_be_made_is_closed_as_a_whole() -> None:
 
     with capture_logs():
         opened = _open_failing(Stillborn, Sound)
-        assert not opened.ssn.job_ready(opened.job("a"))
-        assert [job.key for job in sorted(opened.ssn.all_jobs(), key=opened.ssn.job_key)] == ["team/a", "team/b"]
+        assert not opened.ssn.ask.job_ready(opened.job("a"))
+        assert [job.key for job in sorted(opened.ssn.all_jobs(), key=opened.ssn.ask.job_key)] == ["team/a", "team/b"]
 
 
 @pytest.mark.parametrize("hook", ["on_session_open", "on_session_close"])
@@ -295,18 +295,18 @@ def test_a_plugin_that_fails_at_opening_or_closing_is_closed_as_a_whole(hook: st
     with capture_logs():
         opened = _open_failing(broken_at(hook, **ready), Sound)
         opened.ssn.dispatch.life("on_session_close", opened.ssn)
-        assert not opened.ssn.job_ready(opened.job("a"))
+        assert not opened.ssn.ask.job_ready(opened.job("a"))
     assert "broken" in opened.ssn.dispatch.failures.closed
 
 
 @pytest.mark.parametrize("point", ["on_allocate", "on_deallocate", "job_enqueued"])
 def test_a_plugin_whose_books_may_be_wrong_is_closed_as_a_whole(point: str) -> None:
     opened = opened_with(broken_at(point, job_ready=lambda _self, _job: True))
-    assert opened.ssn.job_ready(opened.job("a"))
+    assert opened.ssn.ask.job_ready(opened.job("a"))
     with capture_logs():
         opened.place("a", {"a-0": "n1"}).discard()
-        opened.ssn.job_enqueued(opened.job("a"))
-    assert not opened.ssn.job_ready(opened.job("a"))
+        opened.ssn.ask.job_enqueued(opened.job("a"))
+    assert not opened.ssn.ask.job_ready(opened.job("a"))
     assert failures(opened) == {"broken": 1}, "it is not asked any more"
     assert opened.ssn.ledger.drift() == 0
 
@@ -386,7 +386,7 @@ def test_a_plugin_named_twice_keeps_one_set_of_books() -> None:
 
     opened = open_session(node("n1"), gang("a", cpu="1"), tiers=[[Counter], [Counter]])
     opened.place("a", {"a-0": "n1"})
-    opened.ssn.job_ready(opened.job("a"))
+    opened.ssn.ask.job_ready(opened.job("a"))
     counter = opened.plugin(Counter)
     assert (counter.placed, counter.asked) == (1, 2), "told once, asked in each tier"
 

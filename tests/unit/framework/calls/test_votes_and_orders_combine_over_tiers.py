@@ -57,14 +57,14 @@ def test_votes(point: str, tiers: list[list[Ballot]], outcome: bool, asked: list
     plugins = [[saying(point, ballot) for ballot in tier] for tier in tiers]
     opened = opened_with(*plugins)
     job = opened.job("a")
-    found = opened.ssn.job_pipelined(job) if point == "job_pipelined" else opened.ssn.job_enqueueable(job)
+    found = opened.ssn.ask.job_pipelined(job) if point == "job_pipelined" else opened.ssn.ask.job_enqueueable(job)
     assert (found if isinstance(found, bool) else found.vote is not Vote.REJECT) is outcome
     assert [getattr(plugin, "asked", None) for tier in plugins for plugin in tier] == asked
 
 
 def test_a_rejection_carries_its_reason() -> None:
     opened = opened_with([saying("job_enqueueable", NO)])
-    found = opened.ssn.job_enqueueable(opened.job("a"))
+    found = opened.ssn.ask.job_enqueueable(opened.job("a"))
     assert found.refusal == Refusal(Reason.REFUSED_BY_PLUGIN, "not today")
 
 
@@ -74,13 +74,13 @@ def test_a_full_cluster_is_no_answer_where_more_nodes_would_not_let_the_job_in(r
     refusals = [reject(Reason.CLUSTER_OVERCOMMITTED, "add nodes"), reject(reason, "this comes first")]
     tier = [saying("job_enqueueable", refusals[first]), saying("job_enqueueable", refusals[1 - first])]
     opened = opened_with(tier)
-    assert opened.ssn.job_enqueueable(opened.job("a")) == refusals[1]
+    assert opened.ssn.ask.job_enqueueable(opened.job("a")) == refusals[1]
 
 
 def test_a_plugin_whose_switch_is_off_has_no_vote() -> None:
     no = saying("job_enqueueable", NO)
     opened = open_session(gang("a"), tiers=[[(no, {"enableJobEnqueued": False})]])
-    assert opened.ssn.job_enqueueable(opened.job("a")).vote is Vote.PERMIT
+    assert opened.ssn.ask.job_enqueueable(opened.job("a")).vote is Vote.PERMIT
 
 
 # -- all, any, the first tier ------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_a_plugin_whose_switch_is_off_has_no_vote() -> None:
 )
 def test_a_job_is_ready_when_all_agree(answers: list[bool], ready: bool) -> None:
     opened = opened_with(*[[saying("job_ready", answer)] for answer in answers])
-    assert opened.ssn.job_ready(opened.job("a")) is ready
+    assert opened.ssn.ask.job_ready(opened.job("a")) is ready
 
 
 @pytest.mark.parametrize(
@@ -106,19 +106,19 @@ def test_a_job_is_ready_when_all_agree(answers: list[bool], ready: bool) -> None
 )
 def test_a_job_starves_by_the_first_tier_that_has_an_opinion(tiers: list[list[bool]], starving: bool) -> None:
     opened = opened_with(*[[saying("job_starving", answer) for answer in tier] for tier in tiers])
-    assert opened.ssn.job_starving(opened.job("a")) is starving
+    assert opened.ssn.ask.job_starving(opened.job("a")) is starving
 
 
 @pytest.mark.parametrize(("answers", "overused"), [([], False), ([False, True], True), ([False, False], False)])
 def test_a_queue_is_overused_when_anyone_says_so(answers: list[bool], overused: bool) -> None:
     opened = opened_with(*[[saying("overused", answer)] for answer in answers])
-    assert opened.ssn.overused(opened.ssn.queues["q1"]) is overused
+    assert opened.ssn.ask.overused(opened.ssn.queues["q1"]) is overused
 
 
 @pytest.mark.parametrize(("answers", "allowed"), [([], True), ([True, True], True), ([True, False], False)])
 def test_a_queue_may_reclaim_when_all_agree(answers: list[bool], allowed: bool) -> None:
     opened = opened_with(*[[saying("preemptive", answer)] for answer in answers])
-    assert opened.ssn.preemptive(opened.ssn.queues["q1"], opened.rows("a-0")) is allowed
+    assert opened.ssn.ask.preemptive(opened.ssn.queues["q1"], opened.rows("a-0")) is allowed
 
 
 def test_the_narrowest_room_holds_with_its_reason() -> None:
@@ -126,18 +126,18 @@ def test_the_narrowest_room_holds_with_its_reason() -> None:
     opened = opened_with(
         [saying("allocatable", Room(5)), saying("allocatable", tight)], [saying("allocatable", PLENTY)]
     )
-    assert opened.ssn.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == tight
+    assert opened.ssn.ask.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == tight
 
 
 def test_there_is_plenty_of_room_when_nobody_limits_it() -> None:
     opened = opened_with()
-    assert opened.ssn.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == PLENTY
+    assert opened.ssn.ask.allocatable(opened.ssn.queues["q1"], opened.task("a-0").task_class) == PLENTY
 
 
 def test_the_largest_number_of_missing_tasks_holds() -> None:
     opened = opened_with([saying("tasks_to_ready", 2), saying("tasks_to_ready", 7)])
-    assert opened.ssn.tasks_to_ready(opened.job("a")) == 7
-    assert opened_with().ssn.tasks_to_ready(opened.job("a")) == 1
+    assert opened.ssn.ask.tasks_to_ready(opened.job("a")) == 7
+    assert opened_with().ssn.ask.tasks_to_ready(opened.job("a")) == 1
 
 
 @pytest.mark.parametrize("point", ["job_valid", "pre_predicate"])
@@ -145,7 +145,11 @@ def test_the_first_refusal_wins(point: str) -> None:
     first, second = (Refusal(Reason.REFUSED_BY_PLUGIN, text) for text in ("first", "second"))
     opened = opened_with([saying(point, None), saying(point, first)], [saying(point, second)])
     ssn = opened.ssn
-    found = ssn.job_valid(opened.job("a")) if point == "job_valid" else ssn.pre_predicate(opened.task("a-0").task_class)
+    found = (
+        ssn.ask.job_valid(opened.job("a"))
+        if point == "job_valid"
+        else ssn.ask.pre_predicate(opened.task("a-0").task_class)
+    )
     assert found == first
 
 
@@ -153,7 +157,7 @@ def test_job_validity_has_no_switch() -> None:
     refusal = Refusal(Reason.REFUSED_BY_PLUGIN, "never")
     flags = {"enableJobReady": False, "enableJobOrder": False, "enablePredicate": False}
     opened = open_session(gang("a"), tiers=[[(saying("job_valid", refusal), flags)]])
-    assert opened.ssn.job_valid(opened.job("a")) == refusal
+    assert opened.ssn.ask.job_valid(opened.job("a")) == refusal
 
 
 # -- orders ------------------------------------------------------------------------------------------------------
@@ -167,24 +171,24 @@ def test_job_keys_are_compared_in_tier_order() -> None:
     first = saying("job_order", by({"a": 1, "b": 1, "c": 0}))
     second = saying("job_order", by({"a": 2, "b": 1, "c": 9}))
     opened = open_session(*[gang(name, cpu="1") for name in "abc"], tiers=[[first], [second]])
-    jobs = sorted(opened.ssn.all_jobs(), key=opened.ssn.job_key)
+    jobs = sorted(opened.ssn.all_jobs(), key=opened.ssn.ask.job_key)
     assert [job.info.ref.name for job in jobs] == ["c", "b", "a"]
 
 
 def test_jobs_without_a_key_go_by_age_and_then_by_name() -> None:
     opened = open_session(gang("b", age=5), gang("z", age=9), gang("a", age=5), gang("y"))
-    jobs = sorted(opened.ssn.all_jobs(), key=opened.ssn.job_key)
+    jobs = sorted(opened.ssn.all_jobs(), key=opened.ssn.ask.job_key)
     assert [job.info.ref.name for job in jobs] == ["z", "a", "b", "y"]
 
 
 def test_queues_without_a_key_go_by_age_and_then_by_name() -> None:
     opened = open_session(queue("b", age=5), queue("z", age=9), queue("a", age=5), queue("default"))
-    queues = sorted(opened.ssn.queues.values(), key=opened.ssn.queue_key)
+    queues = sorted(opened.ssn.queues.values(), key=opened.ssn.ask.queue_key)
     assert [seen.name for seen in queues] == ["z", "a", "b", "default"]
 
 
 def ordered(opened: Opened, *names: str) -> list[str]:
-    return opened.names(opened.ssn.ordered_tasks(opened.rows(*names)))
+    return opened.names(opened.ssn.ask.ordered_tasks(opened.rows(*names)))
 
 
 def test_tasks_go_by_their_number_then_by_age() -> None:

@@ -111,8 +111,8 @@ def test_protection_that_passes_is_left_out_where_it_is_asked_who_could_be_a_vic
     spares = type("Spares", (gives_up("1", guard=True),), {"names_nobody": True, "protects_for_a_while": True})
     opened = opened_with([gives_up("012"), spares])
     task, candidates = opened.task("p-0"), opened.running("v")
-    now = opened.ssn.victims("preemptable", task, candidates)
-    in_time = opened.ssn.victims("preemptable", task, candidates, in_time=True)
+    now = opened.ssn.ask.victims("preemptable", task, candidates)
+    in_time = opened.ssn.ask.victims("preemptable", task, candidates, in_time=True)
     assert (len(now), len(in_time)) == (1, 3)
 
 

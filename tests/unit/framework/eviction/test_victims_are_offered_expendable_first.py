@@ -33,10 +33,10 @@ def test_low_priority_goes_before_youth_and_youth_before_place_in_the_gang() -> 
     )
     candidates = opened.running("batch")
     for order in (candidates, candidates[::-1], np.roll(candidates, 2)):
-        victims = opened.ssn.victims("preemptable", opened.task("urgent-0"), order)
+        victims = opened.ssn.ask.victims("preemptable", opened.task("urgent-0"), order)
         assert opened.names(victims) == ["young-a-2", "young-1"]
     assert opened.names(
-        opened.ssn.victims("preemptable", opened.task("urgent-0"), opened.rows("precious", "old-1"))
+        opened.ssn.ask.victims("preemptable", opened.task("urgent-0"), opened.rows("precious", "old-1"))
     ) == [
         "old-1",
         "precious",
@@ -51,5 +51,5 @@ def test_a_pod_without_a_job_is_nobodys_victim() -> None:
         gang("urgent", cpu="1"),
         tiers=[[FirstTwo]],
     )
-    victims = opened.ssn.victims("preemptable", opened.task("urgent-0"), opened.rows("foreign", "batch-0"))
+    victims = opened.ssn.ask.victims("preemptable", opened.task("urgent-0"), opened.rows("foreign", "batch-0"))
     assert opened.names(victims) == ["batch-0"]

@@ -29,7 +29,7 @@ def enqueued(session: Opened) -> list[str]:
 
 
 def refusal(session: Opened, job: str) -> str:
-    ballot = session.ssn.job_enqueueable(session.job(job))
+    ballot = session.ssn.ask.job_enqueueable(session.job(job))
     assert ballot.vote is Vote.REJECT
     assert ballot.refusal is not None
     return f"{ballot.refusal.reason.value}: {ballot.refusal.message}"
@@ -149,7 +149,7 @@ def test_side_by_side_only_the_queue_itself_counts() -> None:
 def test_jobs_without_min_resources_enter() -> None:
     session = opened(queue("a", capability=1), pod_group("j", queue="a", phase="Pending"))
     assert enqueued(session) == ["j"]
-    assert session.ssn.job_enqueueable(session.job("j")).vote is Vote.PERMIT
+    assert session.ssn.ask.job_enqueueable(session.job("j")).vote is Vote.PERMIT
 
 
 @pytest.mark.parametrize(

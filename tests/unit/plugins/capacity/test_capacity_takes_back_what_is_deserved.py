@@ -47,7 +47,7 @@ def victims(session: Opened, reclaimer: str, *holding: str) -> dict[str, int]:
 
 def may_take(session: Opened, *pods: str) -> bool:
     job = session.task(pods[0]).job
-    return session.ssn.preemptive(job.queue, session.rows(*pods))
+    return session.ssn.ask.preemptive(job.queue, session.rows(*pods))
 
 
 # -- whose pods go ------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_siblings_give_before_cousins_and_those_before_what_is_further_away() ->
         *(jobs(f"in-{name}", name) for name in ("x2", "y1", "b")), jobs("j", "x1", running=0),
     )  # fmt: skip
     names = ("b", "y1", "x2")
-    order = session.ssn.victim_queues([session.ssn.queues[name] for name in names], session.task("j-0"))
+    order = session.ssn.ask.victim_queues([session.ssn.queues[name] for name in names], session.task("j-0"))
     assert [each.name for each in order] == ["x2", "y1", "b"]
 
 
@@ -222,7 +222,7 @@ def test_of_equally_near_queues_the_last_in_queue_order_gives_first() -> None:
         queue("a", deserved=10), queue("b", deserved=10), queue("c", deserved=10, priority=3), queue("j", deserved=10),
         jobs("in-a", "a", 12), jobs("in-b", "b", 15), jobs("in-c", "c", 99), jobs("j", "j", running=0),
     )  # fmt: skip
-    order = session.ssn.victim_queues([session.ssn.queues[name] for name in "abc"], session.task("j-0"))
+    order = session.ssn.ask.victim_queues([session.ssn.queues[name] for name in "abc"], session.task("j-0"))
     assert [each.name for each in order] == ["b", "a", "c"]
 
 
@@ -399,11 +399,11 @@ def test_the_outcome_is_that_of_looking_at_one_candidate_after_the_other(
     ssn, task = session.ssn, session.task("want0-0")
     candidates = session.running(*(f"in-{name}" for name in LEAVES))
     candidates = candidates[ssn.ledger.jobs.queue[ssn.ledger.tasks.job[candidates]] != task.job.queue.slot]
-    together = set(session.names(ssn.victims("reclaimable", task, candidates)))
-    possible = set(session.names(ssn.possible_victims("reclaimable", task, candidates)))
+    together = set(session.names(ssn.ask.victims("reclaimable", task, candidates)))
+    possible = set(session.names(ssn.ask.possible_victims("reclaimable", task, candidates)))
     one_by_one = []
     for row in expendable_first(ssn.ledger.tasks, candidates).tolist():
-        if len(ssn.victims("reclaimable", task, np.array([row], dtype=np.intp))):
+        if len(ssn.ask.victims("reclaimable", task, np.array([row], dtype=np.intp))):
             one_by_one.extend(session.names(np.array([row])))
             session.evict(*one_by_one[-1:])
     assert together == set(one_by_one)

@@ -17,8 +17,8 @@ from tests.support.sessions import Opened, PluginChoice, gang, node, open_sessio
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim
 from volcano_py.framework.action import Action
+from volcano_py.framework.calls.combined import CombinedAnswers
 from volcano_py.framework.job import Task
-from volcano_py.framework.session import Session
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.drf.suppositions import Suppositions
 from volcano_py.plugins.priority import Priority
@@ -78,9 +78,9 @@ def test_nobody_who_is_a_victim_is_left_out(
     ssn, task = session.ssn, session.task(f"{asking[1]}/want-0")
     everybody = all_running(session, jobs)
     selection = everybody[data.draw(st.lists(st.booleans(), min_size=len(everybody), max_size=len(everybody)))]
-    possible = set(ssn.possible_victims(point, task, everybody).tolist())
-    assert set(ssn.victims(point, task, selection).tolist()) <= possible
-    alone = {row for row in everybody.tolist() if len(ssn.victims(point, task, np.array([row], dtype=np.intp)))}
+    possible = set(ssn.ask.possible_victims(point, task, everybody).tolist())
+    assert set(ssn.ask.victims(point, task, selection).tolist()) <= possible
+    alone = {row for row in everybody.tolist() if len(ssn.ask.victims(point, task, np.array([row], dtype=np.intp)))}
     assert possible == alone, "few kinds of jobs: no pod more than that"
 
 
@@ -153,11 +153,11 @@ def singles(queue: str, name: str, where: str) -> list[Any]:
 def count_elections(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many candidates each election had, once elections begin."""
     seen: list[int] = []
-    elect = Session.victims
+    elect = CombinedAnswers.victims
 
-    def counted(ssn: Session, point: str, task: Task, candidates: Rows) -> Rows:
+    def counted(ask: CombinedAnswers, point: str, task: Task, candidates: Rows) -> Rows:
         seen.append(len(candidates))
-        return elect(ssn, point, task, candidates)
+        return elect(ask, point, task, candidates)
 
-    monkeypatch.setattr(Session, "victims", counted)
+    monkeypatch.setattr(CombinedAnswers, "victims", counted)
     return seen

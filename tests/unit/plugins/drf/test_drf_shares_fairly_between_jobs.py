@@ -52,11 +52,11 @@ def test_the_job_with_the_least_goes_first_and_the_order_follows_what_is_placed(
         tiers=[[Drf]],
     )
     old, new = session.job("old"), session.job("new")
-    assert session.ssn.job_key(old) < session.ssn.job_key(new), "equal shares: the older one"
+    assert session.ssn.ask.job_key(old) < session.ssn.ask.job_key(new), "equal shares: the older one"
     statement = session.place("old", {"old-0": "n1"})
     session.pipeline("old", {"old-1": "n1"}, statement)
     assert share(session, "old") == pytest.approx(0.2), "what is promised counts"
-    assert session.ssn.job_key(new) < session.ssn.job_key(old)
+    assert session.ssn.ask.job_key(new) < session.ssn.ask.job_key(old)
     statement.discard()
     assert share(session, "old") == 0.0, "what is given back does not"
 

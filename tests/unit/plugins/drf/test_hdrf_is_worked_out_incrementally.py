@@ -64,20 +64,20 @@ def test_ranks_are_those_of_a_tree_worked_out_afresh_and_a_discard_restores_them
 
 def test_the_epoch_grows_when_a_resource_is_exhausted_or_ceases_to_be() -> None:
     session = opened()
-    first = session.ssn.branch_epoch()
+    first = session.ssn.ask.branch_epoch()
     statement = session.place("gpu", {f"gpu-{number}": "n1" for number in (2, 3)})
-    assert session.ssn.branch_epoch() == first, "8 of 9 GPUs"
+    assert session.ssn.ask.branch_epoch() == first, "8 of 9 GPUs"
     session.place("both", {"both-2": "n1"}, statement)
-    assert session.ssn.branch_epoch() == first + 1
+    assert session.ssn.ask.branch_epoch() == first + 1
     statement.discard()
-    assert session.ssn.branch_epoch() == first + 2
+    assert session.ssn.ask.branch_epoch() == first + 2
 
 
 def test_a_gang_that_is_tried_and_given_back_in_between_changes_nothing() -> None:
     session = opened()
-    first = session.ssn.branch_epoch()
+    first = session.ssn.ask.branch_epoch()
     session.place("gpu", {f"gpu-{number}": "n1" for number in (2, 3, 4, 5)}).discard()
-    assert session.ssn.branch_epoch() == first, "the GPUs were exhausted, but nobody has asked"
+    assert session.ssn.ask.branch_epoch() == first, "the GPUs were exhausted, but nobody has asked"
 
 
 Child = st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 1.0, 3.0]), st.booleans())

@@ -174,8 +174,8 @@ def test_a_closed_queue_takes_nothing_from_others() -> None:
         tiers=TIERS,
     )
     queues, rows = session.ssn.queues, session.rows("q1-0")
-    assert not session.ssn.preemptive(queues["q1"], rows)
-    assert session.ssn.preemptive(queues["q2"], rows)
+    assert not session.ssn.ask.preemptive(queues["q1"], rows)
+    assert session.ssn.ask.preemptive(queues["q2"], rows)
 
 
 def test_its_word_holds_in_whatever_tier_it_stands() -> None:

@@ -201,8 +201,8 @@ def test_a_queue_that_breaks_the_tree_is_told_how_and_others_go_on() -> None:
         job("dev", 0),
         cpu="4",
     )
-    assert session.ssn.job_valid(session.job("sci")) is None
-    refusal = session.ssn.job_valid(session.job("dev"))
+    assert session.ssn.ask.job_valid(session.job("sci")) is None
+    refusal = session.ssn.ask.job_valid(session.job("dev"))
     assert refusal is not None
     assert refusal.message == (
         "queue dev: its annotation volcano.sh/hierarchy is root/sci/dev, which leads through root/sci, the path of "
@@ -244,4 +244,4 @@ def test_without_the_switch_queues_are_not_in_a_tree() -> None:
     session = open_session(node("n1"), placed_queue("a", "root/x/a", "1/1/1"), gang("j", queue="a"), tiers=[[Drf]])
     assert not session.ssn.dispatch.calls("queue_paths")
     assert session.plugin(Drf).describe_queues() == {}
-    assert session.ssn.branch_epoch() == 0
+    assert session.ssn.ask.branch_epoch() == 0

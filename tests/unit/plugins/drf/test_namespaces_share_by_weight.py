@@ -39,7 +39,7 @@ def job(namespace: str, name: str, held: int, *, more: int = 0, **fields: Any) -
 
 
 def key(session: Opened, namespace: str, queue: str = "default") -> tuple[Any, ...]:
-    return session.ssn.namespace_key(session.ssn.queues[queue], namespace)
+    return session.ssn.ask.namespace_key(session.ssn.queues[queue], namespace)
 
 
 def placed(session: Opened) -> list[str]:

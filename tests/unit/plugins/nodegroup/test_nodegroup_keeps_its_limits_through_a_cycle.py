@@ -166,7 +166,7 @@ def test_scores_are_by_group() -> None:
 )
 def test_rules_that_cannot_be_read_refuse_with_the_field(broken: Queue) -> None:
     opened = opened_with(rules=broken)
-    refusal = opened.ssn.pre_predicate(opened.task("job-0").task_class)
+    refusal = opened.ssn.ask.pre_predicate(opened.task("job-0").task_class)
     assert refusal is not None
     assert refusal.reason is Reason.INVALID_QUEUE
     assert refusal.message.startswith("queue q: ")

@@ -164,7 +164,7 @@ def tolerated(pod: Pod, taint: Taint) -> bool:
 @given(nodes, pods)
 def test_all_nodes_at_once_equal_one_node_after_the_other(cluster: list[Node], asking: Pod) -> None:
     opened = open_session(cluster, pod_group("g"), asking, tiers=[[Predicates]])
-    assert opened.ssn.pre_predicate(class_of(opened, "p")) is None
+    assert opened.ssn.ask.pre_predicate(class_of(opened, "p")) is None
     assert answers(opened, Predicates, "p") == {each.metadata.name: says(each, asking) for each in cluster}
 
 

@@ -52,9 +52,9 @@ def opened_with(bad: Affinity | Pod, **arguments: bool) -> Opened:
 def refusal(bad: Affinity | Pod) -> str | None:
     """What stops the pod; asserts that the reason is the pod's own and that its neighbour is free."""
     opened = opened_with(bad)
-    assert opened.ssn.pre_predicate(class_of(opened, "good")) is None
+    assert opened.ssn.ask.pre_predicate(class_of(opened, "good")) is None
     assert willing(opened, Predicates, "good") == ["n1"]
-    found = opened.ssn.pre_predicate(class_of(opened, "bad"))
+    found = opened.ssn.ask.pre_predicate(class_of(opened, "bad"))
     if found is None:
         return None
     assert found.reason is Reason.INVALID_POD
@@ -192,7 +192,7 @@ def test_keys_that_kubernetes_refuses_are_refused(key: str) -> None:
 
 def test_nothing_is_read_where_affinity_is_switched_off() -> None:
     opened = opened_with(expressions(requirement("zone", "Like", "a")), NodeAffinityEnable=False)
-    assert opened.ssn.pre_predicate(class_of(opened, "bad")) is None
+    assert opened.ssn.ask.pre_predicate(class_of(opened, "bad")) is None
     assert willing(opened, Predicates, "bad") == ["n1"]
 
 
@@ -235,5 +235,5 @@ def test_neither_is_read_where_its_filter_is_switched_off() -> None:
     tolerating = pod("bad", group="g", tolerations=[Toleration(key="dedicated", operator="Like")])
     for bad, switch in ((selecting, "NodeAffinityEnable"), (tolerating, "TaintTolerationEnable")):
         opened = opened_with(bad, **{switch: False})
-        assert opened.ssn.pre_predicate(class_of(opened, "bad")) is None
+        assert opened.ssn.ask.pre_predicate(class_of(opened, "bad")) is None
         assert willing(opened, Predicates, "bad") == ["n1"]

@@ -45,7 +45,7 @@ def cpu_deserved(session: Opened) -> dict[str, int]:
 
 
 def room(session: Opened, job: str) -> Room:
-    return session.ssn.allocatable(session.job(job).queue, session.task(f"{job}-0").task_class)
+    return session.ssn.ask.allocatable(session.job(job).queue, session.task(f"{job}-0").task_class)
 
 
 def allocate(session: Opened) -> dict[str, int]:
@@ -139,11 +139,11 @@ def test_the_queue_with_the_smaller_part_of_what_it_deserves_goes_first() -> Non
     session = opened(
         queue("q1", age=1), queue("q2"), singles("a", 8, "q1", running=2), singles("b", 8, "q2", running=1)
     )
-    assert sorted(("q1", "q2"), key=lambda name: session.ssn.queue_key(session.ssn.queues[name])) == ["q2", "q1"]
+    assert sorted(("q1", "q2"), key=lambda name: session.ssn.ask.queue_key(session.ssn.queues[name])) == ["q2", "q1"]
     session.place("b-1", {"b-1-0": "n1"})
     statement = session.pipeline("b-2", {"b-2-0": "n1"})
     assert told(session)["q2"]["share"] == pytest.approx(3 / 8)
-    assert sorted(("q1", "q2"), key=lambda name: session.ssn.queue_key(session.ssn.queues[name])) == ["q1", "q2"]
+    assert sorted(("q1", "q2"), key=lambda name: session.ssn.ask.queue_key(session.ssn.queues[name])) == ["q1", "q2"]
     statement.discard()
     assert told(session)["q2"]["share"] == pytest.approx(2 / 8)
 
@@ -152,14 +152,14 @@ def test_priority_of_queues_goes_before_their_shares() -> None:
     session = opened(
         queue("q1"), queue("vip", priority=5), singles("a", 8, "q1"), singles("b", 8, "vip", running=7), cpu="16"
     )
-    assert session.ssn.queue_key(session.ssn.queues["vip"]) < session.ssn.queue_key(session.ssn.queues["q1"])
+    assert session.ssn.ask.queue_key(session.ssn.queues["vip"]) < session.ssn.ask.queue_key(session.ssn.queues["q1"])
 
 
 def test_a_queue_is_overused_when_it_holds_all_it_deserves() -> None:
     session = opened(queue("q1"), queue("q2"), singles("a", 2, "q1", running=2), singles("b", 3, "q2", running=2))
-    assert session.ssn.overused(session.ssn.queues["q1"])
-    assert not session.ssn.overused(session.ssn.queues["q2"])
-    assert session.ssn.overused(session.ssn.queues["default"]), "no job, nothing deserved"
+    assert session.ssn.ask.overused(session.ssn.queues["q1"])
+    assert not session.ssn.ask.overused(session.ssn.queues["q2"])
+    assert session.ssn.ask.overused(session.ssn.queues["default"]), "no job, nothing deserved"
 
 
 def test_half_a_device_is_deserved_but_cannot_be_held() -> None:
@@ -170,7 +170,7 @@ def test_half_a_device_is_deserved_but_cannot_be_held() -> None:
         gang("b", pods=3, queue="q2", devices={GPU: "1"}),
         devices={GPU: "3"},
     )
-    assert not session.ssn.overused(session.ssn.queues["q1"]), "1 of 1.5"
+    assert not session.ssn.ask.overused(session.ssn.queues["q1"]), "1 of 1.5"
     assert told(session)["q1"]["share"] == pytest.approx(1 / 1.5)
     assert told(session)["q1"]["deserved"][GPU] == 1
     assert room(session, "a").count == 0
@@ -311,7 +311,7 @@ def test_an_overused_queue_is_not_looked_at() -> None:
         pod("a-0", group="a", cpu="1", on="n1"),
         pod("a-1", group="a", cpu="1"),
     )
-    assert session.ssn.overused(session.ssn.queues["q1"])
+    assert session.ssn.ask.overused(session.ssn.queues["q1"])
     assert allocate(session) == {"q1": 1}
     assert session.binds == {}
 
@@ -319,7 +319,7 @@ def test_an_overused_queue_is_not_looked_at() -> None:
 def test_in_a_cluster_without_nodes_jobs_learn_that_there_are_none() -> None:
     """An autoscaler that starts from nothing needs to hear of them."""
     session = open_session(queue("q1"), singles("a", 1, "q1"), tiers=[[Gang], [Proportion]], actions=[Allocate])
-    assert not session.ssn.overused(session.ssn.queues["q1"])
+    assert not session.ssn.ask.overused(session.ssn.queues["q1"])
     assert allocate(session) == {}
     (error,) = session.ssn.findings.fit_errors[session.job("a-0").row].values()
     assert "there are no nodes" in error.refusal.message

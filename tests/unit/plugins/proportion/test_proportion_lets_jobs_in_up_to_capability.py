@@ -48,7 +48,7 @@ def running(name: str, pods: int, *, minimum: str | None, min_member: int = 1, e
 
 
 def may_enter(session: Opened, job: str) -> bool:
-    return session.ssn.job_enqueueable(session.job(job)).vote is not Vote.REJECT
+    return session.ssn.ask.job_enqueueable(session.job(job)).vote is not Vote.REJECT
 
 
 def largest_that_may_enter(*objects: Objects) -> int:
@@ -125,7 +125,7 @@ def test_only_the_resources_asked_for_matter() -> None:
 
 
 def refusal(session: Opened, job: str) -> Refusal:
-    found = session.ssn.job_enqueueable(session.job(job)).refusal
+    found = session.ssn.ask.job_enqueueable(session.job(job)).refusal
     assert found is not None
     return found
 

@@ -96,7 +96,7 @@ def test_only_pods_go_that_hold_some_of_what_their_queue_has_too_much_of() -> No
     )
     candidates = session.running("cores", "memory")
     assert session.victims("reclaimable", "poor-0", candidates) == ["memory-1"], "60 → 30 of 32"
-    possible = session.ssn.possible_victims("reclaimable", session.task("poor-0"), candidates)
+    possible = session.ssn.ask.possible_victims("reclaimable", session.task("poor-0"), candidates)
     assert session.names(possible) == ["memory-0", "memory-1"]
 
 
@@ -129,15 +129,15 @@ def test_only_a_queue_that_stays_within_its_deserved_may_take(held: int, may: bo
         queue("q1"), queue("q2"), running("rich", 10 - held, "q1"), gang("more", pods=9, queue="q1", cpu="1"),
         gang("poor", pods=9, min_member=1, queue="q2", cpu="1", running_on=["n1"] * held),
     )  # fmt: skip
-    assert session.ssn.preemptive(session.ssn.queues["q2"], session.rows("poor-8")) is may
+    assert session.ssn.ask.preemptive(session.ssn.queues["q2"], session.rows("poor-8")) is may
 
 
 def test_tasks_together_must_stay_within_the_deserved() -> None:
     session = opened(queue("q1"), queue("q2"), running("rich", 10, "q1"), gang("poor", pods=9, queue="q2", cpu="1"))
     rows = session.ssn.tasks_of(session.job("poor"))
     q2 = session.ssn.queues["q2"]
-    assert session.ssn.preemptive(q2, rows[:5])
-    assert not session.ssn.preemptive(q2, rows[:6])
+    assert session.ssn.ask.preemptive(q2, rows[:5])
+    assert not session.ssn.ask.preemptive(q2, rows[:6])
 
 
 def test_resources_that_the_tasks_do_not_ask_for_do_not_matter() -> None:
@@ -149,11 +149,11 @@ def test_resources_that_the_tasks_do_not_ask_for_do_not_matter() -> None:
         pod("asks-both", group="job", cpu="1", memory="1Mi"),
     )
     q1 = session.ssn.queues["q1"]
-    assert session.ssn.preemptive(q1, session.rows("asks-cpu"))
-    assert not session.ssn.preemptive(q1, session.rows("asks-both"))
+    assert session.ssn.ask.preemptive(q1, session.rows("asks-cpu"))
+    assert not session.ssn.ask.preemptive(q1, session.rows("asks-both"))
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown"])
 def test_a_queue_that_is_not_open_takes_nothing(state: str) -> None:
     session = opened(queue("q1", state=state), gang("poor", pods=2, queue="q1", cpu="1"))
-    assert not session.ssn.preemptive(session.ssn.queues["q1"], session.rows("poor-0"))
+    assert not session.ssn.ask.preemptive(session.ssn.queues["q1"], session.rows("poor-0"))

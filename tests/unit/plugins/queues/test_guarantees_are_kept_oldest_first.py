@@ -162,7 +162,7 @@ def test_pods_of_others_are_not_evicted_by_the_right_of_what_is_not_kept() -> No
     for way in ("side by side", "tree"):
         of = session(way, bad, good, jobs("g", "good", 4), jobs("b", "bad", 5, running=4))
         pending = of.task("b-4").job
-        assert not of.ssn.preemptive(pending.queue, of.rows("b-4"))
+        assert not of.ssn.ask.preemptive(pending.queue, of.rows("b-4"))
         of = session(way, bad, good, jobs("g", "good", 4, running=3), jobs("b", "bad", 5))
         assert of.victims("reclaimable", "g-3", of.running("b"))
 

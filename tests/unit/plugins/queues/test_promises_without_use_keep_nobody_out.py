@@ -38,7 +38,7 @@ def promised(name: str, cpu: str, namespace: str = "team", queue: str = "default
 
 
 def may_enter(session: Opened, job: str) -> bool:
-    return session.ssn.job_enqueueable(session.job(job)).vote is not Vote.REJECT
+    return session.ssn.ask.job_enqueueable(session.job(job)).vote is not Vote.REJECT
 
 
 # -- pods that fit no node -------------------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def test_every_place_moves_all_scores_of_such_a_job_and_of_no_other() -> None:
     assert topology.batch_node_order_reach(opened.task("p-0").task_class) is Reach.DOMAIN
     assert topology.batch_node_order_reach(opened.task("free").task_class) is Reach.FEASIBLE_SET
     assert batch_scores(opened, TaskTopology, "free") is None
-    assert opened.names(opened.ssn.ordered_tasks(opened.rows("free", "w-1", "p-0", "w-0")))[-1] == "free"
+    assert opened.names(opened.ssn.ask.ordered_tasks(opened.rows("free", "w-1", "p-0", "w-0")))[-1] == "free"
 
 
 def test_weight_0_switches_the_score_off() -> None:

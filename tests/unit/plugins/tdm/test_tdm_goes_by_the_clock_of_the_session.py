@@ -212,7 +212,7 @@ def test_jobs_that_are_not_preemptable_go_first_and_may_starve() -> None:
         "plain": True,
         "done": False,
     }
-    waiting = sorted(("batch", "firm", "plain"), key=lambda name: opened.ssn.job_key(jobs[name]))
+    waiting = sorted(("batch", "firm", "plain"), key=lambda name: opened.ssn.ask.job_key(jobs[name]))
     assert waiting[-1] == "batch"
     assert tdm.job_order(jobs["firm"]) == tdm.job_order(jobs["plain"])
 
