@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano_py.api.bounds import GROUP_RESOURCES
 from volcano_py.api.dns_names import is_label, is_subdomain
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import (
@@ -53,6 +54,8 @@ _REVISION_LABEL: Final = "controller-revision-hash"  # set by the StatefulSet co
 _INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 _LARGEST_INT32: Final = 2**31 - 1  # minMember and tiers are int32 in the API
 _LONGEST_NAME: Final = 100  # characters of a name that is none
+# Resources in minResources, each under two names, alongside the number of pods and their limits.
+_MOST_NAMES: Final = GROUP_RESOURCES.most // 2 - 5
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -284,7 +287,11 @@ def _min_resources(pod: Pod, min_member: int, warnings: list[str]) -> ResourceLi
     are out of range: the scheduler reports that on the pod, which needs a group for it.
     """
     try:
-        requests, limits = pod_requests(pod.spec), pod_limits(pod.spec)
+        requests = pod_requests(pod.spec)
+        if len(requests) > _MOST_NAMES:
+            warnings.append(f"minResources of the pod's group left out: the pod asks for {len(requests)} resources")
+            return None
+        limits = pod_limits(pod.spec)
     except RequestError as error:
         warnings.append(f"minResources of the pod's PodGroup left out: {error}")
         return None

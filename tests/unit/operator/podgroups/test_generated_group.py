@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano_py.api.bounds import GROUP_RESOURCES
 from volcano_py.api.objects import ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec
 from volcano_py.api.workloads import Workload, WorkloadSpec, WorkloadStatus
 from volcano_py.operator.podgroups.generated_group import (
@@ -237,6 +238,18 @@ def test_impossible_amounts_leave_min_resources_out_and_are_told() -> None:
     made = plan(pod(containers=[asking(cpu="1e400000")]))
     assert made.group.spec.min_resources is None
     assert made.warnings == ("minResources of the pod's PodGroup left out: the request for cpu is out of range",)
+
+
+def test_so_many_resources_that_the_group_would_be_refused_leave_min_resources_out() -> None:
+    """The pod is told what is wrong with it by the scheduler, for which it needs a group."""
+    most = {f"x/r{number}": "1" for number in range(495)}
+    made = plan(pod(containers=[asking(**most)]))
+    assert made.group.spec.min_resources is not None
+    assert len(made.group.spec.min_resources) <= GROUP_RESOURCES.most
+
+    made = plan(pod(containers=[asking(**most, more="1")]))
+    assert made.group.spec.min_resources is None
+    assert made.warnings == ("minResources of the pod's group left out: the pod asks for 496 resources",)
 
 
 def test_amounts_that_cannot_be_read_leave_min_resources_out_and_are_told() -> None:
