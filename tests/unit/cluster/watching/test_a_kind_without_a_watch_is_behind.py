@@ -64,7 +64,7 @@ async def test_a_kind_whose_watch_is_broken_falls_behind_and_is_listed_again(
     assert clock.time - broken > 2
     reasons = [entry for entry in logged if entry["event"] == "no watch was open for too long; listing again"]
     assert [entry["kind"] for entry in reasons] == ["Pod"] * (len(api.sent("GET", PODS)) - 1), "before each list"
-    assert reasons[0]["seconds"] > 2
+    assert reasons[0]["seconds"] >= 2  # rounded
     assert (await api.watch()).resource_version == "30"
     assert sink.uids == {"ns/b": "uid-b"}
     await eventually(lambda: len(followed) == 2)
