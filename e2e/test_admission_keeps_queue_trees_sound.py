@@ -132,7 +132,7 @@ async def test_every_verb_is_judged(guarded: Door, namespace: Namespace, create_
     root = await kubectl_refused(
         cluster, "patch", "queue", "root", "--type=merge", '--patch={"spec":{"capability":{"cpu":1}}}'
     )
-    assert "root's cannot change" in root
+    assert "root's amounts cannot change" in root
 
     # What has been deleted a moment ago no longer counts.
     await cluster.kubectl("delete", "queue", team)
@@ -172,8 +172,8 @@ async def test_work_goes_where_work_belongs(
 
     inner = await refusal(cluster, pod_group("stray", 1, queue=tree.name("dept")), namespace=namespace.name)
     assert (
-        f"podgroup stray: spec.queue: {tree.name('dept')} has queues below it ({tree.name('team')}), and only queues "
-        "without run work; name one of those"
+        f"podgroup stray: spec.queue: {tree.name('dept')} has queues below it ({tree.name('team')}), "
+        "and only leaf queues run work; name one of those"
     ) in inner
     missing = await refusal(cluster, pod_group("stray", 1, queue="nowhere"), namespace=namespace.name)
     assert "spec.queue: nowhere does not exist; create it first, or name another queue" in missing
