@@ -21,7 +21,8 @@ from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
 from volcano_py.framework.placement.requeue import requeue_if_unblocked
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
-from volcano_py.framework.session import Emit, Memories, Session
+from volcano_py.framework.session import Memories, Session
+from volcano_py.framework.statement import Emit
 from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_reports import queue_reports
 from volcano_py.framework.status.resting import Resting
@@ -129,7 +130,10 @@ class Scheduler:
         if decide:
             self._pending, self._look_again_at = tuple(closing.pending), closing.look_again_at
             self._recheck_at = ssn.wakeups.next_recheck
-            self._resting.remember(ssn, closing.quiet)
+            if ssn.dispatch.failures.counts:
+                self._resting.forget()
+            else:
+                self._resting.remember(ssn, ssn.findings.set_aside, closing.quiet)
 
         # 4. Report.
         report = self._report(ssn, cycle, seed, tally, times, decided=decide)
@@ -181,7 +185,7 @@ class Scheduler:
         seconds: dict[str, float] = {}
         errors: Counter[str] = Counter()
         for name in ssn.configuration.actions:
-            started, made = time.perf_counter(), ssn.statements_made
+            started, made = time.perf_counter(), len(ssn.statements)
             action_type = self.registry.actions[name]
             arguments: Any = ssn.configuration.configurations.get(name)
             try:
@@ -191,7 +195,7 @@ class Scheduler:
                     raise
                 log.exception("action failed", action=name)
                 errors[name] += 1
-                ssn.undo_open_statements(made)
+                ssn.statements.undo_open(made)
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
         return seconds, dict(errors)
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import Job, Placement, Task
@@ -195,12 +196,12 @@ class Plugin:
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str] | None:
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
         """[K] what this plugin's answers about nodes depend on beside the pods themselves, for pending tasks `rows` of
         the job in that row: its queue, say. None or "" for nothing.
 
         Tasks that are alike but for this are then of different classes, and `task_class.variant[name]` tells which.
-        Asked before `on_session_open`, when the session has its snapshot, ledger, queues and nodes only. Every further
+        Asked before the session opens, hence of the copy of the cluster that it is built on. Every further
         variant costs another look at all nodes, so plugins tell apart as little as they can.
         """
         raise NotImplementedError

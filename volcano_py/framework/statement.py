@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.effects import Bind, ClaimBinding, Effect, Evict
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import Job, Placement
+from volcano_py.framework.moves import Moves
+from volcano_py.framework.placement.placer import Placer
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import NOWHERE, Rows
 from volcano_py.state.task_class import TaskClass
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
+Emit = Callable[[Sequence[Effect]], None]
 
 
 class OperationKind(Enum):
@@ -50,8 +54,12 @@ class Statement:
     waits for resources to be released.
     """
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
+    def __init__(self, cluster: ClusterCopy, placer: Placer, findings: Findings, moves: Moves, emit: Emit) -> None:
+        self._cluster = cluster
+        self._placer = placer
+        self._findings = findings
+        self._moves = moves
+        self._emit = emit
         self._operations: list[Operation] = []
 
     def __len__(self) -> int:
@@ -67,7 +75,7 @@ class Statement:
 
     def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
         """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
-        nodes = self._ssn.ledger.tasks.node[rows].astype(np.intp)
+        nodes = self._cluster.ledger.tasks.node[rows].astype(np.intp)
         self.do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
 
     def checkpoint(self) -> int:
@@ -89,16 +97,16 @@ class Statement:
     def do(self, operation: Operation) -> None:
         """Carry out an operation, a new one or one that was taken back."""
         kind, placement = operation.kind, operation.placement
-        self._ssn.ledger.move(placement.rows, placement.status, placement.nodes)
+        self._cluster.ledger.move(placement.rows, placement.status, placement.nodes)
         self._operations.append(operation)
         if kind is OperationKind.EVICT:
-            self._ssn.placer.touch(placement.nodes)
-            self._ssn.tell_deallocated(placement)
+            self._placer.touch(placement.nodes)
+            self._moves.deallocated(placement)
             return
         if placement.task_class.best_effort:
             placement.job.best_effort_pending -= placement.count
-        self._ssn.placer.touch(placement.nodes, promised=kind is OperationKind.PIPELINE)
-        self._ssn.tell_allocated(placement)
+        self._placer.touch(placement.nodes, promised=kind is OperationKind.PIPELINE)
+        self._moves.allocated(placement)
 
     def discard(self) -> None:
         """Undo everything."""
@@ -110,24 +118,24 @@ class Statement:
         for operation in self._operations:
             placement = operation.placement
             if operation.kind is OperationKind.ALLOCATE:
-                self._ssn.ledger.relabel(placement.rows, TaskStatus.BINDING)
+                self._cluster.ledger.relabel(placement.rows, TaskStatus.BINDING)
                 effects.extend(self._binds(placement))
             elif operation.kind is OperationKind.EVICT:
                 effects.extend(self._evictions(operation))
         self._operations.clear()
-        self._ssn.emit(effects)
+        self._emit(effects)
 
     def _undo(self, operation: Operation) -> None:
         placement = operation.placement
-        self._ssn.ledger.restore(placement.rows, operation.statuses, operation.nodes)
-        self._ssn.placer.touch(placement.nodes)
+        self._cluster.ledger.restore(placement.rows, operation.statuses, operation.nodes)
+        self._placer.touch(placement.nodes)
         if operation.kind is OperationKind.EVICT:
-            self._ssn.tell_allocated(placement)
+            self._moves.allocated(placement)
             return
         if placement.task_class.best_effort:
             placement.job.best_effort_pending += placement.count
-        self._ssn.findings.gave_back(placement.rows, placement.nodes)
-        self._ssn.tell_deallocated(placement)
+        self._findings.gave_back(placement.rows, placement.nodes)
+        self._moves.deallocated(placement)
 
     def _remember(
         self,
@@ -139,18 +147,18 @@ class Statement:
         action: str = "",
         message: str = "",
     ) -> Operation:
-        tasks, placement = self._ssn.ledger.tasks, Placement(job, task_class, rows, nodes, _BECOMES[kind])
+        tasks, placement = self._cluster.ledger.tasks, Placement(job, task_class, rows, nodes, _BECOMES[kind])
         return Operation(kind, placement, tasks.status[rows], tasks.node[rows], action, message)
 
     def _binds(self, placement: Placement) -> list[Effect]:
-        nodes, job = self._ssn.snapshot.nodes, placement.job
+        nodes, job = self._cluster.snapshot.nodes, placement.job
         job_created = job.created
-        created = self._ssn.ledger.tasks.created[placement.rows].tolist()
+        created = self._cluster.ledger.tasks.created[placement.rows].tolist()
         none: tuple[tuple[ClaimBinding, ...], float] = ((), 0.0)
-        claims = self._ssn.findings.claim_bindings
+        claims = self._findings.claim_bindings
         return [
             Bind(
-                self._ssn.task_info(row).ref,
+                self._cluster.task_info(row).ref,
                 nodes[node].name,
                 job.key,
                 job.queue.name,
@@ -165,6 +173,28 @@ class Statement:
     def _evictions(self, operation: Operation) -> list[Effect]:
         group = operation.placement.job.info.ref
         return [
-            Evict(self._ssn.task_info(row).ref, group, operation.action, operation.message)
+            Evict(self._cluster.task_info(row).ref, group, operation.action, operation.message)
             for row in operation.placement.rows.tolist()
         ]
+
+
+class Statements:
+    """The statements of one session."""
+
+    def __init__(self, cluster: ClusterCopy, placer: Placer, findings: Findings, moves: Moves, emit: Emit) -> None:
+        self._parts = cluster, placer, findings, moves
+        self.emit = emit
+        self._made: list[Statement] = []
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def new(self) -> Statement:
+        made = Statement(*self._parts, self.emit)
+        self._made.append(made)
+        return made
+
+    def undo_open(self, since: int) -> None:
+        """Discard what was neither committed nor discarded of the statements made since there were so many."""
+        for statement in reversed(self._made[since:]):
+            statement.discard()

@@ -135,7 +135,7 @@ def test_plugins_are_told_everything_and_its_undoing_last_first() -> None:
 def test_what_is_committed_is_told_at_once_and_as_a_whole() -> None:
     session = opened()
     told: list[list[str]] = []
-    session.ssn.emit = lambda effects: told.append([type(effect).__name__ for effect in effects])
+    session.ssn.statements.emit = lambda effects: told.append([type(effect).__name__ for effect in effects])
     statement = session.ssn.statement()
     do_something(session, statement)
     assert told == []

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from volcano_py.api.wording.explain_gangs import Leavers
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.state.status import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class Leaving:
     """Terminating pods by node as of the moment it is made."""
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        tasks = ssn.ledger.tasks
+    def __init__(self, cluster: ClusterCopy) -> None:
+        self._cluster = cluster
+        tasks = cluster.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))
         self._rows = rows[np.argsort(tasks.node[rows], kind="stable")]
         self._nodes = tasks.node[self._rows]
@@ -33,13 +30,13 @@ class Leaving:
         return self._known[key]
 
     def _read(self, nodes: Sequence[int]) -> Leavers:
-        ssn = self._ssn
+        cluster = self._cluster
         first, last = np.searchsorted(self._nodes, nodes), np.searchsorted(self._nodes, nodes, side="right")
         rows = [row for start, end in zip(first, last, strict=True) for row in self._rows[start:end].tolist()]
-        owners = [ssn.job(row) for row in np.unique(ssn.ledger.tasks.job[rows]).tolist() if row >= 0] if rows else []
-        jobs = [job for job in owners if job is not None]
+        owners = np.unique(cluster.ledger.tasks.job[rows]).tolist() if rows else []
+        jobs = [job for row in owners if row >= 0 and (job := cluster.job(row)) is not None]
         return Leavers(
-            pods=sorted(ssn.task_info(row).key for row in rows),
+            pods=sorted(cluster.task_info(row).key for row in rows),
             groups=sorted(job.key for job in jobs),
             queues=sorted({job.queue.name for job in jobs}),
         )

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.eviction_order import eviction_order
 from volcano_py.framework.eviction.reprieve import Place, reprieve
 from volcano_py.framework.eviction.starving import allocate_follows
-from volcano_py.framework.eviction.victims import eviction_order
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.placement.rows_by_node import RowsByNode
 from volcano_py.framework.statement import Statement
@@ -251,7 +251,7 @@ class EvictionPlan:
         ssn, point = self._ssn, self._scheme.point
         mark = self._statement.checkpoint()
         evicted: list[int] = []
-        waiting = sorted(eviction_order(ssn, task, victims), key=lambda row: row not in blockers)
+        waiting = sorted(eviction_order(ssn, ssn.ask, task, victims), key=lambda row: row not in blockers)
         while (victim := self._next_victim(waiting, missing)) is not None:
             waiting.remove(victim)
             # Plugins may have judged each alone: without those that went before, its side may have no more to give.

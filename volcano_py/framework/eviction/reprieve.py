@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from volcano_py.framework.eviction.victims import eviction_order
+from volcano_py.framework.eviction.eviction_order import eviction_order
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.statement import Statement
 
@@ -40,7 +40,7 @@ def reprieve(ssn: Session, job: Job, plan: Mapping[Statement, Sequence[Place]]) 
     idle = ssn.ledger.nodes.future_idle()[tasks.node[victims]]
     small = (ssn.ledger.classes.request[tasks.task_class[victims]] <= idle).all(axis=1)
     spared: set[int] = set()
-    for victim in reversed(eviction_order(ssn, task, victims[small])):
+    for victim in reversed(eviction_order(ssn, ssn.ask, task, victims[small])):
         if _has_room(ssn, job, victim):
             operation = statements[victim].take_back(victim)
             if _all_may_come(ssn, job, plan, int(tasks.node[victim])):

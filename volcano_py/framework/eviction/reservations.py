@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.calls.combined import CombinedAnswers
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import Job
-from volcano_py.framework.statement import Statement
+from volcano_py.framework.placement.placer import Choice, Placer
+from volcano_py.framework.statement import Statement, Statements
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
-
-if TYPE_CHECKING:
-    from volcano_py.framework.placement.placer import Choice
-    from volcano_py.framework.session import Session
 
 # Seconds that a promise holds after it was made, or after the last of its victims should have been gone (the
 # deletionTimestamp has the grace period in it). Kubelets are late by seconds, and a node that is lost never frees
@@ -42,9 +42,23 @@ class Reservations:
         jobs: rows of jobs with pending tasks whose promise holds.
     """
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        tasks = ssn.ledger.tasks
+    def __init__(
+        self,
+        cluster: ClusterCopy,
+        ask: CombinedAnswers,
+        placer: Placer,
+        statements: Statements,
+        findings: Findings,
+        actions: Sequence[str],
+    ) -> None:
+        """`actions` are those of the configuration, in order."""
+        self._cluster = cluster
+        self._ask = ask
+        self._placer = placer
+        self._statements = statements
+        self._findings = findings
+        self._actions = actions
+        tasks = cluster.ledger.tasks
         self._deadlines: dict[int, float] = {}
         self._node: dict[int, int] = {}
         self._for_allocate: list[Statement] = []
@@ -52,13 +66,13 @@ class Reservations:
         rows = np.flatnonzero(tasks.nominated & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         leavers = self._leavers() if len(rows) else {}
         for row in rows.tolist():
-            node = ssn.nodes.rows.get(ssn.task_info(row).nominated_node)
+            node = cluster.nodes.rows.get(cluster.task_info(row).nominated_node)
             if node is None:
                 continue
             since = float(tasks.nominated_since[row])
             victims = [gone for gone, began in leavers.get(node, ()) if began <= since + _EVICTED_WITHIN]
             deadline = max(since, *victims, 0.0) + HELD_FOR
-            if deadline > ssn.now:
+            if deadline > cluster.now:
                 self._deadlines[row], self._node[row] = deadline, node
                 if victims:
                     self._awaited.add(int(tasks.job[row]))
@@ -86,23 +100,23 @@ class Reservations:
 
         Those that allocate would give back before anybody was given a place are left out: a thousand take 0.3 s.
         """
-        ssn, in_danger = self._ssn, _gives_places_before_allocate(self._ssn.configuration.actions)
+        cluster, in_danger = self._cluster, _gives_places_before_allocate(self._actions)
         claims: defaultdict[int, list[int]] = defaultdict(list)
         for row in self._deadlines:
             if in_danger or self.backs_off(row):
-                claims[int(ssn.ledger.tasks.job[row])].append(row)
-        jobs = (ssn.job(row) for row in claims)
-        claimants = [job for job in jobs if job is not None and not job.is_pending and ssn.ask.job_valid(job) is None]
-        for job in sorted(claimants, key=ssn.ask.job_key):
-            for row in ssn.ask.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
+                claims[int(cluster.ledger.tasks.job[row])].append(row)
+        jobs = (cluster.job(row) for row in claims)
+        claimants = [job for job in jobs if job is not None and not job.is_pending and self._ask.job_valid(job) is None]
+        for job in sorted(claimants, key=self._ask.job_key):
+            for row in self._ask.ordered_tasks(np.array(claims[job.row], dtype=np.intp)).tolist():
                 self._hold(job, row)
 
     def _hold(self, job: Job, row: int) -> None:
         choice = self._choice(job, row)
         if choice is None:
             return
-        statement = self._ssn.statement()
-        statement.pipeline(job, self._ssn.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
+        statement = self._statements.new()
+        statement.pipeline(job, self._cluster.task_class(row), np.array([row], dtype=np.intp), choice.nodes)
         if not self.backs_off(row):
             self.hold_for_allocate(statement)
 
@@ -112,10 +126,10 @@ class Reservations:
 
         `elsewhere`: who would have to wait goes to such a node.
         """
-        placer, is_settled = self._ssn.placer, True
+        placer, is_settled = self._placer, True
         for row in rows.tolist():
-            choice, task_class = self._choice(job, row), self._ssn.task_class(row)
-            if choice is not None and self._ssn.ask.bindable(job.queue, task_class).count <= 0:
+            choice, task_class = self._choice(job, row), self._cluster.task_class(row)
+            if choice is not None and self._ask.bindable(job.queue, task_class).count <= 0:
                 choice = msgspec.structs.replace(choice, pipelined=True)  # another node would not help
             elif choice is not None and choice.pipelined and len(placer.feasible(task_class)):
                 choice = placer.choose(task_class, 1) if elsewhere else choice
@@ -129,21 +143,21 @@ class Reservations:
 
     def _choice(self, job: Job, row: int) -> Choice | None:
         """The node that was promised to the task, if that can be had, now or once terminating pods are gone."""
-        ssn, task_class = self._ssn, self._ssn.task_class(row)
+        cluster, task_class = self._cluster, self._cluster.task_class(row)
         if (
-            ssn.ledger.tasks.gated[row]
+            cluster.ledger.tasks.gated[row]
             or task_class.problem is not None
-            or ssn.ask.pre_predicate(task_class) is not None
+            or self._ask.pre_predicate(task_class) is not None
         ):
             return None
-        if ssn.ask.allocatable(job.queue, task_class).count <= 0:
+        if self._ask.allocatable(job.queue, task_class).count <= 0:
             return None
-        choice = ssn.placer.choose_on(task_class, self._node[row])
+        choice = self._placer.choose_on(task_class, self._node[row])
         return choice if len(choice.nodes) else None
 
     def backs_off(self, row: int) -> bool:
         """Whether the task is not to be placed in this cycle, because its binding failed a moment ago."""
-        return float(self._ssn.ledger.tasks.retry_at[row]) > self._ssn.now
+        return float(self._cluster.ledger.tasks.retry_at[row]) > self._cluster.now
 
     def hold_for_allocate(self, statement: Statement) -> None:
         """The statement's places, which were free, are nobody else's until they are given back."""
@@ -162,7 +176,7 @@ class Reservations:
 
     def release(self, *held: Statement) -> None:
         """The places of these statements are free again; they were not lost to an incomplete gang."""
-        with self._ssn.findings.forgetting_places():
+        with self._findings.forgetting_places():
             for statement in reversed(held):
                 statement.discard()
 
@@ -170,16 +184,16 @@ class Reservations:
 
     def next_deadline(self) -> float:
         """When the first promise ends, of those made or not kept in this cycle; 0 when there is none."""
-        status = self._ssn.ledger.tasks.status
+        status = self._cluster.ledger.tasks.status
         open_status = (TaskStatus.PENDING, TaskStatus.PIPELINED)
         deadlines = [until for row, until in self._deadlines.items() if status[row] in open_status]
-        if self._ssn.findings.nominations:
-            deadlines.append(self._ssn.now + HELD_FOR)
+        if self._findings.nominations:
+            deadlines.append(self._cluster.now + HELD_FOR)
         return min(deadlines, default=0.0)
 
     def _leavers(self) -> dict[int, list[tuple[float, float]]]:
         """Node row → of each of its terminating pods, when it should be gone and when its deletion was asked for."""
-        tasks = self._ssn.ledger.tasks
+        tasks = self._cluster.ledger.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0))
         leavers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         columns = tasks.node[rows], tasks.leaves_at[rows], tasks.leaving_since[rows]

@@ -13,7 +13,6 @@ from volcano_py.state.table.ledger import Rows, TaskTable
 
 if TYPE_CHECKING:
     from volcano_py.framework.calls.dispatch import Call, Dispatch
-    from volcano_py.framework.session import Session
 
 
 def expendable_first(tasks: TaskTable, candidates: Rows) -> Rows:
@@ -88,26 +87,6 @@ def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.b
     if isinstance(answer, np.ndarray) and answer.shape == candidates.shape and answer.dtype == np.bool_:
         return answer
     return np.ones(len(candidates), dtype=np.bool_)
-
-
-def eviction_order(ssn: Session, task: Task, victims: Rows) -> list[int]:
-    """Who goes first: of the queues the first in victim queue order, of their jobs the one that orders last, of its
-    tasks the last in task order."""
-    by_job: dict[int, list[int]] = {}
-    for row in victims.tolist():
-        by_job.setdefault(int(ssn.ledger.tasks.job[row]), []).append(row)
-    jobs = [job for row in by_job if (job := ssn.job(row)) is not None]
-    if len(jobs) > 1:
-        jobs.sort(key=ssn.ask.job_key, reverse=True)
-        queues = {job.queue.name: job.queue for job in jobs}
-        if len(queues) > 1:
-            places = {queue.name: place for place, queue in enumerate(ssn.ask.victim_queues(queues.values(), task))}
-            jobs.sort(key=lambda job: places[job.queue.name])
-    ordered: list[int] = []
-    for job in jobs:
-        rows = ssn.ask.ordered_tasks(np.array(by_job[job.row], dtype=np.intp))
-        ordered.extend(reversed(rows.tolist()))
-    return ordered
 
 
 def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:

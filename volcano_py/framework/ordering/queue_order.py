@@ -117,7 +117,7 @@ class _Walk:
         """The nodes from below the root down to its own."""
         self._moved: list[_Node] = []
         """Those of the last one that did not come back, until their keys are taken again."""
-        self._placements = ssn.placements
+        self._placements = ssn.moves.count
         """How much had been placed when keys were taken last; they move with placements only."""
         self.root = _Node(())
 
@@ -133,7 +133,7 @@ class _Walk:
             way.append(child)
             node = child
         heapq.heappush(node.queues, (queue.created, queue.name, queue))
-        self._place_way(way, keys_moved=self._placements != self._ssn.placements)
+        self._place_way(way, keys_moved=self._placements != self._ssn.moves.count)
 
     def pop(self) -> QueueInfo:
         self.take_out()
@@ -144,14 +144,14 @@ class _Walk:
         while not node.queues:
             node = self._first(node)
             self._way.append(node)
-        self._placements = self._ssn.placements
+        self._placements = self._ssn.moves.count
         self.served = node.queues[0][2]
         return self.served
 
     def put_back(self) -> None:
         """The queue that was served waits again."""
         self.served = None
-        if self._placements != self._ssn.placements:
+        if self._placements != self._ssn.moves.count:
             self._place_way(self._way)
 
     def take_out(self) -> None:

@@ -8,19 +8,18 @@ between cycles (see resting.py).
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from volcano_py.framework.calls.combined import CombinedAnswers
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.fit import explain_barred
 from volcano_py.framework.views import FITS, Codes, NodeView
 from volcano_py.state.nodes.index import Kept, Key
 from volcano_py.state.task_class import TaskClass
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -37,12 +36,14 @@ class _Answer(msgspec.Struct, frozen=True):
 class Barred:
     """Answers for one session; `kept` holds those of earlier ones with the same nodes, queues and configuration."""
 
-    def __init__(self, ssn: Session, kept: Kept) -> None:
-        self._ssn = ssn
+    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, ask: CombinedAnswers, kept: Kept) -> None:
+        self._cluster = cluster
+        self._ask = ask
+        self._advisers = dispatch.calls("predicate_advice")
         self._kept = kept
-        self._failures = ssn.dispatch.failures.counts
-        predicates = ssn.dispatch.calls("predicate")
-        others = chain.from_iterable(map(ssn.dispatch.calls, ("pre_predicate", "predicate_advice")))
+        self._failures = dispatch.failures.counts
+        predicates = dispatch.calls("predicate")
+        others = chain.from_iterable(map(dispatch.calls, ("pre_predicate", "predicate_advice")))
         self._predicates = predicates
         self._speakers = {call.plugin.name for call in others}
         """Plugins that have to answer `predicate_for_good`, since they say more than which nodes refuse."""
@@ -52,30 +53,30 @@ class Barred:
         if self._failures:
             return None  # what a plugin that fails says is not for good
         key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
-        error = self._kept.keep(key, lambda: _Answer(self._ask(task_class))).error
+        error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
         if self._failures:
             self._kept.forget(key)
             return None
         return error
 
-    def _ask(self, task_class: TaskClass) -> FitError | None:
-        ssn, nodes = self._ssn, self._ssn.ledger.nodes
+    def _judge(self, task_class: TaskClass) -> FitError | None:
+        nodes = self._cluster.ledger.nodes
         codes = self._codes(task_class)
         if codes is None:
             return None
-        if (refusal := ssn.ask.pre_predicate(task_class)) is not None:
+        if (refusal := self._ask.pre_predicate(task_class)) is not None:
             return FitError.of_all(int(nodes.present.sum()), refusal)
         willing = np.flatnonzero(codes == FITS)
         asked = task_class.requested
         if (nodes.allocatable[willing][:, asked] >= task_class.request[asked]).all(axis=1).any():
             return None
-        return explain_barred(ssn, task_class, codes)
+        return explain_barred(self._cluster, self._advisers, task_class, codes)
 
     def _codes(self, task_class: TaskClass) -> Codes | None:
         """[N] the first lasting refusal of each node; None when a plugin that says more cannot tell its own."""
-        nodes = self._ssn.ledger.nodes
+        nodes = self._cluster.ledger.nodes
         view = NodeView(nodes, np.arange(nodes.size))
-        codes: Codes = np.where(nodes.present, FITS, self._ssn.absent_node).astype(np.int32)
+        codes: Codes = np.where(nodes.present, FITS, self._cluster.absent_node).astype(np.int32)
         silent = set(self._speakers)
         nothing: Codes | None = None
         for call in self._predicates:

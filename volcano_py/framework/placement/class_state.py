@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from volcano_py.framework.domain_filters import DomainFilter, DomainFilters
+from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
 from volcano_py.framework.job import FitError
+from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.sweep import Plan
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import Codes, Counts, Scores

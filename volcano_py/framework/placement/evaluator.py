@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.calls.dispatch import Call, Dispatch
 from volcano_py.framework.calls.domain_score_guard import domain_score_of
-from volcano_py.framework.domain_filters import DomainFilters
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.domain_scores import DomainScore, on_grid
+from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import ClassState, reaches_of, widest
 from volcano_py.framework.placement.sweep import Ladder
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView, Scores
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
-
-if TYPE_CHECKING:
-    from volcano_py.framework.calls.dispatch import Call
-    from volcano_py.framework.session import Session
 
 
 class StageSeconds(msgspec.Struct):
@@ -45,16 +42,16 @@ class Evaluator:
         stages: how long evaluations took.
     """
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        self._nodes = ssn.ledger.nodes
-        self._predicates = ssn.dispatch.calls("predicate")
-        self._predicate_rooms = ssn.dispatch.calls("predicate_room")
-        self._filters = ssn.dispatch.calls("domain_filter")
-        self._scores = ssn.dispatch.calls("node_order")
-        self._batch_scores = ssn.dispatch.calls("batch_node_order")
-        self._domain_scores = ssn.dispatch.calls("domain_order")
-        self._best = ssn.dispatch.calls("best_node")
+    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch) -> None:
+        self._cluster = cluster
+        self._nodes = cluster.ledger.nodes
+        self._predicates = dispatch.calls("predicate")
+        self._predicate_rooms = dispatch.calls("predicate_room")
+        self._filters = dispatch.calls("domain_filter")
+        self._scores = dispatch.calls("node_order")
+        self._batch_scores = dispatch.calls("batch_node_order")
+        self._domain_scores = dispatch.calls("domain_order")
+        self._best = dispatch.calls("best_node")
         self.all_rows: Rows = np.arange(self._nodes.size)
         self.is_promised = bool(self._nodes.pipelined.any())
         self.has_best_node = bool(self._best)
@@ -106,7 +103,7 @@ class Evaluator:
 
     def codes(self, task_class: TaskClass, rows: Rows, *, released: bool = False) -> Codes:
         """[K] the first refusal of each node; nodes that do not exist are refused without being asked."""
-        codes = np.where(self._nodes.present[rows], FITS, self._ssn.absent_node).astype(np.int32)
+        codes = np.where(self._nodes.present[rows], FITS, self._cluster.absent_node).astype(np.int32)
         for call in self._predicates:
             open_rows = codes == FITS
             if not open_rows.any():
@@ -128,7 +125,7 @@ class Evaluator:
         codes = state.codes[rows]
         if not (self.is_promised or self._nodes.releasing.any()):
             return codes
-        moot = np.flatnonzero(self._ssn.transient(codes))
+        moot = np.flatnonzero(self._cluster.transient(codes))
         if len(moot):
             codes[moot] = self.codes(state.task_class, rows[moot], released=True)
         return codes

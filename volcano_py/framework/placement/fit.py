@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from volcano_py.api.wording.explain import (
     never_fits_together,
     nodes_refuse,
 )
+from volcano_py.framework.calls.dispatch import Call
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import FITS, Codes
@@ -24,56 +27,55 @@ from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 # Characters of what plugins advise: of one sentence, and of all together. With a summary of the usual length, the
 # message is then shorter than the 1,024 characters that an Event holds.
 _LONGEST_SENTENCE: Final = 320
 _LONGEST_ADVICE: Final = 640
 
 
-def explain_misfit(ssn: Session, task_class: TaskClass, codes: Codes) -> FitError:
+def explain_misfit(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
     """Count the nodes per reason: the predicates' refusals, then the first resource of which there is too little."""
-    nodes = ssn.ledger.nodes
+    nodes = cluster.ledger.nodes
     total = int(nodes.present.sum())
-    refused = Refused(ssn, codes)
+    refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
-    short = _count_short(ssn, task_class, nodes.future_idle()[willing], counts)
+    short = _count_short(cluster, task_class, nodes.future_idle()[willing], counts)
     # A node that refuses because of what is on it now may be the one that is large enough.
-    hopeful = np.flatnonzero(nodes.present & ssn.resolvable(codes))
-    advice = _advice(ssn, task_class, refused)
+    hopeful = np.flatnonzero(nodes.present & cluster.resolvable(codes))
+    advice = _advice(advisers, task_class, refused)
     if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
-        sentence = _even_when_empty(ssn, task_class, hopeful, short)
+        sentence = _even_when_empty(cluster, task_class, hopeful, short)
         refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     else:
         told = [dim for dim in short if dim != PODS]
-        shortages = _shortages(ssn, task_class, willing, told, total)
+        shortages = _shortages(cluster, task_class, willing, told, total)
         refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
     return FitError(total, dict(counts), refusal)
 
 
-def explain_barred(ssn: Session, task_class: TaskClass, codes: Codes) -> FitError:
+def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
     """The same for a class that each node refuses for good (`codes`) or is too small for even when empty.
 
     What pods use at the moment is left out: it changes, and helps nobody here.
     """
-    nodes = ssn.ledger.nodes
+    nodes = cluster.ledger.nodes
     total = int(nodes.present.sum())
-    refused = Refused(ssn, codes)
+    refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
-    short = _count_short(ssn, task_class, nodes.allocatable[willing], counts)
-    advice = _advice(ssn, task_class, refused)
+    short = _count_short(cluster, task_class, nodes.allocatable[willing], counts)
+    advice = _advice(advisers, task_class, refused)
     if not short:
         return FitError(total, dict(counts), Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, [], advice)))
-    sentence = _even_when_empty(ssn, task_class, willing, short)
+    sentence = _even_when_empty(cluster, task_class, willing, short)
     refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     return FitError(total, dict(counts), refusal)
 
 
-def _count_short(ssn: Session, task_class: TaskClass, free: NDArray[np.int64], counts: Counter[str]) -> list[int]:
+def _count_short(
+    cluster: ClusterCopy, task_class: TaskClass, free: NDArray[np.int64], counts: Counter[str]
+) -> list[int]:
     """Count each node by the first resource of which it has too little in `free` [K, R]; which resources those are."""
     undecided = np.ones(len(free), dtype=np.bool_)
     short: list[int] = []
@@ -81,18 +83,18 @@ def _count_short(ssn: Session, task_class: TaskClass, free: NDArray[np.int64], c
         lacking = undecided & (free[:, dim] < task_class.request[dim])
         if lacking.any():
             short.append(dim)
-            counts[insufficient_reason(ssn.axis.names[dim])] += int(lacking.sum())
+            counts[insufficient_reason(cluster.axis.names[dim])] += int(lacking.sum())
             undecided &= ~lacking
     return short
 
 
-def _advice(ssn: Session, task_class: TaskClass, refused: Refused) -> list[str]:
+def _advice(advisers: Sequence[Call], task_class: TaskClass, refused: Refused) -> list[str]:
     """What would help beside room, in the words of the plugins, kept short."""
     if not len(refused):
         return []
     told: list[str] = []
     left = _LONGEST_ADVICE
-    for call in ssn.dispatch.calls("predicate_advice"):
+    for call in advisers:
         for sentence in call(task_class, refused):
             text = cut(sentence, _LONGEST_SENTENCE)
             if (left := left - len(text)) < 0:
@@ -101,36 +103,38 @@ def _advice(ssn: Session, task_class: TaskClass, refused: Refused) -> list[str]:
     return told
 
 
-def _shortages(ssn: Session, task_class: TaskClass, willing: Rows, told: list[int], total: int) -> list[Shortage]:
+def _shortages(
+    cluster: ClusterCopy, task_class: TaskClass, willing: Rows, told: list[int], total: int
+) -> list[Shortage]:
     """How much of what there is too little of (`told`) the willing nodes have left at best."""
-    nodes, request = ssn.ledger.nodes, task_class.request
+    nodes, request = cluster.ledger.nodes, task_class.request
     free = nodes.future_idle()[willing]
     shortages = []
     for dim in told:
-        emptiest = _most(ssn, willing, free[:, dim])
-        name = ssn.snapshot.nodes[willing[emptiest]].name
+        emptiest = _most(cluster, willing, free[:, dim])
+        name = cluster.snapshot.nodes[willing[emptiest]].name
         most = int(free[emptiest, dim])
         shortages.append(
-            Shortage(ssn.axis.names[dim], int(request[dim]), most, name, others_refuse=len(willing) < total)
+            Shortage(cluster.axis.names[dim], int(request[dim]), most, name, others_refuse=len(willing) < total)
         )
     return shortages
 
 
-def _even_when_empty(ssn: Session, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:
+def _even_when_empty(cluster: ClusterCopy, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:
     """Which of the `short` resources (or all of them together) none of these nodes could ever give."""
-    names, request, nodes = ssn.axis.names, task_class.request, ssn.ledger.nodes
+    names, request, nodes = cluster.axis.names, task_class.request, cluster.ledger.nodes
     allocatable, anywhere = nodes.allocatable[hopeful], nodes.allocatable[nodes.present]
     dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)
     if dim is None:
         refuse = bool((anywhere[:, short] >= request[short]).all(axis=1).any())
         return never_fits_together({names[dim]: int(request[dim]) for dim in short}, others_refuse=refuse)
-    largest = _most(ssn, hopeful, allocatable[:, dim])
-    node, most = ssn.snapshot.nodes[hopeful[largest]].name, int(allocatable[largest, dim])
+    largest = _most(cluster, hopeful, allocatable[:, dim])
+    node, most = cluster.snapshot.nodes[hopeful[largest]].name, int(allocatable[largest, dim])
     refuse = bool(anywhere[:, dim].max() > most)
     return never_fits(names[dim], int(request[dim]), most, node=node, others_refuse=refuse)
 
 
-def _most(ssn: Session, rows: Rows, amounts: NDArray[np.int64]) -> int:
+def _most(cluster: ClusterCopy, rows: Rows, amounts: NDArray[np.int64]) -> int:
     """Position of the node with the most; the first by name among equals, so that the sentence stays the same."""
     equals = np.flatnonzero(amounts == amounts.max())
-    return int(equals[np.argmin(ssn.nodes.name_rank[rows[equals]])])
+    return int(equals[np.argmin(cluster.nodes.name_rank[rows[equals]])])

@@ -8,14 +8,16 @@ are placed at a time is decided in strategies.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.domain_filters import DomainFilters
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import FitError
+from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import Candidates, ClassState, distinct
 from volcano_py.framework.placement.evaluator import Evaluator, StageSeconds
 from volcano_py.framework.placement.fit import explain_misfit
@@ -23,9 +25,6 @@ from volcano_py.framework.placement.strategies import Strategies
 from volcano_py.framework.views import FITS, Codes, Counts
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 # Past this share of touched nodes, evaluating a class again is cheaper than updating rows.
 _REFRESH_ALL_ABOVE: Final = 0.25
@@ -46,11 +45,12 @@ class Choice(msgspec.Struct, frozen=True):
 class Placer:
     """See the module. `tie_rank` [N] decides among equal scores, the lower rank first."""
 
-    def __init__(self, ssn: Session, tie_rank: NDArray[np.int64]) -> None:
-        self._ssn = ssn
-        self._size = ssn.ledger.nodes.size
+    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, tie_rank: NDArray[np.int64]) -> None:
+        self._cluster = cluster
+        self._advisers = dispatch.calls("predicate_advice")
+        self._size = cluster.ledger.nodes.size
         self._tie_rank = tie_rank
-        self._evaluator = Evaluator(ssn)
+        self._evaluator = Evaluator(cluster, dispatch)
         self._strategies = Strategies(self._evaluator, tie_rank)
         self._states: dict[int, ClassState] = {}
         self._log: list[int] = []
@@ -142,7 +142,7 @@ class Placer:
         """Why no node takes the class, with the number of nodes per reason."""
         state = self._state(task_class)
         if state.misfit is None or state.misfit[0] != len(self._log):
-            state.misfit = (len(self._log), explain_misfit(self._ssn, task_class, state.refusals()))
+            state.misfit = (len(self._log), explain_misfit(self._cluster, self._advisers, task_class, state.refusals()))
         return state.misfit[1]
 
     # -- the kept evaluations --------------------------------------------------------------------------------------

@@ -28,21 +28,19 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.state.status import ON_NODE_STATUSES, STATUS_COUNT, TaskStatus
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 from volcano_py.state.terms.pod_terms import PodTerm
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 # Of all tallies together, at 12 bytes each: two for each of 1,000 classes of pods that keep apart on 5,000 nodes.
 MOST_DOMAINS: Final = 10_000_000
@@ -126,10 +124,10 @@ class _Kept(msgspec.Struct, frozen=True, eq=False):
 class PodCounts:
     """See the module. Made by the session when somebody first asks."""
 
-    def __init__(self, ssn: Session) -> None:
-        picture, tasks = ssn.snapshot.terms, ssn.ledger.tasks
-        self._tasks, self._nodes = tasks, ssn.nodes
-        self._classes = ssn.snapshot.classes
+    def __init__(self, cluster: ClusterCopy) -> None:
+        picture, tasks = cluster.snapshot.terms, cluster.ledger.tasks
+        self._tasks, self._nodes = tasks, cluster.nodes
+        self._classes = cluster.snapshot.classes
         self._profiles = picture.profiles
         self._slots = {term: slot for slot, term in enumerate(picture.terms) if term is not None}
         self._profile_of: NDArray[np.int32] = picture.profile_of[tasks.labels]

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.views import FITS, Codes
 from volcano_py.state.table.ledger import Rows
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class Refused:
     """Messages of refusals, how many nodes gave each as their first, and which ones. Nodes that do not exist are left
     out; so are those that only lack room."""
 
-    def __init__(self, ssn: Session, codes: Codes) -> None:
+    def __init__(self, cluster: ClusterCopy, codes: Codes) -> None:
         """`codes` [N]"""
         self._codes = codes
-        self._present = ssn.ledger.nodes.present
+        self._present = cluster.ledger.nodes.present
         self._codes_of: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
         for code, count in zip(*np.unique(codes[self._present], return_counts=True), strict=True):
             if code != FITS:
-                message = ssn.refusal_of(int(code)).message
+                message = cluster.refusal_of(int(code)).message
                 self._codes_of.setdefault(message, []).append(int(code))
                 self._counts[message] = self._counts.get(message, 0) + int(count)
 

@@ -8,45 +8,41 @@ class that some plugin tells apart are of different classes for this session.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from volcano_py.state.snapshot import Snapshot
+from volcano_py.framework.calls.dispatch import Call, Dispatch
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Ledger, Rows
 from volcano_py.state.task_class import TaskClass
-
-if TYPE_CHECKING:
-    from volcano_py.framework.calls.dispatch import Call
-    from volcano_py.framework.session import Session
 
 _Variant = tuple[tuple[str, str], ...]
 """(plugin name, what it says) of the plugins that say something."""
 
 
-def tell_apart(ssn: Session) -> Snapshot:
-    """The snapshot with a class for each variant of a class among pending tasks; the session's ledger follows."""
-    calls = ssn.dispatch.calls("task_variants")
+def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
+    """Give each variant of a class among pending tasks a class of its own."""
+    calls = dispatch.calls("task_variants")
     if not calls:
-        return ssn.snapshot
-    tasks = ssn.ledger.tasks
+        return
+    tasks = cluster.ledger.tasks
     rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
     rows = rows[np.argsort(tasks.job[rows], kind="stable")]
     jobs, starts = np.unique(tasks.job[rows], return_index=True)
-    split = _Splitting(ssn.ledger, ssn.snapshot.classes)
+    split = _Splitting(cluster.ledger, cluster.snapshot.classes)
     for job, of_job in zip(jobs.tolist(), np.split(rows, starts[1:]) if len(jobs) else (), strict=True):
-        if ssn.snapshot.jobs[job] is not None:
-            split.take(of_job, _variants(ssn, calls, job, of_job))
-    return replace(ssn.snapshot, classes=split.classes)
+        if cluster.snapshot.jobs[job] is not None:
+            split.take(of_job, _variants(cluster, calls, job, of_job))
+    cluster.split_classes(split.classes)
 
 
-def _variants(ssn: Session, calls: list[Call], job: int, rows: Rows) -> list[_Variant]:
+def _variants(cluster: ClusterCopy, calls: list[Call], job: int, rows: Rows) -> list[_Variant]:
     """What all plugins say of each task."""
     said: list[list[tuple[str, str]]] = [[] for _ in rows]
     for call in calls:
-        answer = call(ssn, job, rows)
+        answer = call(cluster, job, rows)
         if answer is None:
             continue
         for of_task, text in zip(said, answer, strict=True):

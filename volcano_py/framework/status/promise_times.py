@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from volcano_py.api import names
 from volcano_py.config.arguments import Arguments, argument
+from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.config.values import PositiveDuration
 from volcano_py.framework.job import Job
 from volcano_py.state.infos import JobInfo
+from volcano_py.state.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
+PROMISES: Final = __name__
+"""The name of their memory."""
 _ENQUEUE: Final = "enqueue"
 _OF_MISSING_PODS: Final = frozenset({names.NOT_ENOUGH_TASKS, names.NOT_ENOUGH_PODS_OF_TASK})
 # Entries of PodGroups that are gone are dropped when there are more than twice as many as PodGroups, and so many more.
@@ -45,13 +46,12 @@ class PromiseTimes:
         are_ignored: enqueue asks which jobs would be admitted if no other had been promised anything.
     """
 
-    def __init__(self, ssn: Session) -> None:
-        arguments: Any = ssn.configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
+    def __init__(self, snapshot: Snapshot, configuration: SchedulerConfiguration, memory: dict[str, Any]) -> None:
+        arguments: Any = configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
         self.timeout: float = arguments.promise_timeout.total_seconds()
         self.next_due = float("inf")
         self.are_ignored = False
-        self._ssn = ssn
-        memory = ssn.memory(__name__)
+        self._snapshot = snapshot
         self._is_first = not memory
         self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
         self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
@@ -61,7 +61,7 @@ class PromiseTimes:
 
     def is_over(self, row: int) -> bool:
         """Whether the job in this row, whose pods ask for less than it is promised, has had the time to create them."""
-        info, now = self._ssn.snapshot.jobs[row], self._ssn.now
+        info, now = self._snapshot.jobs[row], self._snapshot.now
         if info is None or not info.ref.uid:
             return False
         since = self._unused_since.get(info.ref.uid)
@@ -90,7 +90,7 @@ class PromiseTimes:
     def lapse(self, job: Job) -> None:
         """The job has lost its promise."""
         self._unused_since.pop(job.info.ref.uid, None)
-        self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._ssn.now
+        self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._snapshot.now
 
     def has_lapsed(self, job: Job) -> bool:
         """Whether the job has lost its last promise."""
@@ -106,10 +106,10 @@ class PromiseTimes:
         return lapsed_at
 
     def _forget_those_gone(self) -> None:
-        most = 2 * len(self._ssn.snapshot.jobs) + _SPARE_ENTRIES
+        most = 2 * len(self._snapshot.jobs) + _SPARE_ENTRIES
         for times in (self._unused_since, self._lapsed_at):
             if len(times) > most:
-                known = {info.ref.uid for info in self._ssn.snapshot.jobs if info is not None}
+                known = {info.ref.uid for info in self._snapshot.jobs if info is not None}
                 for uid in times.keys() - known:
                     del times[uid]
 

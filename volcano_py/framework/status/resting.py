@@ -8,7 +8,7 @@ and reports is the same as if nothing were kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.report import PendingJob
 from volcano_py.config.model import SchedulerConfiguration
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.state.infos import JobInfo, TaskInfo
 from volcano_py.state.nodes.index import Kept
 from volcano_py.state.snapshot import Phase
@@ -25,9 +26,6 @@ from volcano_py.state.table.axis import ResourceAxis
 from volcano_py.state.table.ledger import JobTable, Rows, TaskTable
 from volcano_py.state.table.table import Table
 from volcano_py.state.task_class import Signature
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 _MOST_TASKS: Final = 100_000
 """At some 2 KB each; jobs beyond that are looked at in every cycle."""
@@ -46,11 +44,11 @@ class _Basis(msgspec.Struct, frozen=True, eq=False):
     axis: ResourceAxis
     configuration: SchedulerConfiguration
 
-    def holds_for(self, ssn: Session) -> bool:
-        snapshot = ssn.snapshot
+    def holds_for(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> bool:
+        snapshot = cluster.snapshot
         versions = (self.offers_version, self.queues_version)
         same = versions == (snapshot.offers_version, snapshot.queues_version)
-        return same and self.axis is ssn.axis and self.configuration is ssn.configuration
+        return same and self.axis is cluster.axis and self.configuration is configuration
 
 
 class _Task(msgspec.Struct, frozen=True, eq=False):
@@ -59,11 +57,11 @@ class _Task(msgspec.Struct, frozen=True, eq=False):
     signature: Signature
     variant: Mapping[str, str]
 
-    def is_same(self, ssn: Session) -> bool:
-        info = ssn.snapshot.tasks[self.row]
+    def is_same(self, cluster: ClusterCopy) -> bool:
+        info = cluster.snapshot.tasks[self.row]
         if info is not self.info and not _says_the_same(info, self.info):
             return False
-        task_class = ssn.task_class(self.row)
+        task_class = cluster.task_class(self.row)
         known = task_class.signature
         return (known is self.signature or known == self.signature) and task_class.variant == self.variant
 
@@ -74,9 +72,9 @@ class _Job(msgspec.Struct, frozen=True, eq=False):
     tasks: tuple[_Task, ...]
     reported: PendingJob
 
-    def is_same(self, ssn: Session) -> bool:
-        info = ssn.snapshot.jobs[self.row]
-        return (info is self.info or info == self.info) and all(task.is_same(ssn) for task in self.tasks)
+    def is_same(self, cluster: ClusterCopy) -> bool:
+        info = cluster.snapshot.jobs[self.row]
+        return (info is self.info or info == self.info) and all(task.is_same(cluster) for task in self.tasks)
 
 
 class _Rows(msgspec.Struct, frozen=True, eq=False):
@@ -107,8 +105,8 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
     task_rows: _Rows
 
     @classmethod
-    def of(cls, jobs: tuple[_Job, ...], ssn: Session) -> _Memory:
-        ledger = ssn.snapshot.ledger
+    def of(cls, jobs: tuple[_Job, ...], cluster: ClusterCopy) -> _Memory:
+        ledger = cluster.snapshot.ledger
         tasks = (task.row for job in jobs for task in job.tasks)
         return cls(
             jobs,
@@ -116,13 +114,13 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
             _Rows.of(ledger.tasks, tasks, _TASK_COLUMNS),
         )
 
-    def unchanged(self, ssn: Session) -> list[_Job]:
+    def unchanged(self, cluster: ClusterCopy) -> list[_Job]:
         """Those for which nothing has changed."""
-        ledger, jobs = ssn.snapshot.ledger, self.jobs
+        ledger, jobs = cluster.snapshot.ledger, self.jobs
         same = self.job_rows.are_same(ledger.jobs)
         owners = np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs])
         same[owners[~self.task_rows.are_same(ledger.tasks)]] = False
-        return [jobs[place] for place in np.flatnonzero(same).tolist() if jobs[place].is_same(ssn)]
+        return [jobs[place] for place in np.flatnonzero(same).tolist() if jobs[place].is_same(cluster)]
 
 
 class Resting:
@@ -134,44 +132,46 @@ class Resting:
         self._memory: _Memory | None = None
         self._recalled: list[_Job] = []
 
-    def recall(self, ssn: Session) -> dict[int, PendingJob]:
+    def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
         """Job row → what is reported of it, for all jobs that rest."""
-        if self._basis is None or not self._basis.holds_for(ssn):
-            snapshot = ssn.snapshot
-            self._basis = _Basis(snapshot.offers_version, snapshot.queues_version, ssn.axis, ssn.configuration)
+        if self._basis is None or not self._basis.holds_for(cluster, configuration):
+            snapshot = cluster.snapshot
+            self._basis = _Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
             self.classes, self._memory = Kept(), None
-        self._recalled = [] if self._memory is None else self._memory.unchanged(ssn)
+        self._recalled = [] if self._memory is None else self._memory.unchanged(cluster)
         return {job.row: job.reported for job in self._recalled}
 
-    def remember(self, ssn: Session, quiet: Mapping[int, PendingJob]) -> None:
-        """After a deciding cycle: `quiet` are jobs of which everything has been reported, with what that is."""
-        if ssn.dispatch.failures.counts:
-            self._memory = None
-            return
-        new = [
-            _Job(row, info, tuple(_task(ssn, task) for task in tasks.tolist()), reported)
-            for row, reported in quiet.items()
-            if (info := ssn.snapshot.jobs[row]) is not None and len(tasks := _waiting_in_vain(ssn, row))
-        ]
+    def forget(self) -> None:
+        """Look at every job again in the next cycle."""
+        self._memory = None
+
+    def remember(self, cluster: ClusterCopy, set_aside: Mapping[int, Rows], quiet: Mapping[int, PendingJob]) -> None:
+        """After a deciding cycle: `quiet` are jobs of which everything has been reported, with what that is;
+        `set_aside` are the tasks of jobs that got no turn, by job row."""
+        new: list[_Job] = []
+        for row, reported in quiet.items():
+            info, tasks = cluster.snapshot.jobs[row], _waiting_in_vain(cluster, set_aside, row)
+            if info is not None and len(tasks):
+                new.append(_Job(row, info, tuple(_task(cluster, task) for task in tasks.tolist()), reported))
         if new or self._memory is None or len(self._recalled) < len(self._memory.jobs):
-            self._memory = _Memory.of(_bounded([*self._recalled, *new]), ssn)
+            self._memory = _Memory.of(_bounded([*self._recalled, *new]), cluster)
 
 
-def _waiting_in_vain(ssn: Session, job: int) -> Rows:
+def _waiting_in_vain(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
     """All tasks of a job that was let in, if each waits and nothing but a change of its own, or of nodes, can get it a
     place: it is gated or malformed, or was set aside. Else none."""
-    tasks, rows = ssn.ledger.tasks, ssn.tasks_of_row(job)
-    in_vain = tasks.gated[rows] | ssn.hopeless_classes[tasks.task_class[rows]]
-    if (aside := ssn.findings.set_aside.get(job)) is not None:
+    tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
+    in_vain = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
+    if (aside := set_aside.get(job)) is not None:
         in_vain |= np.isin(rows, aside)
-    is_inqueue = ssn.ledger.jobs.phase[job] == Phase.INQUEUE
+    is_inqueue = cluster.ledger.jobs.phase[job] == Phase.INQUEUE
     rests = is_inqueue and in_vain.all() and (tasks.status[rows] == TaskStatus.PENDING).all()
     return rows if rests else rows[:0]
 
 
-def _task(ssn: Session, row: int) -> _Task:
-    task_class = ssn.task_class(row)
-    return _Task(row, ssn.task_info(row), task_class.signature, task_class.variant)
+def _task(cluster: ClusterCopy, row: int) -> _Task:
+    task_class = cluster.task_class(row)
+    return _Task(row, cluster.task_info(row), task_class.signature, task_class.variant)
 
 
 def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:

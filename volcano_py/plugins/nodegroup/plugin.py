@@ -17,6 +17,7 @@ from volcano_py.api.names import NODE_GROUP, NODE_GROUP_LIMITS
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.api.wording.summarize import summarize
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.plugin import Plugin, Reach
@@ -68,8 +69,8 @@ class NodeGroup(Plugin):
     name = "nodegroup"
     arguments_type = NodeGroupArguments
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:
-        info = ssn.snapshot.jobs[job_row]
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:
+        info = cluster.snapshot.jobs[job_row]
         return [info.queue if info is not None else ""] * len(rows)
 
     def on_session_open(self, ssn: Session) -> None:

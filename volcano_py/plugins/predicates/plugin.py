@@ -145,7 +145,7 @@ class Predicates(Plugin):
     def _once(self, about: Sequence[object], advise: Callable[[], Iterable[str]]) -> Sequence[str]:
         """What is advised, worked out once for all classes for which all that it is about is the same: thousands may
         wait for the same thing. Masks of nodes are compared by a hash of what is in them."""
-        key = (self._ssn.placements, *(_digest(part) if isinstance(part, np.ndarray) else part for part in about))
+        key = (self._ssn.moves.count, *(_digest(part) if isinstance(part, np.ndarray) else part for part in about))
         if key not in self._advised:
             self._advised[key] = tuple(advise())
         return self._advised[key]

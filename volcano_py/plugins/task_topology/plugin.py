@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api.effects import Event
 from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import NodeView, Scores
@@ -50,17 +51,17 @@ class TaskTopology(Plugin):
         self._faults: dict[int, str] = {}
         """Job row → why its preferences are ignored."""
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str] | None:
-        info = ssn.snapshot.jobs[job_row]
-        buckets = None if info is None else self._buckets(ssn, job_row, info)
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
+        info = cluster.snapshot.jobs[job_row]
+        buckets = None if info is None else self._buckets(cluster, job_row, info)
         if buckets is None:
             return None
         self._jobs[job_row] = buckets
         self._ranks.update(zip(buckets.members.tolist(), buckets.ranks().tolist(), strict=True))
         of_row = dict(zip(buckets.members.tolist(), buckets.bucket.tolist(), strict=True))
-        roles = ssn.snapshot.roles
+        roles = cluster.snapshot.roles
         return [
-            f"{job_row}/{of_row[row]}/{roles[ssn.ledger.tasks.role[row]]}" if row in of_row else ""
+            f"{job_row}/{of_row[row]}/{roles[cluster.ledger.tasks.role[row]]}" if row in of_row else ""
             for row in rows.tolist()
         ]
 
@@ -139,11 +140,11 @@ class TaskTopology(Plugin):
 
     # -- buckets ---------------------------------------------------------------------------------------------------
 
-    def _buckets(self, ssn: Session, job_row: int, info: JobInfo) -> Buckets | None:
+    def _buckets(self, cluster: ClusterCopy, job_row: int, info: JobInfo) -> Buckets | None:
         if not any(key.startswith("volcano.sh/task-topology-") for key in info.annotations):
             return None
-        tasks, roles = ssn.ledger.tasks, ssn.snapshot.roles
-        rows = ssn.tasks_of_row(job_row)
+        tasks, roles = cluster.ledger.tasks, cluster.snapshot.roles
+        rows = cluster.tasks_of_row(job_row)
         rows = rows[np.lexsort((tasks.tiebreak[rows], tasks.created[rows], tasks.suffix[rows]))]
         of_row = {row: roles[tasks.role[row]] for row in rows.tolist()}
         try:
@@ -159,7 +160,7 @@ class TaskTopology(Plugin):
                 row=row,
                 role=role,
                 node=int(tasks.node[row]) if has_node[row] else -1,
-                request=ssn.ledger.classes.request[tasks.task_class[row]],
+                request=cluster.ledger.classes.request[tasks.task_class[row]],
             )
             for row, role in of_row.items()
             if role in preferences.strength and (has_node[row] or tasks.status[row] == TaskStatus.PENDING)

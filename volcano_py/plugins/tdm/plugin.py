@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from volcano_py.api.names import PREEMPTABLE, REVOCABLE_ZONE
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.eviction.victims import expendable_first
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.placement.refused import Refused
@@ -44,8 +45,8 @@ class Tdm(Plugin):
     name = "tdm"
     arguments_type = TdmArguments
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
-        return ["*" if ssn.task_info(row).uses_revocable else "" for row in rows.tolist()]
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
+        return ["*" if cluster.task_info(row).uses_revocable else "" for row in rows.tolist()]
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

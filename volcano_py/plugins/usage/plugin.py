@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.config.flags import Flags
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import Placement
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -44,8 +45,8 @@ class Usage(Plugin):
         self._estimator = Estimator(arguments)
         self._weights = np.array((arguments.cpu_weight, arguments.memory_weight), dtype=np.float64)
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
-        limits = [ssn.task_info(row).limits for row in rows.tolist()]
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
+        limits = [cluster.task_info(row).limits for row in rows.tolist()]
         return ["" if pair == (0, 0) else f"{pair[0]}/{pair[1]}" for pair in limits]
 
     def on_session_open(self, ssn: Session) -> None:

@@ -38,7 +38,7 @@ class World:
         for depth in range(len(path)):
             self.keys[path[: depth + 1]] += amount
         if self.session is not None:
-            self.session.placements += 1
+            self.session.moves.count += 1
 
 
 def owner(world: World) -> type[Plugin]:

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from tests.support.sessions import Opened, gang, node, open_session, pod, queue
 from volcano_py.actions.allocate import Allocate
 from volcano_py.api.reasons import Reason
+from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, NodeView
@@ -25,8 +26,8 @@ class OwnNode(Plugin):
 
     name = "own-node"
 
-    def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Sequence[str] | None:
-        info = ssn.snapshot.jobs[job_row]
+    def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
+        info = cluster.snapshot.jobs[job_row]
         return None if info is None or info.queue == "default" else [info.queue] * len(rows)
 
     def on_session_open(self, ssn: Session) -> None:
@@ -118,7 +119,7 @@ def test_a_plugin_that_cannot_tell_is_closed_so_that_nothing_goes_astray(answer:
     class Broken(OwnNode):
         name = "broken"
 
-        def task_variants(self, ssn: Session, job_row: int, rows: Rows) -> Any:
+        def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Any:
             if answer is ZeroDivisionError:
                 raise ZeroDivisionError
             return answer

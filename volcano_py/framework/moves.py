@@ -1,0 +1,44 @@
+"""Every placement and removal of tasks: counted, and passed on to what keeps sums of them."""
+
+from __future__ import annotations
+
+from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.job import Placement
+from volcano_py.framework.placement.pod_counts import PodCounts
+
+
+class Moves:
+    """See the module.
+
+    Attributes:
+        count: how often tasks were placed or taken away; while it stays the same, orders do.
+    """
+
+    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch) -> None:
+        self._cluster = cluster
+        self._dispatch = dispatch
+        self._pod_counts: PodCounts | None = None
+        self.count = 0
+
+    @property
+    def pod_counts(self) -> PodCounts:
+        """How many pods that match terms stand where; created when first asked for, and up to date since."""
+        if self._pod_counts is None:
+            self._pod_counts = PodCounts(self._cluster)
+        return self._pod_counts
+
+    def allocated(self, placement: Placement) -> None:
+        """Tasks have got places, or have kept them after all."""
+        self._pass_on("on_allocate", placement)
+
+    def deallocated(self, placement: Placement) -> None:
+        """Tasks have lost their places."""
+        self._pass_on("on_deallocate", placement)
+
+    def _pass_on(self, point: str, placement: Placement) -> None:
+        if self._pod_counts is not None:
+            self._pod_counts.update(placement)
+        self.count += 1
+        for call in self._dispatch.calls(point):
+            call(placement)
