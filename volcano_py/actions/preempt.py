@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.plan import EvictionPlan, Scheme
+from volcano_py.framework.eviction.plan import EvictionPlan
+from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import Starving, allocate_follows, starving_jobs
 from volcano_py.framework.ordering.namespace_order import waiting_in
 from volcano_py.framework.ordering.queue_order import queue_order
