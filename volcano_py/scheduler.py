@@ -162,8 +162,8 @@ class Scheduler:
             evictions=tally.evictions,
             pipelined=int((tasks.status == TaskStatus.PIPELINED).sum()),
             queues=queue_reports(ssn),
-            namespaces=_told_by_all(ssn, "describe_namespaces", NamespaceShare),
-            job_shares=_told_by_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},
+            namespaces=_answers_of_all(ssn, "describe_namespaces", NamespaceShare),
+            job_shares=_answers_of_all(ssn, "describe_jobs", int | float) if self._report_job_shares else {},
             pending=self._pending,
             unschedulable_tasks=sum(job.pending for job in self._pending) if decided else 0,
             plugin_errors=dict(ssn.dispatch.failures.counts),
@@ -205,16 +205,16 @@ def _shuffled(size: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(size)
 
 
-def _told_by_all(ssn: Session, question: str, kind: Any) -> dict[str, Any]:
-    """What the plugins answer together, values of `kind`; the first to name something is believed."""
-    told: dict[str, Any] = {}
+def _answers_of_all(ssn: Session, question: str, kind: Any) -> dict[str, Any]:
+    """What the plugins answer together, values of `kind`; the first to name something decides."""
+    answers: dict[str, Any] = {}
     for plugin in reversed(ssn.dispatch.plugins):
         nothing: dict[str, Any] = {}
-        told |= ssn.dispatch.guard(plugin, question, partial(_told, plugin, question, kind), otherwise=nothing)
-    return told
+        answers |= ssn.dispatch.guard(plugin, question, partial(_answer, plugin, question, kind), otherwise=nothing)
+    return answers
 
 
-def _told(plugin: Plugin, question: str, kind: Any) -> dict[str, Any]:
+def _answer(plugin: Plugin, question: str, kind: Any) -> dict[str, Any]:
     return mapping_of(getattr(plugin, question)(), kind)
 
 

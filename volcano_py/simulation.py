@@ -1,4 +1,4 @@
-"""Simulation: the very same scheduler and controllers over objects in memory, with virtual time and no network."""
+"""Simulation: the same scheduler and controllers over objects in memory, with virtual time and no network."""
 
 from __future__ import annotations
 

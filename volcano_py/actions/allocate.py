@@ -46,11 +46,11 @@ class Work(msgspec.Struct, eq=False):
 class Allocate(Action):
     """Queues take turns in queue order, each with its best job: of its best namespace, where namespaces are ordered.
 
-    A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A
-    gang that cannot be completed gives everything back, unless it would be complete once what is being released is
-    free: then it keeps its places for the cycle. A gang that was bound in part (a restart, a failed binding) goes
-    before everything else, because what it holds is of no use until it is whole. Only jobs for which pods were evicted
-    go before it, so that nobody else gets what those leave, least of all whom they were evicted from.
+    A job's turn places its gang, afterwards one task a turn, so that queues and jobs share as their shares move. A gang
+    that cannot be completed gives everything back, unless it would be complete once what is being released is free:
+    then it keeps its places for the cycle. A gang that was bound in part (a restart, a failed binding) goes before
+    everything else, because what it holds is useless until the gang is complete. Only jobs for which pods were evicted
+    go before it: nothing else may take the places of the evicted pods, least of all their own jobs.
     """
 
     name = "allocate"
@@ -58,7 +58,7 @@ class Allocate(Action):
     def execute(self, ssn: Session) -> None:
         ssn.reservations.give_back()
         if "enqueue" not in ssn.configuration.actions:
-            # Also those without pods: who creates them waits for that.
+            # Also jobs without pods: their controller creates pods only then.
             for job in ssn.unenqueued_jobs():
                 ssn.enqueue(job)
         by_queue = self._by_queue(ssn, self._finish(ssn, self._collect(ssn)))
@@ -79,7 +79,7 @@ class Allocate(Action):
 
     @staticmethod
     def _drop(ssn: Session, queue: QueueInfo, works: Waiting[Work]) -> None:
-        """The queue has had its share; its jobs are told."""
+        """The queue holds all it deserves: note that as the reason of its jobs."""
         refusal = Refusal(Reason.OVER_DESERVED, explain.queue_overused(queue.name))
         for work in works:
             ssn.findings.note(work.job, refusal)
@@ -107,8 +107,8 @@ class Allocate(Action):
         """Jobs that are promised places, then gangs that are bound in part (among which are those that lost pods to the
         former), have their turn at once; returns the work that is left for the turns.
 
-        All take what they were promised before any looks for more, or for a place instead of one that is gone: however
-        good the job, it is not to be what others were promised.
+        All take what they were promised before any looks for more, or for a place instead of one that is gone: no job
+        may take what others were promised.
         """
         left: list[Work] = []
         unfinished: list[Work] = []
@@ -145,7 +145,7 @@ class Allocate(Action):
 
 def _take_promised(ssn: Session, work: Work) -> Statement | None:
     """Its promised tasks go where they were promised a place. If that is not all (see `Reservations.place`), or the job
-    needs others beside them, the statement is left open: it holds what can be had until the job seeks the rest."""
+    needs more tasks than those, the statement is left open: it holds what can be had until the job seeks the rest."""
     job, holds = work.job, ssn.reservations.promised(work.tasks)
     statement = ssn.statement()
     if not ssn.reservations.place(job, work.tasks[holds], statement):
@@ -155,7 +155,7 @@ def _take_promised(ssn: Session, work: Work) -> Statement | None:
         work.tasks = work.tasks[~holds]
         return None
     if holds.all() and not ssn.ask.job_ready(job) and ssn.ask.job_pipelined(job):
-        work.tasks = work.tasks[:0]  # nothing but waiting for the rest to be released
+        work.tasks = work.tasks[:0]  # the rest is only waiting to be released
         return None
     return statement
 
@@ -190,7 +190,7 @@ class Turn:
     """One turn of one job."""
 
     def __init__(self, ssn: Session, work: Work, *, alone: bool, leaves: int | None = None) -> None:
-        """`alone`: nobody else competes, so a ready job may place all its tasks in one turn. `leaves`: how many tasks
+        """`alone`: no other job competes, so a ready job may place all its tasks in one turn. `leaves`: how many tasks
         later turns are for, even if the job is ready before all others have been tried; None for any number."""
         self._ssn = ssn
         self._work = work

@@ -22,7 +22,7 @@ class Backfill(Action):
             if job.is_pending:
                 continue
             best_effort = rows[ssn.best_effort_classes[ssn.ledger.tasks.task_class[rows]]]
-            # A gang that lacks more than such tasks is not made whole by them.
+            # Such tasks alone do not complete a gang that lacks others.
             if len(best_effort) and not ssn.is_set_aside(job, rows) and ssn.ask.job_ready(job):
                 by_queue.setdefault(job.queue.name, []).append((job, best_effort))
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.ask.queue_key):

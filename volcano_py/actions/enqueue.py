@@ -1,4 +1,4 @@
-"""enqueue: let pending PodGroups into the cluster (Pending → Inqueue), so that their pods are created and placed."""
+"""enqueue: admit pending PodGroups (Pending → Inqueue), so that their pods are created and placed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from volcano_py.state.task_class import Refusal
 class Enqueue(Action):
     """Queues in queue order take turns, each with its best pending job.
 
-    A job without minResources always enters, and so does one that holds places: it was let in before and has lost a pod
-    since, and its minimum beside what it holds would keep it out for ever. Others need the plugins' votes. A refused
-    job is not tried again in this cycle and does not hold up those behind it. Nothing is placed; plugins remember what
-    they let in.
+    A job without minResources is always admitted. So is one that holds places: it was admitted before and has lost a
+    pod since, and its minimum added to what it holds would never fit. Others need the plugins' votes. A refused job is
+    not tried again in this cycle and does not hold up those behind it. Nothing is placed; plugins keep account of the
+    jobs that are admitted.
 
-    A job that was let in and had no pods for `promiseTimeout` is pending again. It then goes behind all others, and so
-    do the jobs of its namespace in the queue that have no pods, either. They are let in only if no job that waited
-    already at that time would be let in if nothing were promised.
+    A job that was admitted and had no pods for `promiseTimeout` is pending again. It then goes behind all others, and
+    so do the jobs without pods of its namespace in the queue. They are admitted only if no job that was already waiting
+    at that time would be admitted if nothing were promised.
     """
 
     name = "enqueue"
@@ -52,7 +52,7 @@ class Enqueue(Action):
         if any(_is_voted_on(job) for job in first):
             self._take_turns(ssn, first)
         else:
-            # All enter, and turns would cost more than the rest of it.
+            # All are admitted, and turns would cost more than the rest.
             for job in first:
                 self._enqueue(ssn, job)
         if last:
@@ -111,7 +111,8 @@ class Enqueue(Action):
                     self._consider_behind(ssn, job, behind, first)
 
     def _consider_behind(self, ssn: Session, job: Job, behind: float, first: Callable[[], Job | None]) -> None:
-        """Let the job in, unless `first`, the oldest of those that promises keep out, was waiting before `behind`."""
+        """Admit the job, unless `first`, the oldest job that is refused because of promises, was waiting before
+        `behind`."""
         if ssn.promise_times.has_lapsed(job):
             ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, promise_lapsed(ssn.promise_times.timeout)))
         if not self._may_enter(ssn, job):
@@ -140,7 +141,7 @@ def _vote(ssn: Session, job: Job) -> Ballot | None:
 
 
 def _first_that_would_enter(ssn: Session, jobs: tuple[Job, ...]) -> Job | None:
-    """The oldest of the jobs that would be let in if nothing were promised."""
+    """The oldest of the jobs that would be admitted if nothing were promised."""
     with ssn.promise_times.ignored():
         oldest = sorted(jobs, key=lambda job: job.created)
         return next((job for job in oldest if ssn.ask.job_enqueueable(job).vote is not Vote.REJECT), None)

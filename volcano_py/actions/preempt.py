@@ -1,4 +1,4 @@
-"""preempt: make room for starving jobs at the cost of others of the same queue, then of their own lesser tasks."""
+"""preempt: evict for starving jobs: other jobs of the same queue, then less important tasks of the same job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reclaim: give starving jobs of queues that have less than their share what other queues have beyond theirs."""
+"""reclaim: evict what queues hold beyond their share, for starving jobs of queues below theirs."""
 
 from __future__ import annotations
 

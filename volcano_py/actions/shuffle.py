@@ -1,4 +1,4 @@
-"""shuffle: evict running tasks that plugins want off their nodes, whoever may be waiting."""
+"""shuffle: evict running tasks that plugins name, whether or not pods wait."""
 
 from __future__ import annotations
 

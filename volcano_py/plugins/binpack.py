@@ -1,4 +1,4 @@
-"""binpack: prefer the nodes that are fullest, so that others stay free for what needs much.
+"""binpack: prefer the fullest nodes, so that others stay free for large pods.
 
 Per resource that the pod asks for and that has a weight: the part of the node that would be in use with the pod on it.
 The score is the weighted mean of the parts, times 100, times the plugin's weight. Resources with no or no configured

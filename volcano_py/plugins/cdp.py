@@ -1,4 +1,4 @@
-"""cdp: a pod that was scheduled a short while ago is left alone (cool-down protection)."""
+"""cdp: no victim for a while after it was scheduled (cool-down protection)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from volcano_py.state.table.ledger import Rows
 
 class Cdp(Plugin):
     """Running pods with `volcano.sh/cooldown-time` (label, else annotation) are no victims for so long after they were
-    scheduled. A time that cannot be read protects nobody."""
+    scheduled. A time that cannot be read protects no pod."""
 
     name = "cdp"
     guards = frozenset({"preemptable", "reclaimable"})

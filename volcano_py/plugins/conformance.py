@@ -1,4 +1,4 @@
-"""conformance: what keeps the cluster itself alive is never a victim."""
+"""conformance: pods that keep the cluster itself alive are never victims."""
 
 from __future__ import annotations
 

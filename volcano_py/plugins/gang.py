@@ -160,7 +160,7 @@ class Gang(Plugin):
 
 
 def _maker_of(info: JobInfo) -> PodMaker | None:
-    """Who creates the pods; a PodGroup that somebody wrote, or that was made for one pod, does not say."""
+    """The controller that creates the pods; None for a PodGroup that a user wrote, or that was created for one pod."""
     owner = info.owner
     if owner is None or owner.kind == "Pod":
         return None

@@ -1,4 +1,4 @@
-"""overcommit: let jobs in only up to a factor of what the cluster has, so that pods do not pile up in vain."""
+"""overcommit: admit jobs up to a factor of what the cluster has, so that pods do not pile up that cannot be placed."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class OvercommitArguments(Arguments):
 
 
 class Overcommit(Plugin):
-    """Votes on jobs with minResources; those without always enter.
+    """Votes on jobs with minResources; those without are always admitted.
 
-    Jobs that were let in count with what they do not hold yet of theirs: what they hold is in use already.
+    Admitted jobs count with what they do not hold yet of theirs: what they hold is in use already.
     """
 
     name = "overcommit"

@@ -1,4 +1,4 @@
-"""What plugins answer for nodes that they keep a pod from."""
+"""Refusals of nodes, as plugins register them."""
 
 from __future__ import annotations
 

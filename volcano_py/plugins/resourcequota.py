@@ -1,6 +1,7 @@
-"""resourcequota: a job enters only if the ResourceQuotas of its namespace have room for the pods it will have.
+"""resourcequota: a job is admitted only if the ResourceQuotas of its namespace have room for its future pods.
 
-Otherwise the API server would refuse some of its pods once it was let in, and a gang would hold places it cannot fill.
+Otherwise the API server would refuse some of its pods after it was admitted, and a gang would hold places it cannot
+fill.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Asked = dict[str, int]
 class ResourceQuota(Plugin):
     """Votes on jobs with minResources.
 
-    `used` of a quota counts pods that exist; jobs that were let in and whose pods do not exist yet count as promised.
-    Quotas with scopes are left to the API server.
+    `used` of a quota counts pods that exist; admitted jobs whose pods do not exist yet count as promised. Quotas with
+    scopes are left to the API server.
     """
 
     name = "resourcequota"

@@ -1,4 +1,4 @@
-"""sla: a job that has waited for longer than agreed is let in, and keeps what it finds."""
+"""sla: a job that has waited longer than configured is admitted, and keeps the places it finds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SlaArguments(Arguments):
 class Sla(Plugin):
     """Jobs with a limit go first, the one whose time is up first before the others.
 
-    Past its limit a job is let in by enqueue, and in allocate keeps the places it found though its gang is not
+    Past its limit a job is admitted by enqueue, and in allocate keeps the places it found though its gang is not
     complete. A refusal in the same or an earlier tier still wins. Pods are evicted for whole gangs only.
     """
 

@@ -1,4 +1,4 @@
-"""What nodes have of some resources, laid out for scores that are worked out thousands of times a cycle.
+"""What nodes have of some resources, in a layout for scores that are computed thousands of times a cycle.
 
 Arrays are [D, N] and float64: one contiguous row per resource, so that each step of a score is one fast loop over the
 nodes. Floats hold the integers of the books exactly up to 2^53, which is 8 PiB of memory on one node.

@@ -2,7 +2,7 @@
 
 A pod that asks for none of the listed devices may go to a node with them as long as, for each device that stays idle,
 so many cores and so much memory stay free too. Exactly as much is enough; what several kinds of devices need is not
-added up. What counts is what is free now and promised to nobody, not what terminating pods will leave. The rule is
+added up. What counts is what is free now and not promised, without what terminating pods will leave. The rule is
 offered by `predicates` and by `resource-strategy-fit`.
 """
 
@@ -44,7 +44,7 @@ PerDevice = Mapping[str, Annotated[float, Field(ge=0)]]
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """What one idle device needs beside it."""
+    """What is kept for one idle device."""
 
     cpu: float
     """Cores."""
@@ -88,7 +88,8 @@ class Reserve:
     """The rule for some devices in one cycle."""
 
     def __init__(self, ssn: Session, ratios: Mapping[str, Ratio]) -> None:
-        """`ratios`: device → what to keep for each one that is idle. The first device in its order is the one told."""
+        """`ratios`: device → what to keep for each one that is idle. If several devices refuse, the first in this order
+        is reported."""
         nodes = ssn.ledger.nodes
         existing = nodes.allocatable[: nodes.size] * nodes.present[: nodes.size, None]
         listed = {name: position for name in ratios if (position := ssn.axis.index(name)) is not None}
@@ -138,13 +139,13 @@ class Reserve:
 
     def advice(self, refused: Refused) -> list[str]:
         """What would help a class that these nodes refuse."""
-        told = [
+        devices = [
             device.name for device in self._devices if any(kept_for(each, device.name) in refused for each in _KEPT)
         ]
         return [
             f"Nodes with {device} keep cpu and memory for each idle one: wait until they are in use, ask for less, or "
             "add nodes without"
-            for device in told
+            for device in devices
         ]
 
     @staticmethod

@@ -26,8 +26,8 @@ def dominant_share(held: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.fl
 def sums_by_group(groups: NDArray[np.integer[Any]], amounts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """[size, R] sums of `amounts` [K, R] by group, saturated at UNLIMITED.
 
-    What pods and PodGroups merely ask for is bounded one by one but not together: anybody may create ten thousand of
-    a pebibyte each, and a sum that wraps around would turn the greediest into the most modest.
+    What pods and PodGroups merely ask for is bounded one by one but not together: a tenant may create ten thousand of a
+    pebibyte each, and a sum that wraps around would turn the greediest into the most modest.
     """
     sums = _sums(groups, amounts, size)
     if len(amounts) and float(amounts.max()) * len(amounts) >= float(UNLIMITED):
@@ -36,7 +36,7 @@ def sums_by_group(groups: NDArray[np.integer[Any]], amounts: NDArray[np.int64], 
 
 
 def saturated(amounts: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum, at most UNLIMITED, as which sums of what anybody may ask for come in."""
+    """The sum, at most UNLIMITED, which is also the most that sums of requests amount to."""
     sums: NDArray[np.int64] = np.minimum(amounts, UNLIMITED - more) + more
     return sums
 

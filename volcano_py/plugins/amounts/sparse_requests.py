@@ -1,4 +1,4 @@
-"""What pods ask for in plain numbers: they are looked at in every turn of every job, where arrays would be slow."""
+"""Requests of pods as plain numbers. Every turn of every job reads them, and arrays would be slow there."""
 
 from __future__ import annotations
 

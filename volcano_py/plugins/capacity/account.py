@@ -20,7 +20,7 @@ class QueueAccount:
 
     Attributes:
         info: None for the top when no queue stands for it.
-        row: its row in the tables of the opening.
+        row: its row in the tables of `Accounts`.
         fault: why the queue has no place in the tree, if so.
         children: queues directly below it.
         chain: the queue itself and those above it, the top last.
@@ -29,9 +29,9 @@ class QueueAccount:
         needed: that, and what the queues below are guaranteed and do not hold yet.
         capability: own or inherited; UNLIMITED where there is none.
         real_capability: that, within what the guarantees of others leave.
-        firm: what jobs hold within their minResources, and what is leaving, at the opening of the session.
+        firm: what jobs hold within their minResources, and what is leaving, when the session opens.
         surplus: what they hold beyond.
-        inqueue: what jobs that were let in may still claim of their minResources.
+        inqueue: what admitted jobs may still claim of their minResources.
         leaving: what of `held` is leaving.
     """
 
@@ -130,6 +130,6 @@ class QueueAccount:
                 account.leaving[dim] += amount * count
 
     def promise(self, amounts: Amounts) -> None:
-        """A job that may claim these was let in."""
+        """A job that may claim these was admitted."""
         for account in self.chain:
             account.inqueue = [promised + more for promised, more in zip(account.inqueue, amounts, strict=True)]

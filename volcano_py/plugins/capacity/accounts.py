@@ -1,4 +1,4 @@
-"""Opening the accounts: what every queue holds, asks for and was promised, added up the tree, and how far it may go."""
+"""The accounts of all queues: what each holds, asks for and was promised, summed up the tree, and its limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
         levels: the rows as a tree; of one level when queues stand side by side.
         tree: None when queues stand side by side.
         limits: [Q, R] by row.
-        request: [Q, R] by row, what each holds and what its pending tasks ask for, at the opening.
+        request: [Q, R] by row, what each holds and what its pending tasks ask for, when the session opens.
         rows_of_slots: [slots] row of each queue slot; -1 for queues that do not exist.
     """
 
@@ -144,7 +144,7 @@ def _levels_side_by_side(names: list[str]) -> Levels:
 def _accounts(
     levels: Levels, infos: Sequence[QueueInfo | None], tree: QueueTree | None, columns: Sequence[NDArray[Any]]
 ) -> list[QueueAccount]:
-    """By row, from [Q, R] columns. A queue's chain is complete before those of the queues below it are made."""
+    """By row, from [Q, R] columns. Parents come before their children, which need the parent's chain."""
     accounts: list[QueueAccount] = []
     by_row = zip(*(column.tolist() for column in columns), strict=True)
     for row, (name, info, up, amounts) in enumerate(zip(levels.names, infos, levels.up.tolist(), by_row, strict=True)):

@@ -29,7 +29,7 @@ class CapacityArguments(Arguments):
     @field_validator("dynamic_resources", "consumable_capacity")
     @classmethod
     def _not_yet(cls, value: bool, info: ValidationInfo) -> bool:
-        """Quotas that nobody heeds have to be told of."""
+        """Warn about quotas that have no effect."""
         if value:
             advise(info, "is accepted but not evaluated yet: no quota of device classes is kept")
         return value

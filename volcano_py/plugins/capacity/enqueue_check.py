@@ -1,4 +1,4 @@
-"""Letting jobs in: as far as what their queue, and every queue above it, may have."""
+"""Whether a job may be admitted: within what its queue, and every queue above it, may have."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def first_exceeded(
 ) -> tuple[QueueAccount, int] | None:
     """The first queue, from its own up, that cannot promise `wanted` [R] as well, and the resource.
 
-    `inqueue` tells what of a queue's promises counts.
+    `inqueue` returns what counts of a queue's promises.
 
-    What jobs hold beyond their minResources does not count: it can be had back. Nor does a full queue above keep a job
-    out as long as the queues below it stay within what they deserve: what fills it is then beyond what others deserve,
-    and a job has to be let in to reclaim it.
+    What jobs hold beyond their minResources does not count: it can be had back. Nor does a full queue above refuse a
+    job as long as the queues below it stay within what they deserve: what fills it is then beyond what others deserve,
+    and only an admitted job can reclaim it.
     """
     asked = [(dim, amount) for dim, amount in enumerate(wanted) if amount and dim != PODS]
     entitled: set[int] = set()

@@ -1,4 +1,4 @@
-"""What is wrong with queues, as events on them: rules that stop jobs, and limits that cannot all be kept."""
+"""Events on queues: rules they break, which stop their jobs, and limits that cannot all be kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _of_tree(ssn: Session, accounts: Accounts) -> Iterator[Event]:
         if account.info is None:
             continue
         if account.fault is not None:
-            # Queues further down are told in their jobs: the remedy is here.
+            # Only here, where the remedy is; jobs of queues further down get the reason, too.
             if account.fault.source == account.name:
                 yield _event(account.info, Reason.INVALID_QUEUE, account.fault.rule)
             continue
@@ -74,7 +74,7 @@ def _above_parent(names: Sequence[str], accounts: Accounts, info: QueueInfo, par
 
 
 def _beyond_reach(ssn: Session, accounts: Accounts, info: QueueInfo, row: int) -> Iterator[Event]:
-    """More is deserved than the queue, or anybody, may ever have: what can be had counts."""
+    """A queue deserves more than it, or any queue, may have: what it may have counts."""
     for dim in np.flatnonzero(accounts.limits.excessive[row]).tolist():
         resource, ceiling = ssn.axis.names[dim], int(info.capability[dim])
         found = f"spec.deserved[{resource}] is {info.as_written('deserved', resource)}"
@@ -96,7 +96,7 @@ def _beyond_own(names: Sequence[str], info: QueueInfo, children: Sequence[QueueI
         for dim in np.flatnonzero(given > limits).tolist():
             together, own = amount(names[dim], int(given[dim])), amount(names[dim], int(limits[dim]))
             parts = ((child.name, int(part)) for child, part in zip(children, each[:, dim], strict=True))
-            # An edit that should not have been let in is one of theirs.
+            # The edit that admission should have refused was made on one of these.
             whose = Holders(names[dim], parts).summary()
             text = f"spec.{field} is {own}, the queues below it have {together} together ({whose})"
             yield _event(info, EXCEEDS_PARENT, f"{text}; lower theirs or raise its own")

@@ -1,4 +1,4 @@
-"""How much more a queue may take: the least that it and any queue above it have left."""
+"""How much more a queue may take: the least that is left below its ceiling and the ceilings above it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tightest(account: QueueAccount, asked: SparseRequest, total: list[int]) -> t
             continue
         for bound in bounds(account, dim, total[dim]):
             fits = bound.left // wanted
-            # Of equal bounds the highest is told: the others follow from it.
+            # Of equal bounds the highest is reported: the others follow from it.
             if fits <= count:
                 count, tight = fits, bound
     return count, tight

@@ -1,4 +1,4 @@
-"""How far each queue may go, and what is its own: worked out from root down, level by level.
+"""Capability, guarantee and deserved amounts of each queue, derived from root down, level by level.
 
 The algebra, resource by resource. A `capability` that is absent is that of the queue above; root's is the cluster. A
 `guarantee` that is absent is what the queues below are guaranteed, and one that cannot be kept counts as absent. A
@@ -145,7 +145,7 @@ def _deserved(
 ) -> tuple[Amounts, NDArray[np.bool_]]:
     """[Q, R] what queues of a tree deserve, and where that is cut to what a queue may ever have.
 
-    A share of an amount that nobody can have is always the least, so that the queues beside would get nothing: where
+    A share of an amount that no queue can have is always the least, so that sibling queues would get nothing: where
     admission would refuse it, it counts as what the queue may have, or the queue above deserves; and what is beyond any
     cluster counts as this one. Amounts that are merely larger than the cluster stay, as do their ratios.
     """

@@ -1,4 +1,4 @@
-"""What people are told: whose ceiling stops a job, and what is wrong with the tree."""
+"""Messages of the capacity plugin: whose ceiling stops a job, and what is wrong with the tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHUT: Final = frozenset({"Closed", "Closing"})
 
 
 def not_for_jobs(account: QueueAccount) -> Refusal | None:
-    """Why no job can run in this queue as the tree stands."""
+    """The refusal when no job can run in this queue as the tree stands."""
     if account.fault is not None:
         return Refusal(Reason.INVALID_QUEUE, invalid_queue(account.name, account.fault.problem(account.name)))
     if account.children:
@@ -32,7 +32,7 @@ def _inner(children: Sequence[str]) -> str:
 
 
 def closed(account: QueueAccount) -> Refusal | None:
-    """Why the queue starts nothing now: it, or a queue above it, is not open."""
+    """The refusal when the queue, or a queue above it, is not open."""
     info = account.info
     if info is not None and not info.is_open:
         return Refusal(Reason.QUEUE_CLOSED, queue_closed(info.name, info.state))
@@ -52,7 +52,7 @@ class Refusals:
         self._reserved = Reserved(names, accounts)
 
     def guarantees_changed(self) -> None:
-        """Somebody holds more, or less, of what is guaranteed to him."""
+        """What queues hold of their guarantees has changed."""
         self._reserved.changed()
 
     def no_room(self, asking: QueueAccount, bound: Bound, wanted: int) -> Refusal:
@@ -70,7 +70,7 @@ class Refusals:
                 holder=self._leaving(account, dim),
             )
             return Refusal(Reason.OVER_CAPABILITY, text)
-        # What guarantees of others leave is told of the queue that competes with them, not of the one above both.
+        # What guarantees of others leave is reported for the queue that competes with them, not for the one above both.
         below = bound.below
         text = over_ceiling(
             below.name,

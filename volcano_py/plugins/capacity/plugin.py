@@ -1,4 +1,4 @@
-"""The plugin: queues of a tree take turns by their shares, each within its ceiling and those of the queues above."""
+"""capacity: queues take turns by their shares, each within its ceiling and, in a tree, those of the queues above."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Accounting(NamedTuple):
 
 
 class Capacity(Plugin):
-    """What a queue deserves, is guaranteed and may have at most is written in its spec.
+    """Decides by what the spec of a queue says: what it deserves, is guaranteed and may have at most.
 
     With `enableHierarchy` queues stand in a tree by `spec.parent`, and what a queue holds counts for all queues above
     it; otherwise they stand side by side. Queues may take more than they deserve while there is room; what is beyond
@@ -65,7 +65,7 @@ class Capacity(Plugin):
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
         self._accounting = [_Accounting(self._accounts, self._refusals)]
-        """A second one, for bindings at once, makes a difference as soon as anything is leaving."""
+        """A second one, for bindings at once, is added as soon as anything is leaving."""
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._asked = RequestsByClass()
@@ -125,8 +125,8 @@ class Capacity(Plugin):
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """The least that the queue and those above it have left.
 
-        What only the whole cluster bounds, and pods larger than any node, are left to the nodes to refuse: they say
-        what is missing, and autoscalers listen to them only.
+        What only the whole cluster bounds, and pods larger than any node, are left to the nodes to refuse: they report
+        what is missing, and autoscalers act on that only.
         """
         account, asked = self._account(queue), self._asked[task_class]
         refusal = self._bar(account)
@@ -169,7 +169,7 @@ class Capacity(Plugin):
         return Ballot(Vote.REJECT, self._refusals.not_enqueued(account, above, dim, wanted[dim], inqueue))
 
     def _counting(self, account: QueueAccount, job: Job) -> list[int]:
-        """[R] the promises of the queue and those below it that count when `job` asks to be let in."""
+        """[R] the promises of the queue and those below it that count against `job` when it is to be admitted."""
         if account.row not in self._slots_below:
             below = np.array([each.row for each in self._accounts.by_row if account in each.chain])
             self._slots_below[account.row] = np.flatnonzero(np.isin(self._accounts.rows_of_slots, below))

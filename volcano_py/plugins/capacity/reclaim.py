@@ -1,4 +1,4 @@
-"""By what right a queue takes back what it deserves, and who gives.
+"""Which queue may reclaim, and which queues have to give.
 
 A queue may reclaim while it, or (`ancestorReclaimLevel`) a queue above it, stays within what it deserves of something
 that is asked for. What makes an exchange final: who would go beyond what it deserves of one resource to get what it

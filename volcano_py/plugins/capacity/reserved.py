@@ -1,4 +1,4 @@
-"""For whom guarantees keep what others may not have: those who are told of it want to know whose they are."""
+"""For which queues guarantees keep resources: named in messages to jobs that these resources are refused to."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from volcano_py.plugins.capacity.accounts import Accounts
 class Reserved:
     """What is kept for queues by their own guarantees. `names` are those of the resource axis.
 
-    Thousands of jobs are told of it in a cycle, so it is worked out once for all of them, and again only when what is
-    held within guarantees has changed.
+    Thousands of jobs may get the message in a cycle, so the text is made once for all of them, and again only when what
+    is held within guarantees has changed.
     """
 
     def __init__(self, names: Sequence[str], accounts: Accounts) -> None:
@@ -24,7 +24,7 @@ class Reserved:
         self._held_down: dict[tuple[int, int], str] = {}
 
     def changed(self) -> None:
-        """Somebody holds more, or less, of what is guaranteed to him."""
+        """What queues hold of their guarantees has changed."""
         self._missing.clear()
 
     def from_others(self, asking: QueueAccount, bound: QueueAccount, dim: int) -> str:
@@ -41,8 +41,8 @@ class Reserved:
         return self._missing[key].summary([each.name for each in asking.chain])
 
     def holding_down(self, account: QueueAccount, dim: int) -> str:
-        """The guarantees that leave `account` no more than its real capability: those beside it, and beside the queues
-        above it as far as they are held down in turn."""
+        """The guarantees that leave `account` no more than its real capability: those of its siblings, and of the
+        siblings of queues above it as far as they are held down in turn."""
         key = account.row, dim
         if key not in self._held_down:
             top = account

@@ -1,4 +1,4 @@
-"""Which pods queues give up to a right: worked out for all candidates together, with the outcome of one by one.
+"""Which pods queues give up to a reclaimer: computed for all candidates together, with the outcome of one by one.
 
 Candidates come in the order in which they would go. Each is judged by what its queue, and some queues above it, hold
 without those taken before. So a test that a pod has failed is failed for good by its like. All candidates are supposed

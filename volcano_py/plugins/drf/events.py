@@ -1,4 +1,4 @@
-"""What is wrong with places in the tree, as events on the queues: whether they have work or not."""
+"""Events on queues without a sound place in the tree, whether they have jobs or not."""
 
 from __future__ import annotations
 

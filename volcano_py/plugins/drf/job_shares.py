@@ -46,7 +46,7 @@ class JobShares:
         self.shares[row] = self.share_of(held)
 
     def share_of(self, held: IntVector) -> float:
-        """The share of who holds so much [R]."""
+        """The dominant share of a job that holds so much [R]."""
         return largest_part(held, self._totals)
 
 

@@ -1,4 +1,4 @@
-"""Numbers for jobs that are alike to the tree of queues."""
+"""Numbers for kinds of jobs: those of one kind are equal to the tree of queues."""
 
 from __future__ import annotations
 

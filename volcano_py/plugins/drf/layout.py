@@ -28,7 +28,7 @@ class Layout(msgspec.Struct):
 
 
 def lay_out(queues: Iterable[QueueInfo]) -> Layout:
-    """Place the queues, oldest first: who comes later must not stop those that were there.
+    """Place the queues, oldest first: a later queue must not stop those that were there.
 
     A queue's own node cannot be on the way to another queue, because jobs and queues would then compete below it.
     Queues may share a node and its part of the cluster; the older of them goes first, as in Volcano.
@@ -55,7 +55,7 @@ def lay_out(queues: Iterable[QueueInfo]) -> Layout:
 
 
 def _conflict(path: Path, owners: dict[Path, str], passers: dict[Path, str]) -> str:
-    """Why the path cannot stand beside those that are there; empty when it can."""
+    """Why the path conflicts with those that are there; empty when it does not."""
     conflict = find_conflict(path, owners, passers)
     if conflict is None:
         return ""

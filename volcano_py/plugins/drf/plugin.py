@@ -1,4 +1,4 @@
-"""The plugin: which shares answer at which extension point."""
+"""drf: which share decides at which extension point."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Drf(Plugin):
         self._ssn = ssn
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
-        # Who deletes pods gains no turn by it until they are gone, but they are not evicted once more.
+        # A queue that deletes pods gains no turn by it until they are gone, but they are not evicted again.
         self._jobs = JobShares(ssn)
         self._turns = self._jobs.with_leaving(ssn)
         self._namespaces = self._namespace_turns = None
@@ -125,7 +125,7 @@ class Drf(Plugin):
         return ABSTAIN if refusal is None else Ballot(Vote.REJECT, refusal)
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:  # noqa: ARG002
-        """Fairness is a matter of order: a queue that is open may take what nobody else has taken before it."""
+        """Fairness is a matter of order: an open queue may take what no other has taken before it."""
         refusal = _closed(queue)
         return PLENTY if refusal is None else Room(0, refusal)
 

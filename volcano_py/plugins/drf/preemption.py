@@ -1,4 +1,4 @@
-"""Whom fairness lets a job preempt inside its queue: first between namespaces, then between jobs.
+"""Which pods a job may preempt inside its queue by fairness: first between namespaces, then between jobs.
 
 `taken_by` says what has gone of a candidate's group once the candidate goes: with those before it, or `alone`. Alone, a
 candidate leaves most behind, so it is a victim if it is one in any company.
@@ -26,7 +26,7 @@ TakenBy: TypeAlias = Callable[[NDArray[np.integer[Any]], NDArray[np.int64]], NDA
 
 
 def alone(groups: NDArray[np.integer[Any]], requests: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG001
-    """As if nobody had gone before."""
+    """Each as if no other pod had been evicted before it."""
     return requests
 
 

@@ -20,11 +20,11 @@ from volcano_py.state.table.ledger import Rows
 class QueueShares:
     """Shares of queues and of the nodes above them.
 
-    Placements only note which jobs have moved. The tree is brought up to date when somebody asks, so that a gang that
-    is tried and given back costs nothing but its sums.
+    Placements only note which jobs have moved. The tree is brought up to date when it is asked, so that a gang that is
+    tried and given back costs nothing but its sums.
 
     Attributes:
-        epoch: grows when everything was worked out anew, because a resource was exhausted or ceased to be.
+        epoch: grows when everything was computed again, because a resource became exhausted or is no longer.
     """
 
     def __init__(self, ssn: Session, jobs: JobShares, turns: JobShares) -> None:
@@ -32,7 +32,7 @@ class QueueShares:
         self._jobs = jobs
         self.layout: Layout = lay_out(ssn.queues.values())
         nodes = ssn.ledger.nodes
-        # By everybody's pods, not only those of jobs: what others use up is exhausted, too.
+        # By all pods, not only those of jobs: what others use up is exhausted, too.
         self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
         self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, turns), turns)
         real = self._tree if turns is jobs else FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)

@@ -19,7 +19,8 @@ class Siblings:
     """The children of one node, by position.
 
     A child that is blocked (saturated) counts as it is. A free one counts as if its share over its weight were that of
-    the smallest free sibling, so what it holds is kept per unit of that ratio; who holds nothing counts as nothing.
+    the smallest free sibling, so what it holds is kept per unit of that ratio; a sibling that holds nothing counts as
+    nothing.
 
     Sums are kept in a tree of blocks over the positions: an update costs O(log children), and the sum is a function of
     what the children are now, to the last bit, whatever they have been before. Running totals of floats would not be:
@@ -84,14 +85,14 @@ class Siblings:
         self._open = sum(is_open)
 
     def refresh(self, position: int) -> None:
-        """Mend what is above one child."""
+        """Update the sums above one child."""
         for level in range(len(self._least) - 1):
             position //= _FAN
             self._sum_up(level, position)
         self._stale.clear()
 
     def rebuild(self) -> None:
-        """Mend everything."""
+        """Compute everything again."""
         self._stale = [self._as_is, self._per_unit]
         for level in range(len(self._least) - 1):
             for block in range(len(self._least[level + 1])):
@@ -107,7 +108,7 @@ class Siblings:
 
     @property
     def saturated(self) -> bool:
-        """Whether all are; true of nobody."""
+        """Whether all are; true without any."""
         return not self._open
 
     def together(self) -> list[float]:

@@ -1,4 +1,4 @@
-"""Whom the tree of queues lets a queue reclaim from: what the shares would be if."""
+"""Which queues a queue may reclaim from: what the shares in the tree would be afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Suppositions:
     whole, would otherwise lose it all to a queue with a job that holds nothing.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask
-    in vain, each for every node of the cluster.
+    without a result, each for every node of the cluster.
     """
 
     def __init__(self, ssn: Session, jobs: JobShares, tree: FollowedTree) -> None:
@@ -59,7 +59,7 @@ class Suppositions:
     def reclaimable(
         self, reclaimer: Task, candidates: Rows, taken: IntVector, *, most_judged: int | None = None
     ) -> Mask:
-        """[K] who of the candidates is a victim; `taken` [R] is what is in use in the cluster.
+        """[K] which of the candidates are victims; `taken` [R] is what is in use in the cluster.
 
         With `most_judged`, kinds of jobs beyond so many of each class count as victims if they might be.
         """
@@ -97,7 +97,7 @@ class Suppositions:
         judged = 0
         for kind, job_row in job_of.items():
             parting = None if kind == NO_PLACE else _parting(tree.path(row), tree.path(job_row))
-            # Who has no more than the reclaimer as it is gives nothing, and most need no closer look. A side may count
+            # A queue that has no more than the reclaimer gives nothing, and most need no closer look. A side may count
             # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
             if parting is None or tree.nodes[parting[1]].ratio <= tree.nodes[parting[0]].ratio:
                 verdicts[kind] = False

@@ -87,7 +87,7 @@ def rounded(value: float) -> float:
 
 
 class Tree:
-    """All nodes with their shares, true after `recount` and whatever `update` was told since."""
+    """All nodes with their shares, current after `recount` and the calls of `update` since."""
 
     def __init__(self, layout: Layout, leaves: Leaves, jobs: JobShares) -> None:
         self._layout = layout
@@ -112,10 +112,10 @@ class Tree:
     # -- working out -----------------------------------------------------------------------------------------------
 
     def recount(self, exhausted: Exhausted, counted: NDArray[np.bool_], *, every_if_saturated: bool) -> None:
-        """Work out everything anew.
+        """Compute everything again.
 
         Args:
-            exhausted: what saturates who holds some of it.
+            exhausted: resources that saturate whatever holds some of them.
             counted: [R] the resources that shares of nodes are taken over.
             every_if_saturated: but those of saturated nodes over all.
         """
@@ -208,7 +208,7 @@ class Tree:
 
 
 class FollowedTree(Tree):
-    """A tree that is told which jobs have moved, and catches up when it is asked to."""
+    """A tree that collects which jobs have moved, and is brought up to date when it is asked."""
 
     def __init__(self, layout: Layout, leaves: Leaves, jobs: JobShares) -> None:
         super().__init__(layout, leaves, jobs)

@@ -1,4 +1,4 @@
-"""nodegroup: nodes are put into groups by a label, and queues say which groups their pods use.
+"""nodegroup: a label puts nodes into groups, and queues say which groups their pods use.
 
 A node's group is its label `volcano.sh/nodegroup-name`. A queue's `spec.affinity` names groups: its pods go to those in
 `nodeGroupAffinity` (required or preferred) but not to those required in `nodeGroupAntiAffinity`; what is only preferred
@@ -100,16 +100,16 @@ class NodeGroup(Plugin):
         queue = self._queue(task_class)
         if queue.problem is not None:
             return []
-        name, told = task_class.variant[self.name], []
+        name, sentences = task_class.variant[self.name], []
         if _outside(name) in refused or _WITHOUT in refused:
             labelled = f"uses nodes with label {NODE_GROUP} {summarize(queue.groups)}: label more so"
             uses = labelled if queue.groups else _NO_GROUP
-            told.append(f"Queue {name} {uses}, or name others in spec.affinity of the queue")
+            sentences.append(f"Queue {name} {uses}, or name others in spec.affinity of the queue")
         if _full(name) in refused and queue.holdings is not None:
             may_pass = queue.holdings.may_pass(task_class, queue.codes == FITS)
             what = f"Wait until pods of queue {name} there end" if may_pass else "Ask for no more than that limit"
-            told.append(f"{what}, or raise its annotation {NODE_GROUP_LIMITS}")
-        return told
+            sentences.append(f"{what}, or raise its annotation {NODE_GROUP_LIMITS}")
+        return sentences
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         return Reach.STATIC if self._queue(task_class).holdings is None else Reach.DOMAIN

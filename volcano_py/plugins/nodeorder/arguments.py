@@ -22,14 +22,16 @@ class NodeOrderArguments(Arguments):
         1,
         "Prefer nodes on which cpu, memory and nvidia.com/gpu would be used to the same degree.",
     )
-    node_affinity: Weight = argument("nodeaffinity.weight", 2, "Heed preferred node affinity.")
-    pod_affinity: Weight = argument("podaffinity.weight", 2, "Heed preferred affinity and anti-affinity between pods.")
+    node_affinity: Weight = argument("nodeaffinity.weight", 2, "Weight of preferred node affinity.")
+    pod_affinity: Weight = argument(
+        "podaffinity.weight", 2, "Weight of preferred affinity and anti-affinity between pods."
+    )
     taint_toleration: Weight = argument(
         "tainttoleration.weight", 3, "Prefer nodes with few PreferNoSchedule taints that the pod does not tolerate."
     )
     image_locality: Weight = argument("imagelocality.weight", 1, "Prefer nodes that have the pod's images already.")
     topology_spread: Weight = argument(
-        "podtopologyspread.weight", 2, "Heed `topologySpreadConstraints` with ScheduleAnyway."
+        "podtopologyspread.weight", 2, "Weight of `topologySpreadConstraints` with ScheduleAnyway."
     )
     spread_by_default: bool = argument(
         "podtopologyspread.systemDefaulting",

@@ -32,7 +32,7 @@ from volcano_py.plugins.nodeorder.preferences import (
     taint_key,
 )
 from volcano_py.plugins.nodeorder.resources import balanced, least_allocated, most_allocated
-from volcano_py.plugins.nodeorder.topology_spread import SpreadWishes
+from volcano_py.plugins.nodeorder.topology_spread import SoftSpread
 from volcano_py.state.nodes.index import Key
 from volcano_py.state.table.axis import CPU, MEMORY
 from volcano_py.state.task_class import TaskClass
@@ -41,7 +41,7 @@ _CPU_AND_MEMORY: Final = slice(CPU, MEMORY + 1)
 _GPU: Final = "nvidia.com/gpu"
 
 
-class _Wishes(msgspec.Struct, frozen=True, eq=False):
+class _Preferences(msgspec.Struct, frozen=True, eq=False):
     """What is worked out once per class and cycle. None: the score has nothing to say about the class."""
 
     balanced: tuple[NodeCapacity, Positions] | None
@@ -59,7 +59,7 @@ class NodeOrder(Plugin):
     def __init__(self, arguments: Any, flags: Flags) -> None:
         super().__init__(arguments, flags)
         self._weights: NodeOrderArguments = arguments
-        self._wishes_of: dict[int, _Wishes] = {}
+        self._preferences_of: dict[int, _Preferences] = {}
         self._company: PodAffinityScore | None = None
 
     def on_session_open(self, ssn: Session) -> None:
@@ -69,14 +69,14 @@ class NodeOrder(Plugin):
             self._company = PodAffinityScore(ssn)
         self._node_count = int(np.count_nonzero(nodes.present))
         self._capacity = NodeCapacity(nodes, _CPU_AND_MEMORY)
-        self._spread = SpreadWishes(ssn, by_default=self._weights.spread_by_default)
+        self._spread = SoftSpread(ssn, by_default=self._weights.spread_by_default)
         self._gpu = ssn.axis.index(_GPU)
         if self._gpu is not None:
             self._with_gpu: Positions = np.array([CPU, MEMORY, self._gpu])
             self._gpu_capacity = NodeCapacity(nodes, self._with_gpu)
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
-        weights, wishes, rows = self._weights, self._wishes(task_class), view.rows
+        weights, preferences, rows = self._weights, self._preferences(task_class), view.rows
         total = np.zeros(len(rows))
         if weights.least_requested or weights.most_requested:
             used = with_one_more(view.nonzero_used, task_class.nonzero_request)
@@ -84,26 +84,26 @@ class NodeOrder(Plugin):
                 total += weights.least_requested * least_allocated(self._capacity, rows, used)
             if weights.most_requested:
                 total += weights.most_requested * most_allocated(self._capacity, rows, used)
-        if wishes.balanced is not None:
-            capacity, positions = wishes.balanced
+        if preferences.balanced is not None:
+            capacity, positions = preferences.balanced
             used = view.used[:, positions].T.astype(np.float64, order="C")
             request = task_class.request[positions].astype(np.float64)[:, None]
             total += weights.balanced_resource * balanced(capacity, rows, used, request)
-        if wishes.images is not None:
-            total += weights.image_locality * self._image_scores(wishes.images, task_class).take(rows)
+        if preferences.images is not None:
+            total += weights.image_locality * self._image_scores(preferences.images, task_class).take(rows)
         return total
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
-        wishes, kept = self._wishes(task_class), self._index.kept
+        preferences, kept = self._preferences(task_class), self._index.kept
         total: Scores | None = None
-        if wishes.affinity is not None:
+        if preferences.affinity is not None:
             terms = task_class.preferred_node_affinity
-            counts = kept.keep(wishes.affinity, lambda: affinity_counts(self._index, terms))
+            counts = kept.keep(preferences.affinity, lambda: affinity_counts(self._index, terms))
             if (score := normalised(counts.take(view.rows))) is not None:
                 total = self._weights.node_affinity * score.astype(np.float64)
-        if wishes.taints is not None:
+        if preferences.taints is not None:
             tolerations = task_class.tolerations
-            counts = kept.keep(wishes.taints, lambda: taint_counts(self._index, tolerations))
+            counts = kept.keep(preferences.taints, lambda: taint_counts(self._index, tolerations))
             if (score := normalised(counts.take(view.rows))) is not None:
                 fewest_first = self._weights.taint_toleration * (HIGHEST - score).astype(np.float64)
                 total = fewest_first if total is None else total + fewest_first
@@ -124,17 +124,17 @@ class NodeOrder(Plugin):
     def _image_scores(self, key: Key, task_class: TaskClass) -> NDArray[np.int64]:
         return self._index.kept.keep(key, lambda: image_scores(self._index, task_class.images, self._node_count))
 
-    def _wishes(self, task_class: TaskClass) -> _Wishes:
-        wishes = self._wishes_of.get(task_class.row)
-        if wishes is None:
+    def _preferences(self, task_class: TaskClass) -> _Preferences:
+        preferences = self._preferences_of.get(task_class.row)
+        if preferences is None:
             weights = self._weights
-            wishes = self._wishes_of[task_class.row] = _Wishes(
+            preferences = self._preferences_of[task_class.row] = _Preferences(
                 balanced=self._balanced(task_class) if weights.balanced_resource else None,
                 images=image_key(task_class.images) if weights.image_locality else None,
                 affinity=affinity_key(task_class.preferred_node_affinity) if weights.node_affinity else None,
                 taints=taint_key(self._index, task_class.tolerations) if weights.taint_toleration else None,
             )
-        return wishes
+        return preferences
 
     def _balanced(self, task_class: TaskClass) -> tuple[NodeCapacity, Positions] | None:
         """cpu and memory, and GPUs if the class asks for any; None when it asks for none of them."""

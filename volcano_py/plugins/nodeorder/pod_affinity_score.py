@@ -1,4 +1,4 @@
-"""Score of the company a pod would have: preferred affinity and anti-affinity between pods.
+"""Score of preferred affinity and anti-affinity between pods.
 
 kube-scheduler's interpodaffinity score. Every pod in a node's domain adds the weight of each of the pod's own terms
 that matches it, and of each of its terms that match the pod; anti-affinity is subtracted. What others *require* to be

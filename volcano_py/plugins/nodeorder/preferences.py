@@ -1,4 +1,4 @@
-"""Scores of wishes that nodes fulfil more or less: preferred node affinity, PreferNoSchedule taints.
+"""Scores of preferred node affinity and of PreferNoSchedule taints.
 
 Both count per node, then stretch the counts of the nodes that may take the pod to 0..100 by the highest among them, as
 kube-scheduler's DefaultNormalizeScore does.

@@ -1,4 +1,4 @@
-"""Scores of what a node would have in use with one more pod: least allocated, most allocated, balanced.
+"""Scores of what a node would have in use with one more pod: least allocated, most allocated and balanced.
 
 Formulas and rounding are those of kube-scheduler's noderesources plugins: each score is an integer from 0 to 100, cut
 off at every division, because nodes that are equal to kube-scheduler should be equal here too. (A float quotient is cut

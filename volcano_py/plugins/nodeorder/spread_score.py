@@ -1,4 +1,4 @@
-"""Score of topology spread constraints that are wishes (ScheduleAnyway).
+"""Score of soft topology spread constraints (ScheduleAnyway).
 
 kube-scheduler's PodTopologySpread score: a node is worth the less, the more matching pods its domains have. Each
 constraint counts with the logarithm of the number of its domains among the nodes that may take the pod, so that many
@@ -30,7 +30,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 Counts = NDArray[np.int64]
 
 
-class Wish(msgspec.Struct, frozen=True, eq=False):
+class SoftConstraint(msgspec.Struct, frozen=True, eq=False):
     """One constraint over groups of nodes that share all domains but the node itself: *bases*.
 
     Attributes:
@@ -52,42 +52,42 @@ class Wish(msgspec.Struct, frozen=True, eq=False):
 class Crowds:
     """What nodes are worth as pods of the class are placed: a `DomainScoreAhead`."""
 
-    def __init__(self, wishes: Sequence[Wish], levels: Levels, weight: int, *, all_keys: bool) -> None:
+    def __init__(self, constraints: Sequence[SoftConstraint], levels: Levels, weight: int, *, all_keys: bool) -> None:
         """`levels` are the groups: their base, and the pods on their nodes that count where nodes are domains.
 
-        `all_keys`: nodes that lack a topology key are out of it, as they are for a pod's own constraints; for
-        constraints that stand in for missing ones they are only not counted.
+        `all_keys`: nodes that lack a topology key get no score, as for a pod's own constraints; for constraints that
+        stand in for missing ones they are only not counted.
         """
-        self._wishes = wishes
+        self._constraints = constraints
         self._levels = levels
         self._weight = weight
-        self._pods = [wish.per_domain.copy() for wish in wishes]
-        self._judged = np.ones(len(wishes[0].codes), dtype=np.bool_)
+        self._pods = [constraint.per_domain.copy() for constraint in constraints]
+        self._judged = np.ones(len(constraints[0].codes), dtype=np.bool_)
         if all_keys:
-            for wish in wishes:
-                self._judged &= wish.codes != ABSENT
-        self._rise = int(any(wish.of_nodes and wish.own for wish in wishes))
+            for constraint in constraints:
+                self._judged &= constraint.codes != ABSENT
+        self._rise = int(any(constraint.of_nodes and constraint.own for constraint in constraints))
 
     def scores(self, population: Population) -> Scores:
         bases = self._levels.bases
         judged = self._judged[bases]
         alive = judged & (population > 0)
         crowds = np.zeros(len(bases))
-        for wish, pods in zip(self._wishes, self._pods, strict=True):
-            codes = wish.codes[bases]
-            if wish.of_nodes:
+        for constraint, pods in zip(self._constraints, self._pods, strict=True):
+            codes = constraint.codes[bases]
+            if constraint.of_nodes:
                 size, there = int(population[alive].sum()), self._levels.levels
             else:
                 size, there = _distinct(codes[alive], len(pods)), pods.take(codes, mode="clip")
-            counted = there * math.log(size + 2) + (wish.max_skew - 1)
+            counted = there * math.log(size + 2) + (constraint.max_skew - 1)
             crowds += np.where(codes == ABSENT, 0.0, counted)
         return self._weight * _turned_round(_rounded(crowds), judged, alive).astype(np.float64)
 
     def place(self, group: int) -> int:
         base = int(self._levels.bases[group])
-        for wish, pods in zip(self._wishes, self._pods, strict=True):
-            if wish.own and wish.counted[base] and not wish.of_nodes:
-                pods[wish.codes[base]] += 1
+        for constraint, pods in zip(self._constraints, self._pods, strict=True):
+            if constraint.own and constraint.counted[base] and not constraint.of_nodes:
+                pods[constraint.codes[base]] += 1
         return self._levels.rise(group, self._rise)
 
 

@@ -1,4 +1,4 @@
-"""Topology spread constraints that are wishes, in a session; the score is in spread_score.py."""
+"""Soft topology spread constraints (ScheduleAnyway) in a session; the score is in spread_score.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from volcano_py.framework.domain_scores import DomainScore, Groups, Levels
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
-from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, Wish
+from volcano_py.plugins.nodeorder.spread_score import HOSTNAME, Counts, Crowds, SoftConstraint
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.topology_spread import pods_per_node
 from volcano_py.state.table.ledger import Rows
@@ -24,34 +24,35 @@ SYSTEM_DEFAULTS: Final = ((HOSTNAME, 3), (_ZONE, 5))
 """Topology keys and `maxSkew` of kube-scheduler's defaults (podtopologyspread: systemDefaultConstraints)."""
 
 
-class _Wishes(msgspec.Struct, frozen=True):
+class _SoftConstraints(msgspec.Struct, frozen=True):
     """`own`: the pods carry the constraints themselves. Nodes that lack one of the topology keys are then out of it."""
 
     spreads: tuple[Spread, ...]
     own: bool
 
 
-class SpreadWishes:
+class SoftSpread:
     """Scores of nodes by how many pods like these there are around, as things stand in this cycle."""
 
     def __init__(self, ssn: Session, *, by_default: bool) -> None:
-        """`by_default`: pods that have no constraints are spread as well, if somebody says which belong together."""
+        """`by_default`: pods that have no constraints are spread as well, if Services or their owner say which belong
+        together."""
         self._ssn = ssn
         self._by_default = by_default
-        self._wishes_of: dict[int, _Wishes] = {}
+        self._soft_of: dict[int, _SoftConstraints] = {}
 
     def domain_score(self, task_class: TaskClass, weight: int) -> DomainScore | None:
-        """The scores of the class, from 0 to 100, times `weight`; None when it has no wishes."""
-        wishes = self._wishes(task_class)
-        if not wishes.spreads:
+        """The scores of the class, from 0 to 100, times `weight`; None when it has no soft constraints."""
+        soft = self._soft(task_class)
+        if not soft.spreads:
             return None
         present = self._ssn.ledger.nodes.present
-        layout = layout_of(self._ssn.nodes, present, task_class, wishes.spreads, all_keys=wishes.own, but_for=HOSTNAME)
-        groups, first, levels = self._groups(layout, wishes.spreads)
-        over_bases = [self._wish(layout, number, spread) for number, spread in enumerate(wishes.spreads)]
+        layout = layout_of(self._ssn.nodes, present, task_class, soft.spreads, all_keys=soft.own, but_for=HOSTNAME)
+        groups, first, levels = self._groups(layout, soft.spreads)
+        over_bases = [self._constraint(layout, number, spread) for number, spread in enumerate(soft.spreads)]
 
         def ahead() -> Crowds:
-            return Crowds(over_bases, Levels(layout.groups[first], levels), weight, all_keys=wishes.own)
+            return Crowds(over_bases, Levels(layout.groups[first], levels), weight, all_keys=soft.own)
 
         return DomainScore(groups, len(first), ahead)
 
@@ -68,27 +69,27 @@ class SpreadWishes:
         groups, first = group_rows([layout.groups, per_node])
         return groups, first, per_node[first].astype(np.int64)
 
-    def _wishes(self, task_class: TaskClass) -> _Wishes:
-        wishes = self._wishes_of.get(task_class.row)
-        if wishes is None:
-            wishes = self._wishes_of[task_class.row] = self._find(task_class)
-        return wishes
+    def _soft(self, task_class: TaskClass) -> _SoftConstraints:
+        soft = self._soft_of.get(task_class.row)
+        if soft is None:
+            soft = self._soft_of[task_class.row] = self._find(task_class)
+        return soft
 
-    def _find(self, task_class: TaskClass) -> _Wishes:
+    def _find(self, task_class: TaskClass) -> _SoftConstraints:
         if task_class.spreads:
-            return _Wishes(tuple(spread for spread in task_class.spreads if not spread.required), own=True)
+            return _SoftConstraints(tuple(spread for spread in task_class.spreads if not spread.required), own=True)
         term = task_class.spread_among
         if term is None or not self._by_default:
-            return _Wishes((), own=False)
+            return _SoftConstraints((), own=False)
         own = self._ssn.pod_counts.selects(task_class, term)
         defaults = (Spread(key, required=False, max_skew=skew, term=term, own=own) for key, skew in SYSTEM_DEFAULTS)
-        return _Wishes(tuple(defaults), own=False)
+        return _SoftConstraints(tuple(defaults), own=False)
 
-    def _wish(self, layout: Layout, number: int, spread: Spread) -> Wish:
+    def _constraint(self, layout: Layout, number: int, spread: Spread) -> SoftConstraint:
         domains = layout.domains[number]
         of_nodes = spread.topology_key == HOSTNAME
         per_node = None if of_nodes else pods_per_node(self._ssn, spread)
-        return Wish(
+        return SoftConstraint(
             codes=layout.group_codes[number],
             counted=layout.group_counted[number],
             per_domain=_NO_DOMAINS if per_node is None else domains.sums(per_node),

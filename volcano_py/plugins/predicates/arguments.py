@@ -25,30 +25,30 @@ class PredicatesArguments(Arguments):
     """Switches of the single tests. Whether a node is cordoned is always looked at."""
 
     node_affinity: GoBool = argument(
-        "predicate.NodeAffinityEnable", True, "Heed `nodeSelector` and required node affinity."
+        "predicate.NodeAffinityEnable", True, "Evaluate `nodeSelector` and required node affinity."
     )
     node_ports: GoBool = argument("predicate.NodePortsEnable", True, "Keep pods with the same host ports apart.")
-    taints: GoBool = argument("predicate.TaintTolerationEnable", True, "Heed NoSchedule and NoExecute taints.")
+    taints: GoBool = argument("predicate.TaintTolerationEnable", True, "Evaluate NoSchedule and NoExecute taints.")
     pod_affinity: GoBool = argument(
-        "predicate.PodAffinityEnable", True, "Heed required affinity and anti-affinity between pods."
+        "predicate.PodAffinityEnable", True, "Evaluate required affinity and anti-affinity between pods."
     )
     volume_limits: GoBool = argument(
-        "predicate.NodeVolumeLimitsEnable", True, "Heed how many CSI volumes a node can attach."
+        "predicate.NodeVolumeLimitsEnable", True, "Limit the CSI volumes on a node to what it can attach."
     )
     volume_zone: GoBool = argument(
-        "predicate.VolumeZoneEnable", True, "Heed the zones and regions that bound volumes are labelled with."
+        "predicate.VolumeZoneEnable", True, "Evaluate the zones and regions that bound volumes are labelled with."
     )
     topology_spread: GoBool = argument(
-        "predicate.PodTopologySpreadEnable", True, "Heed `topologySpreadConstraints` with DoNotSchedule."
+        "predicate.PodTopologySpreadEnable", True, "Evaluate `topologySpreadConstraints` with DoNotSchedule."
     )
     volume_binding: GoBool = argument(
         "predicate.VolumeBindingEnable",
         True,
-        "Heed claims: where volumes can be used or made, and whether a claim is ready to be used. Keep pods that write "
+        "Evaluate claims: where volumes can be used or provisioned, and whether a claim is ready. Keep pods that write "
         "the same disk apart.",
     )
     dynamic_resources: GoBool = argument(
-        "predicate.DynamicResourceAllocationEnable", True, f"Heed `resourceClaims`. {_WAITS}"
+        "predicate.DynamicResourceAllocationEnable", True, f"Evaluate `resourceClaims`. {_WAITS}"
     )
     cache: GoBool = argument(
         "predicate.CacheEnable",
@@ -75,9 +75,11 @@ class PredicatesArguments(Arguments):
     proportional: GoBool = argument(
         "predicate.ProportionalEnable",
         False,
-        "Keep cpu and memory free beside the idle devices of `predicate.resources`, for pods that ask for devices.",
+        "Keep cpu and memory free for the idle devices of `predicate.resources`, for pods that ask for devices.",
     )
-    resources: ResourceNames = argument("predicate.resources", (), "The devices beside which cpu and memory are kept.")
+    resources: ResourceNames = argument(
+        "predicate.resources", (), "The devices for which cpu and memory are kept free."
+    )
     resource_cpu: PerDevice = argument(
         "predicate.resources.<name>.cpu", {}, "Cores to keep for each idle device (1 when missing)."
     )

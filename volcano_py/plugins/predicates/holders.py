@@ -1,7 +1,7 @@
 """Which pods hold something on their nodes (a host port, a claim), in this cycle.
 
 A pod holds what it asks for from the moment it has a place, or is promised one, until it is gone: one that is being
-deleted still listens, and the kubelet turns away who comes too early.
+deleted still holds its port, and the kubelet rejects a pod that comes too early.
 """
 
 from __future__ import annotations

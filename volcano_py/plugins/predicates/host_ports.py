@@ -31,7 +31,7 @@ def held_ports(task_class: TaskClass) -> frozenset[HostPort]:
 
 
 def rival_ports(wanted: Iterable[HostPort]) -> list[HostPort]:
-    """What nobody on the node may hold for the wanted ports to be free."""
+    """What no pod on the node may hold, so that the wanted ports are free."""
     found: list[HostPort] = []
     for address, protocol, number in wanted:
         taken_by = (_SOME_ADDRESS,) if address == _EVERY_ADDRESS else (address, _EVERY_ADDRESS)
@@ -40,11 +40,13 @@ def rival_ports(wanted: Iterable[HostPort]) -> list[HostPort]:
 
 
 def ports_taken(ssn: Session, holders: Holders[HostPort], wanted: Sequence[HostPort], nodes: Rows) -> str:
-    """Who has the wanted ports on these nodes, and what would help."""
+    """Which pods hold the wanted ports on these nodes, and what would help."""
     ports = [port for port in wanted if holders.any_on(rival_ports([port]), nodes).any()]
-    told, are = summarize([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
+    listed, are = summarize([_written(port) for port in ports]), "is" if len(ports) == 1 else "are"
     by = by_whom(ssn, holders.rows(rival_ports(ports)), nodes)
-    return f"{plural('Host port', len(ports))} {told} {are} taken{by}: wait for that to end, or choose another hostPort"
+    return (
+        f"{plural('Host port', len(ports))} {listed} {are} taken{by}: wait for that to end, or choose another hostPort"
+    )
 
 
 def _written(port: HostPort) -> str:

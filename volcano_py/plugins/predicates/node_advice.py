@@ -1,4 +1,5 @@
-"""What would help a pod against cordons, labels and taints of nodes. It follows from the nodes alone, so it is kept."""
+"""Advice for a pod refused for cordons, labels or taints. It follows from the nodes alone, so it is kept between
+cycles."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ class NodeAdvice(msgspec.Struct, frozen=True):
 
     def of_others(self, refused: Refused) -> list[str]:
         """The same of taints and cordons."""
-        told = list(self.taints) if any(map(is_refusal, refused)) else []
-        return [*told, self.cordons] if self.cordons and NODE_UNSCHEDULABLE in refused else told
+        sentences = list(self.taints) if any(map(is_refusal, refused)) else []
+        return [*sentences, self.cordons] if self.cordons and NODE_UNSCHEDULABLE in refused else sentences
 
 
 NOTHING: Final = NodeAdvice("", "", ())
@@ -86,13 +87,13 @@ def _of_taints(index: NodeIndex, tainted: Mask, task_class: TaskClass) -> tuple[
             unwell |= tainted & (index.taint_codes == number)
         else:
             lasting[_written(refusing)] += int(count)
-    told = []
+    sentences = []
     if lasting:
-        told.append(f"Not tolerated: {_most(lasting)}; add a toleration, or remove the taint")
+        sentences.append(f"Not tolerated: {_most(lasting)}; add a toleration, or remove the taint")
     if passing:
         example = names(index, unwell)[0]
-        told.append(f"Unhealthy nodes: {_most(passing)}; see kubectl describe node {example}")
-    return tuple(told)
+        sentences.append(f"Unhealthy nodes: {_most(passing)}; see kubectl describe node {example}")
+    return tuple(sentences)
 
 
 def _written(taints: Sequence[Taint]) -> str:

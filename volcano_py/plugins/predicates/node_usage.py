@@ -15,7 +15,7 @@ from volcano_py.state.volumes.needs import Shareable
 
 
 class NodeUsage:
-    """As of one of the two."""
+    """What pods hold, as of one of the two."""
 
     def __init__(self, ssn: Session, holds: Holds) -> None:
         self.ports = Holders(ssn, held_ports, holds)
@@ -39,7 +39,7 @@ class NodeUsage:
 
 
 class NodeUsages:
-    """Both; each is made when somebody asks, and follows the placements from then on."""
+    """Both; each is made when it is first asked for, and follows the placements from then on."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn

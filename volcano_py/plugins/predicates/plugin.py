@@ -127,20 +127,20 @@ class Predicates(Plugin):
             return []
         lasting = self._lasting_advice(task_class)
         # What the pod asks for comes before what would keep off any pod: what makes a message too long is left out.
-        told = lasting.of_labels(refused)
+        sentences = lasting.of_labels(refused)
         if NODE_PORTS_TAKEN in refused:
             nodes, ports = refused.mask(NODE_PORTS_TAKEN), task_class.host_ports
-            told += self._once(
+            sentences += self._once(
                 ("ports", ports, nodes),
                 lambda: [ports_taken(self._ssn, self._usages.at().ports, ports, np.flatnonzero(nodes))],
             )
         if (affinity := self._affinity) is not None and (about := affinity.asked(task_class, refused)):
-            told += self._once(("affinity", *about), lambda: affinity.advice(task_class, refused))
+            sentences += self._once(("affinity", *about), lambda: affinity.advice(task_class, refused))
         if about := self._spread.asked(task_class, refused):
-            told += self._once(("spread", *about), lambda: self._spread.advice(task_class, refused))
-        told.extend(self._volumes.advice(task_class, refused))
-        told.extend(self._reserve.advice(refused))
-        return [*told, *lasting.of_others(refused)]
+            sentences += self._once(("spread", *about), lambda: self._spread.advice(task_class, refused))
+        sentences.extend(self._volumes.advice(task_class, refused))
+        sentences.extend(self._reserve.advice(refused))
+        return [*sentences, *lasting.of_others(refused)]
 
     def _once(self, about: Sequence[object], advise: Callable[[], Iterable[str]]) -> Sequence[str]:
         """What is advised, worked out once for all classes for which all that it is about is the same: thousands may

@@ -1,4 +1,4 @@
-"""Which nodes a pod may use for the sake of other pods: required affinity and anti-affinity.
+"""Which nodes required affinity and anti-affinity between pods allow.
 
 Semantics are kube-scheduler's InterPodAffinity filter. A node is refused when
 
@@ -8,7 +8,7 @@ Semantics are kube-scheduler's InterPodAffinity filter. A node is refused when
 - a pod in the node's domain has an anti-affinity term that matches the pod.
 
 Pods that are terminating count until they are gone. A pod that is only promised a place keeps others away from it, but
-is no company yet: who would follow it waits with it.
+does not count yet: a pod with affinity to it waits with it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_END: Final = np.iinfo(np.int64).max
 
 
 class _Rules(msgspec.Struct, frozen=True, eq=False):
-    """What is heeded for one class, as questions for live tallies.
+    """What counts for one class, as questions for live tallies.
 
     Attributes:
         company: pods that match all affinity terms, by each of their topology keys.
@@ -88,7 +88,7 @@ class PodAffinity:
                 codes[_occupied(tally, numbers, rows) & (codes == FITS)] = refusal
 
     def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
-        """All that the advice follows from beside where pods are; empty when nodes refuse for nothing of this."""
+        """All that the advice follows from, apart from where pods are; empty when nodes refuse for nothing of this."""
         if not any(message in refused for message in _MESSAGES):
             return ()
         return (task_class.affinity_terms, task_class.profile, *(refused.mask(message) for message in _MESSAGES))
@@ -128,7 +128,7 @@ class PodAffinity:
 
 
 def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
-    """None when there is nothing to heed; without any term in the cluster this costs next to nothing."""
+    """None when nothing applies; without any term in the cluster this costs next to nothing."""
     if not task_class.profile and not task_class.affinity_terms:
         return None
     counts = ssn.pod_counts
@@ -164,7 +164,7 @@ def _in_company(rules: _Rules, rows: Rows, *, released: bool) -> _Mask:
     for tally in tallies:
         labelled &= tally.domain_of[rows] >= 0
         there &= _occupied(tally, tally.staying if released else tally.standing, rows)
-    # nobody to follow, and nobody who is promised a place: the first of the group
+    # no pod to join, and none that is promised a place: the first of the group
     if rules.matches_itself and not any(_any(_known(tally, released)) for tally in tallies):
         return labelled
     return there

@@ -1,4 +1,4 @@
-"""Pods in the way, and pods that are looked for, in words."""
+"""Phrases about pods in messages: the pods in the way, and the pods a selector asks for."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SUPPOSED: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 def settled(ssn: Session, rows: Rows) -> Rows:
-    """Those of the tasks `rows` [K] that are where they are whatever comes of this cycle. Where the others are depends
-    on how ties are broken, which is another way in each cycle."""
+    """Those of the tasks `rows` [K] whose place does not depend on this cycle. Where the others are depends on how ties
+    are broken, which differs in each cycle."""
     kept: Rows = rows[~np.isin(ssn.ledger.tasks.status[rows], _SUPPOSED)]
     return kept
 
@@ -29,8 +29,8 @@ def settled(ssn: Session, rows: Rows) -> Rows:
 def on_nodes(ssn: Session, rows: Rows) -> str:
     """`ml/web-0 on n1, ml/web-1 on n2 and 3 more`: tasks `rows` [K] with their nodes, the first row first."""
     nodes = ssn.ledger.tasks.node
-    told = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in rows[:MOST_LISTED].tolist()]
-    return summarize(told, total=len(rows))
+    placed = [f"{ssn.task_info(row).key} on {ssn.nodes.names[nodes[row]]}" for row in rows[:MOST_LISTED].tolist()]
+    return summarize(placed, total=len(rows))
 
 
 def by_whom(ssn: Session, rows: Rows, nodes: Rows) -> str:

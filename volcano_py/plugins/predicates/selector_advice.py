@@ -1,6 +1,6 @@
-"""What a pod wishes of its node's labels, in words, and what labels nodes have instead.
+"""Advice on node selectors and node affinity: what the pod requires, and what labels nodes have instead.
 
-For pods that no node takes. What is told follows from the nodes alone, so callers keep it with the node index.
+For pods that no node takes. The text follows from the nodes alone, so callers keep it with the node index.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from volcano_py.api.wording.summarize import MOST_LISTED, counted, summarize
 from volcano_py.state.nodes.index import ABSENT, NodeIndex
 from volcano_py.state.nodes.terms import Mask, field_mask, label_mask, term_mask
 
-# Terms, and wishes of each, that are looked at: there may be a thousand, and nobody reads so many.
+# Terms, and conditions of each, that are looked at: there may be a thousand, too many to read.
 _MOST_TERMS: Final = 2
-_MOST_WISHES: Final = 20
+_MOST_CONDITIONS: Final = 20
 _UNLABELLED: Final = {"Exists": "has a label {}", "DoesNotExist": "is without a label {}"}
 _COMPARED: Final = {"Gt": "above", "Lt": "below"}
 
 
-class Wish(msgspec.Struct, frozen=True, eq=False):
+class Condition(msgspec.Struct, frozen=True, eq=False):
     """One condition on a node: `words` go after «a node that», `key` is the label it is about ("" for none), `mask` [N]
     says which nodes meet it."""
 
@@ -34,17 +34,17 @@ class Wish(msgspec.Struct, frozen=True, eq=False):
     mask: Mask
 
 
-def of_labels(index: NodeIndex, labels: Sequence[tuple[str, str]]) -> list[Wish]:
-    """The wishes of a `spec.nodeSelector`."""
-    return [Wish(f"has label {key}={value}", key, index.label(key).among((value,))) for key, value in labels]
+def of_labels(index: NodeIndex, labels: Sequence[tuple[str, str]]) -> list[Condition]:
+    """The conditions of a `spec.nodeSelector`."""
+    return [Condition(f"has label {key}={value}", key, index.label(key).among((value,))) for key, value in labels]
 
 
-def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Wish]:
-    """The wishes of one term of a required node affinity."""
-    labels = [_of_label(index, one) for one in term.match_expressions[:_MOST_WISHES]]
+def of_term(index: NodeIndex, term: NodeSelectorTerm) -> list[Condition]:
+    """The conditions of one term of a required node affinity."""
+    labels = [_of_label(index, one) for one in term.match_expressions[:_MOST_CONDITIONS]]
     fields = [
-        Wish(f"is{' not' * (one.operator == 'NotIn')} called {summarize(one.values)}", "", field_mask(index, one))
-        for one in term.match_fields[:_MOST_WISHES]
+        Condition(f"is{' not' * (one.operator == 'NotIn')} called {summarize(one.values)}", "", field_mask(index, one))
+        for one in term.match_fields[:_MOST_CONDITIONS]
     ]
     return labels + fields
 
@@ -53,7 +53,7 @@ def unmet(index: NodeIndex, present: Mask, selector: Sequence[tuple[str, str]], 
     """How far the nodes that are `present` [N] meet a pod's node selector and required affinity, as a sentence."""
     who = [name for name, given in (("nodeSelector", selector), ("nodeAffinity", affinity)) if given]
     subject = f"{' and '.join(who)} require{'s' * (len(who) == 1)} a node that"
-    plain = of_labels(index, selector[:_MOST_WISHES])
+    plain = of_labels(index, selector[:_MOST_CONDITIONS])
     terms = affinity.node_selector_terms if affinity is not None else None
     return how_far(index, present, subject, plain, terms, "label a node or correct the pod")
 
@@ -62,12 +62,12 @@ def how_far(
     index: NodeIndex,
     present: Mask,
     subject: str,
-    plain: list[Wish],
+    plain: list[Condition],
     terms: Sequence[NodeSelectorTerm] | None,
     fix: str,
 ) -> str:
-    """`subject` ends with «a node that»; what is wished is `plain` and, unless there are none, one of `terms`. `fix` is
-    told when no node meets it."""
+    """`subject` ends with «a node that»; asked for are `plain` and, unless there are none, one of `terms`. `fix` is
+    added when no node meets it."""
     meeting = _and(plain, present)
     ways, more = [plain], ""
     if terms is not None:
@@ -78,19 +78,19 @@ def how_far(
         if left := len(terms) - len(ways):
             more = f" (and {counted(left, 'more term')})"
     if nodes := int(meeting.sum()):
-        wished = " or that ".join(map(_joined, ways))
-        return f"{subject} {wished}{more}: of {int(present.sum())} nodes {nodes} {'does' if nodes == 1 else 'do'}"
-    told = "; or that ".join(_lacking(index, present, way) for way in ways)
-    return f"{subject} {told}{more}: {fix}"
+        asked = " or that ".join(map(_joined, ways))
+        return f"{subject} {asked}{more}: of {int(present.sum())} nodes {nodes} {'does' if nodes == 1 else 'do'}"
+    text = "; or that ".join(_lacking(index, present, way) for way in ways)
+    return f"{subject} {text}{more}: {fix}"
 
 
-def _way(index: NodeIndex, plain: list[Wish], term: NodeSelectorTerm) -> list[Wish]:
-    """All that is wished by one of the terms; nothing for a term without wishes, which matches no node."""
+def _way(index: NodeIndex, plain: list[Condition], term: NodeSelectorTerm) -> list[Condition]:
+    """All conditions of one of the terms; nothing for a term without conditions, which matches no node."""
     asked = of_term(index, term)
     return plain + asked if asked else []
 
 
-def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:
+def _of_label(index: NodeIndex, one: SelectorRequirement) -> Condition:
     key, values = one.key, sorted(one.values)
     if one.operator in _UNLABELLED:
         words = _UNLABELLED[one.operator].format(key)
@@ -99,32 +99,32 @@ def _of_label(index: NodeIndex, one: SelectorRequirement) -> Wish:
     else:
         has = "has" if one.operator == "In" else "is without"
         words = f"{has} label {key}={values[0]}" if len(values) == 1 else f"{has} label {key} in ({summarize(values)})"
-    return Wish(words, key, label_mask(index, one))
+    return Condition(words, key, label_mask(index, one))
 
 
-def _met(wishes: Sequence[Wish], present: Mask) -> int:
-    """By how many nodes all of them are met; a term without wishes matches nothing."""
-    return int(_and(wishes, present).sum()) if wishes else 0
+def _met(conditions: Sequence[Condition], present: Mask) -> int:
+    """By how many nodes all of them are met; a term without conditions matches nothing."""
+    return int(_and(conditions, present).sum()) if conditions else 0
 
 
-def _and(wishes: Sequence[Wish], present: Mask) -> Mask:
-    return reduce(np.logical_and, (wish.mask for wish in wishes), present)
+def _and(conditions: Sequence[Condition], present: Mask) -> Mask:
+    return reduce(np.logical_and, (condition.mask for condition in conditions), present)
 
 
-def _joined(wishes: Sequence[Wish]) -> str:
-    return " and ".join(wish.words for wish in wishes)
+def _joined(conditions: Sequence[Condition]) -> str:
+    return " and ".join(condition.words for condition in conditions)
 
 
-def _lacking(index: NodeIndex, present: Mask, wishes: Sequence[Wish]) -> str:
-    """Which of these wishes no node meets, or which of them not together."""
-    hopeless = next((wish for wish in wishes if not _met([wish], present)), None)
+def _lacking(index: NodeIndex, present: Mask, conditions: Sequence[Condition]) -> str:
+    """Which of these conditions no node meets, or which of them not together."""
+    hopeless = next((condition for condition in conditions if not _met([condition], present)), None)
     if hopeless is not None:
         there = _labels_there(index, present, hopeless.key) if hopeless.key else ""
         return f"{hopeless.words}, and none does{there}"
-    pairs: Iterator[tuple[Wish, ...]] = combinations(wishes, 2)
-    together = next((pair for pair in pairs if not _met(pair, present)), tuple(wishes))
-    told = " and ".join(f"{wish.words} ({_met([wish], present)})" for wish in together[:MOST_LISTED])
-    return f"{told}, and none does all" if told else "matches a term without conditions, which none does"
+    pairs: Iterator[tuple[Condition, ...]] = combinations(conditions, 2)
+    together = next((pair for pair in pairs if not _met(pair, present)), tuple(conditions))
+    text = " and ".join(f"{condition.words} ({_met([condition], present)})" for condition in together[:MOST_LISTED])
+    return f"{text}, and none does all" if text else "matches a term without conditions, which none does"
 
 
 def _labels_there(index: NodeIndex, present: Mask, key: str) -> str:

@@ -1,7 +1,7 @@
 """Which topology domain each node is in, and which nodes a spread constraint looks at.
 
-Both follow from the nodes and the pod's own specification, so they are kept with the node index. What is shared by
-constraints that must hold (predicates) and constraints that are wishes (nodeorder) stands here.
+Both follow from the nodes and the pod's own specification, so they are kept with the node index. What is shared by hard
+constraints (predicates) and soft constraints (nodeorder) is here.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def layout_of(
     """The layout of these constraints of the class, kept while nodes stay as they are. `present` [N]: existing nodes.
 
     A node counts for a constraint if it has the topology keys of all of them and passes the constraint's own policies;
-    without `all_keys`, if it has the key of that one. Whether a node has the topology key `but_for` tells it apart from
-    others, its domain does not: the one domain of that key is all nodes that have it.
+    without `all_keys`, if it has the key of that one. Whether a node has the topology key `but_for` sets it
+    apart from others, its domain does not: the one domain of that key is all nodes that have it.
     """
     key = _key(task_class, spreads, all_keys, but_for)
     return index.kept.keep(key, lambda: _lay_out(index, present, task_class, spreads, all_keys, but_for))

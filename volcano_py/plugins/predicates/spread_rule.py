@@ -30,7 +30,7 @@ class Limit(msgspec.Struct, frozen=True):
 
     Attributes:
         own: 1 when its selector matches the pod itself, else 0.
-        counted: pods of the class count once they are placed; not so with an empty selector, which counts nobody.
+        counted: pods of the class count once they are placed; not with an empty selector, which counts no pods.
     """
 
     max_skew: int

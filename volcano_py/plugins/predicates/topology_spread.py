@@ -63,7 +63,7 @@ class TopologySpread:
         return DomainFilter(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
 
     def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
-        """All that the advice follows from beside where pods are; empty when nodes refuse for nothing of this."""
+        """All that the advice follows from, apart from where pods are; empty when nodes refuse for nothing of this."""
         rule = self._rules.get(task_class.row)
         if rule is None or not any(message in refused for message in _MESSAGES):
             return ()

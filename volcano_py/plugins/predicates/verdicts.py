@@ -1,4 +1,4 @@
-"""What each node says to a class of pods as long as nodes stay as they are: cordons, node affinity, taints.
+"""What follows from nodes alone for a class of pods: cordons, node affinity, taints.
 
 The order of the questions is Volcano's; the first no of a node is its reason. Verdicts are kept with the node index and
 so outlive the cycle.
@@ -38,7 +38,7 @@ class Questions(msgspec.Struct, frozen=True):
 
 
 def verdict_key(task_class: TaskClass, questions: Questions) -> Key:
-    """All that a verdict depends on beside the nodes."""
+    """All that a verdict depends on, apart from the nodes."""
     asked = (
         task_class.tolerations,
         questions.taints,

@@ -1,8 +1,9 @@
 """What is wrong with a pod's node selector, node affinity and tolerations, if anything.
 
 The API server refuses most of this when a pod is made, but pods older than a rule, and manifests that never saw an API
-server, come as they are. A pod whose terms cannot be read waits with the field and the fix; nobody else is affected.
-The rules are those of Kubernetes' validation of node selector requirements and of label keys and values.
+server, come as they are. A pod whose terms cannot be read waits, and its message names the field and the fix; no other
+pod is affected. The rules are those of Kubernetes' validation of node selector requirements and of label keys and
+values.
 """
 
 from __future__ import annotations

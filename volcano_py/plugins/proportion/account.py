@@ -20,15 +20,15 @@ class QueueAccount(msgspec.Struct, eq=False):
         held: requests of tasks that are allocated, or promised what is being released.
         used: requests of tasks that are allocated, or leaving.
         leaving: the latter alone.
-        request: all that it holds and what its pending tasks ask for, at the opening of the session.
+        request: all that it holds and what its pending tasks ask for, when the session opens.
         capability: as written; UNLIMITED where nothing is.
         guarantee: what is kept of it.
         real_capability: capability, and no more than what the guarantees of others leave.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
-        firm: what its jobs hold within their minResources, and what is leaving, at the opening of the session.
+        firm: what its jobs hold within their minResources, and what is leaving, when the session opens.
         surplus: what they hold beyond.
-        inqueue: what jobs that were let in may still claim of their minResources.
+        inqueue: what admitted jobs may still claim of their minResources.
     """
 
     info: QueueInfo
@@ -76,7 +76,7 @@ class QueueAccount(msgspec.Struct, eq=False):
 
     def most(self, dim: int) -> int:
         """What it holds of a resource, now or once those that leave are gone and those with a promise are there:
-        deleting pods with a long grace period makes no room."""
+        deleting pods with a long grace period frees nothing."""
         return max(self.held[dim], self.used[dim])
 
     def book(self, asked: SparseRequest, count: int, status: TaskStatus) -> None:

@@ -1,4 +1,4 @@
-"""Opening the accounts: sums over all jobs and tasks by queue, and the division of the cluster."""
+"""The accounts of all queues: sums over jobs and tasks by queue, and the division of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin: queues go in order of their shares and are held to what they deserve."""
+"""proportion: queues go in order of their shares and are held to what they deserve."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Proportion(Plugin):
         return -queue.priority, self._accounts[queue.name].share
 
     def overused(self, queue: QueueInfo) -> bool:
-        """It holds all it deserves. Where it wants more and only the cluster's size is in its way, the nodes tell."""
+        """It holds all it deserves. Where only the size of the cluster keeps it from more, the nodes report that."""
         account = self._accounts[queue.name]
         return account.is_overused and not any(
             wanted > account.most(dim) and ceiling >= total
@@ -95,7 +95,7 @@ class Proportion(Plugin):
         """Up to what the queue deserves.
 
         Where that is the whole cluster, and for pods that are larger than any node, it is left to the nodes to refuse:
-        they say what is missing, and autoscalers listen to them only.
+        they report what is missing, and autoscalers act on that only.
         """
         if not queue.is_open:
             return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
@@ -156,7 +156,7 @@ class Proportion(Plugin):
         return victims
 
     def _first_to_go(self, candidates: Rows) -> NDArray[np.bool_]:
-        """[K] each as if nobody had gone before."""
+        """[K] each as if no other pod had been evicted before it."""
         nothing = [0] * len(self._total)
         slots = self._slots(candidates)
         places, firsts = group_rows([slots, self._ssn.ledger.tasks.task_class[candidates]])

@@ -7,7 +7,7 @@ goes on filling from there.
 
 This is the fixed point of Volcano's rounds, worked out resource by resource without going round after round, so it
 always ends: each pass below fills at least one queue for good. Where Volcano's first round would hand out more than
-there is, because somebody's guarantee exceeds his part, the others' level sinks until everything fits.
+there is, because the guarantee of a queue exceeds its part, the others' level sinks until everything fits.
 
 Everything is worked out in integers, fractions as pairs of them, so the outcome is exact and does not depend on the
 order of the queues.

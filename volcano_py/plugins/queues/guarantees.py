@@ -1,9 +1,9 @@
-"""Which guarantees are kept: what is set aside for queues can be had, or it would be taken from everybody for nothing.
+"""Which guarantees are kept. What cannot be had is not set aside: that would take it from other queues for nothing.
 
-Guarantees are let in resource by resource, the oldest queue's first, as admission would have let them in. One that does
-not fit beside those let in before, within the cluster and within what every queue above may have, is not kept in that
-resource at all: nothing is set aside for it and it entitles to nothing. Later ones that are small enough still are. Of
-a guarantee beyond the queue's own capability as much is kept as the queue may have.
+Guarantees are accepted resource by resource, the oldest queue's first, as admission would have accepted them. One that
+does not fit with those accepted before, within the cluster and within what every queue above may have, is not kept in
+that resource at all: nothing is set aside for it and it entitles to nothing. Later ones that are small enough still
+are. Of a guarantee beyond the queue's own capability as much is kept as the queue may have.
 
 Everything follows from the queues and nodes of the moment. So a guarantee is kept again as soon as it fits.
 """
@@ -151,7 +151,7 @@ def by_age(infos: Sequence[QueueInfo | None]) -> list[int]:
     return [row for _, _, row in sorted(found)]
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- events ------------------------------------------------------------------------------------------------------------
 
 
 def not_kept(
@@ -159,7 +159,7 @@ def not_kept(
 ) -> Iterator[Event]:
     """An event for each guarantee that is not kept as it is written; `total` [R] is the cluster.
 
-    None while there is no node at all: then nothing can be had by anybody.
+    None while there is no node at all: then no queue can have anything.
     """
     if not total.any():
         return

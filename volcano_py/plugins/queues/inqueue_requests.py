@@ -1,4 +1,4 @@
-"""What jobs that were let in have been promised but do not hold yet: the «in-queue» sums of enqueue's votes."""
+"""What admitted jobs were promised but do not hold yet: the inqueue sums of the votes on enqueue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InqueueRequests:
         rows = rows[jobs.has_min_resources[rows]]
         phase, counts, minimum = jobs.phase[rows], jobs.counts[rows], jobs.min_member[rows]
         scheduled = counts[:, SCHEDULED_STATUSES].sum(axis=1)
-        # The phase that this cycle will end with: nobody is woken when a job that ends meanwhile no longer counts.
+        # The phase that this cycle will end with: no cycle starts when a job that ends meanwhile no longer counts.
         is_running = (phase == Phase.RUNNING) | ((scheduled > 0) & (scheduled >= minimum))
         holds_minimum = counts[:, ALLOCATED_STATUSES].sum(axis=1) >= minimum
         has_ended = (scheduled > 0) & ~counts[:, ~FINISHED_STATUSES].any(axis=1)
@@ -78,7 +78,7 @@ class InqueueRequests:
         return amounts
 
     def bounds(self) -> PromiseBounds:
-        """Which promises count; worked out when a job would be kept out for the first time in a cycle."""
+        """Which promises count; computed when the first job of a cycle would be refused."""
         if self._bounds is None:
             rows = np.concatenate((self.rows, np.array([*self._added], dtype=np.intp)))
             self._bounds = PromiseBounds(self._ssn, rows, self.outstanding(rows))

@@ -1,4 +1,4 @@
-"""Which promises keep a job from nothing: those to pods that no node could take, and those beyond their owners' parts.
+"""Which promises do not count against a job: to pods that no node could take, and beyond the part of their namespace.
 
 A namespace's part of its queue (see `queue_parts`) follows from the weights of the namespaces that have jobs there. A
 job that stays within its namespace's part need not wait for promises beyond the parts of others.
@@ -43,7 +43,7 @@ class PromiseBounds:
         self._held = sums_by_group(self._side_of[active], jobs.allocated[active], size)
         self._useful = _Useful(ssn)
         self._asked: tuple[int, Amounts] | None = None
-        """The row of the job that was asked about last, and the answer."""
+        """The row of the job asked for last, and the answer: each plugin that votes on it asks."""
         useful = self._useful.of(rows, promised)
         is_active = self._side_of[rows] >= 0
         self._promised = sums_by_group(self._side_of[rows[is_active]], useful[is_active], size)
@@ -53,7 +53,7 @@ class PromiseBounds:
         self._beyond_by_queue = sums_by_group(self._queues, self._beyond, slots)
 
     def add(self, row: int, promised: Amounts) -> None:
-        """The job in this row was let in."""
+        """The job in this row was admitted."""
         self._asked = None
         side, queue = self._side_of[row], self._ssn.ledger.jobs.queue[row]
         useful = self._useful.of_one(row, promised)
@@ -66,14 +66,14 @@ class PromiseBounds:
         self._all[queue] += promised
 
     def asked(self, job: Job) -> Amounts:
-        """[R] of the minResources of a job that asks to be let in, what is for pods that some node could take."""
+        """[R] of the minResources of a job that waits for admission, what is for pods that some node could take."""
         assert job.min_resources is not None, "jobs without minResources are not asked about"
         if self._asked is None or self._asked[0] != job.row:
             self._asked = job.row, self._useful.of_one(job.row, job.min_resources)
         return self._asked[1]
 
     def without_effect(self, job: Job, queues: Rows | None = None) -> list[int]:
-        """[R] how much of the promises of these queues, or of all, does not count when `job` asks to be let in."""
+        """[R] how much of the promises of these queues, or of all, does not count against `job`."""
         if self._ssn.promise_times.are_ignored:
             return _sum(self._all, queues)
         side = int(self._side_of[job.row])

@@ -1,4 +1,4 @@
-"""What is charged to queues, and what their jobs want, for whoever adds it up: by queue, or up a tree of queues."""
+"""What is charged to queues, and what their jobs ask for; callers sum it by queue, or up a tree of queues."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def surplus(ssn: Session) -> QueueAmounts:
 
 
 def promised(ssn: Session, promises: InqueueRequests) -> QueueAmounts:
-    """What jobs that were let in may still claim."""
+    """What admitted jobs may still claim."""
     rows = promises.rows
     return QueueAmounts(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
 

@@ -1,4 +1,4 @@
-"""The part of the cluster that is each queue's own while all that have jobs want theirs, whichever plugin divides it.
+"""The part of the cluster that each queue may hold while all queues with jobs use theirs, whichever plugin divides it.
 
 Level by level, among the queues that have jobs, or have queues with jobs below them: what a queue deserves by its spec;
 where it says nothing, its weight's part of what the others leave; and at most its capability.

@@ -48,7 +48,7 @@ class ResourceStrategyFitArguments(Arguments):
         "sra.policy",
         None,
         "How the resources of `sra.resources` are spared: retention prefers nodes without them for pods that do not "
-        "ask for them, proportional keeps cpu and memory free beside them.",
+        "ask for them, proportional keeps cpu and memory free for them.",
     )
     scarce: ResourceNames = argument("sra.resources", (), "The scarce resources.")
     retention_weight: Weight = argument(
@@ -71,7 +71,7 @@ class ResourceStrategyFitArguments(Arguments):
     )
     enable: GoBool = argument("sra.enable", False, "Today's spelling of `sra.policy: retention`.")
     devices: ResourceNames = argument(
-        "proportional.resources", (), "The devices of a block `proportional`, which may stand beside `sra`."
+        "proportional.resources", (), "The devices of a block `proportional`, which may be used together with `sra`."
     )
     device_cores: PerDevice = argument(
         "proportional.resourceProportion.<name>.cpu", {}, "As `sra.proportional.<name>.cpu`."
@@ -80,7 +80,7 @@ class ResourceStrategyFitArguments(Arguments):
         "proportional.resourceProportion.<name>.memory", {}, "As `sra.proportional.<name>.memory`."
     )
     proportional: GoBool = argument(
-        "proportional.enable", False, "Keep cpu and memory free beside the devices of `proportional.resources`."
+        "proportional.enable", False, "Keep cpu and memory free for the devices of `proportional.resources`."
     )
 
     def strategies(self) -> Strategies:

@@ -1,11 +1,11 @@
-"""resource-strategy-fit: gather pods by one resource, spread them by another, and spare nodes with scarce devices.
+"""resource-strategy-fit: pack pods by one resource, spread them by another, and keep nodes with scarce devices free.
 
 The score of a node is the sum of two: that of the strategies (a weighted mean over resources, each gathered or spread)
 and that of retention (points for nodes without scarce resources). The policy proportional keeps cpu and memory free
 beside idle devices; as a rule on nodes, not as a score.
 
-Pods may bring strategies of their own by annotation. What cannot be read there is ignored, and the pod is told when it
-is placed.
+Pods may bring strategies of their own by annotation. What cannot be read there is ignored, and the pod gets an event
+when it is placed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IGNORED_ANNOTATION: Final = "IgnoredAnnotation"
 """Reason of the event on a pod whose strategies cannot be read."""
 
 
-class _Wishes(msgspec.Struct, frozen=True, eq=False):
+class _ClassScores(msgspec.Struct, frozen=True, eq=False):
     """What makes up a class's score; None adds nothing."""
 
     strategy: StrategyScore | None
@@ -56,7 +56,7 @@ class ResourceStrategyFit(Plugin):
         super().__init__(arguments, flags)
         self._given: ResourceStrategyFitArguments = arguments
         self._strategies: Strategies = self._given.strategies()
-        self._wishes_of: dict[int, _Wishes] = {}
+        self._scores_of: dict[int, _ClassScores] = {}
         self._ignored: dict[int, str] = {}
         """Class row → what is wrong with its pods' annotations."""
 
@@ -68,7 +68,7 @@ class ResourceStrategyFit(Plugin):
         self._reserves = [Reserve(ssn, ratios) for ratios in self._given.reserves()]
 
     def on_session_close(self, ssn: Session) -> None:
-        """Tell pods that were placed without regard to their annotations; each is placed once, so it is told once."""
+        """Record an event on each pod that was placed with its annotations ignored."""
         for class_row, fault in self._ignored.items():
             message = f"{fault}; nodes were scored as the scheduler is configured"
             rows = self._placed(class_row)
@@ -80,19 +80,19 @@ class ResourceStrategyFit(Plugin):
     # -- scores ----------------------------------------------------------------------------------------------------
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
-        wishes = self._wishes(task_class)
-        scores = np.zeros(len(view)) if wishes.strategy is None else wishes.strategy.of(view)
-        if wishes.retention is not None:
-            scores += wishes.retention.take(view.rows)
+        found = self._class_scores(task_class)
+        scores = np.zeros(len(view)) if found.strategy is None else found.strategy.of(view)
+        if found.retention is not None:
+            scores += found.retention.take(view.rows)
         return scores
 
-    def _wishes(self, task_class: TaskClass) -> _Wishes:
-        wishes = self._wishes_of.get(task_class.row)
-        if wishes is None:
-            wishes = self._wishes_of[task_class.row] = _Wishes(
+    def _class_scores(self, task_class: TaskClass) -> _ClassScores:
+        found = self._scores_of.get(task_class.row)
+        if found is None:
+            found = self._scores_of[task_class.row] = _ClassScores(
                 self._strategy_score(task_class), None if self._retention is None else self._retention.of(task_class)
             )
-        return wishes
+        return found
 
     def _strategy_score(self, task_class: TaskClass) -> StrategyScore | None:
         if not self._given.weight:

@@ -1,4 +1,4 @@
-"""The retention score: points for nodes without scarce resources, so that pods that need none leave them alone.
+"""The retention score: points for nodes without scarce resources, so that pods that need none go there.
 
 A node gets 100 times the retention weight times the part, by weight, of the scarce resources that it does not have, and
 nothing if it lacks what the pod asks for. What a node has is what it can offer, not what is free: a node whose GPUs are

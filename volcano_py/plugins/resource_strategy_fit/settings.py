@@ -1,4 +1,4 @@
-"""What the plugin goes by, whichever way it was written."""
+"""The settings of resource-strategy-fit, whichever way they were written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Scoring(StrEnum):
 
 
 class Policy(StrEnum):
-    """How scarce resources are spared: by score, or by keeping cpu and memory beside them."""
+    """How scarce resources are protected: by score, or by keeping cpu and memory free for them."""
 
     RETENTION = "retention"
     PROPORTIONAL = "proportional"

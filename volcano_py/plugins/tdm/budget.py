@@ -1,4 +1,4 @@
-"""How many pods a job gives up at a time: the disruption budget in its PodGroup's annotations."""
+"""How many pods of a job may be evicted at a time: the disruption budget in its PodGroup's annotations."""
 
 from __future__ import annotations
 

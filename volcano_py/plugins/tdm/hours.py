@@ -77,8 +77,8 @@ def local_time(now: float, zone: str) -> datetime:
 
 def _moments(day: date, turn: time, zone: str) -> set[float]:
     """When it is that time of that day: twice when clocks were put back."""
-    told = datetime.combine(day, turn, ZoneInfo(zone) if zone else None)
-    return {told.replace(fold=fold).timestamp() for fold in (0, 1)}
+    local = datetime.combine(day, turn, ZoneInfo(zone) if zone else None)
+    return {local.replace(fold=fold).timestamp() for fold in (0, 1)}
 
 
 def _change_of_clocks(now: float, zone: str) -> list[float]:

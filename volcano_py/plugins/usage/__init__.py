@@ -1,4 +1,4 @@
-"""usage: nodes that are really busy take no more pods, or fewer."""
+"""usage: nodes with a high measured load take no more pods, or score lower."""
 
 from volcano_py.plugins.usage.plugin import Usage
 

@@ -1,4 +1,4 @@
-"""What pods are expected to use before anybody has measured it.
+"""What pods are expected to use before their usage is measured.
 
 estimate = request x request_ratio + (limit - request) x burst_ratio, from 0 to the limit; times risk_factor on a node
 that is loaded beyond risk_threshold already.

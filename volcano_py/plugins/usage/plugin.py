@@ -1,9 +1,9 @@
-"""usage: real load of nodes, beside what pods have asked for.
+"""usage: refuse and score nodes by their measured load, in addition to what pods ask for.
 
 Measurements of the last five minutes count; a node without one is treated as if the plugin were not there. A node whose
 CPU or memory is loaded beyond its threshold takes no more pods (switch: `enablePredicate`); of the others the less
-loaded score more. What was placed since a node was measured is added to its load as an estimate.
-The plugin reads the snapshot; who measures is told in the `metrics` section of the configuration.
+loaded score more. What was placed since a node was measured is added to its load as an estimate. The plugin reads the
+snapshot; the `metrics` section of the configuration says where measurements come from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would help a pod that no node takes on account of its volumes."""
+"""Advice for a pod that no node takes because of its volumes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def reach(ssn: Session, need: BoundNeed) -> str:
 
 def zones(need: BoundNeed) -> str:
     """Where a bound volume is, by its labels."""
-    told = " and ".join(f"{key} {summarize(values)}" for key, values in need.zones)
-    return f"A volume of the pod is in {told}: add nodes there, or create the claim again"
+    zones_found = " and ".join(f"{key} {summarize(values)}" for key, values in need.zones)
+    return f"A volume of the pod is in {zones_found}: add nodes there, or create the claim again"
 
 
 def in_use(ssn: Session, claim: str, users: Rows) -> str:
-    """Who uses a claim that one pod may use at a time."""
+    """Which pods use a claim that one pod may use at a time."""
     who = on_nodes(ssn, settled(ssn, users)) or "another pod"
     return f"PersistentVolumeClaim {claim} is ReadWriteOncePod and in use by {who}: wait for that to end"
 
@@ -90,7 +90,7 @@ def not_given(ssn: Session, need: OpenNeed, storage_class: StorageClass | None) 
 
 
 def no_space(need: OpenNeed) -> str:
-    """That a driver has told of no room for a volume."""
+    """The message when a driver reports no room for a volume."""
     size = number("storage", need.size)
     return f"StorageClass {need.storage_class} has no room for {size} on these nodes (CSIStorageCapacity): ask for less"
 

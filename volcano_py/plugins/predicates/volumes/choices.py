@@ -1,8 +1,8 @@
 """Volumes for claims that wait for a node: which nodes can give them, and which volume each claim gets in this cycle.
 
 Semantics are kube-scheduler's VolumeBinding: on each node the claims of a pod, the smallest first, take the smallest
-volumes that suit them; those that find none have to be makeable there. What a placement takes is nobody else's until
-the placement is taken back, so two pods of one gang never get the same volume.
+volumes that suit them; for those that find none it must be possible to provision one there. What a placement takes is
+not offered to others until the placement is taken back, so two pods of one gang never get the same volume.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class VolumeChoices:
         """The task gets a place on the node, and its claims get their volumes there.
 
         Raises:
-            LookupError: the node cannot give them; nobody should have been placed there.
+            LookupError: the node cannot give them; no pod should have been placed there.
         """
         claims = self._ssn.task_info(row).claims
         needs = zip(claims, task_class.volumes, strict=True)

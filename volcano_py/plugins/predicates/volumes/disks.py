@@ -18,7 +18,7 @@ from volcano_py.state.volumes.disks import Disk
 
 
 def rival_disks(wanted: Iterable[Disk]) -> list[Disk]:
-    """What nobody on the node may have mounted for the wanted disks to be available."""
+    """What no pod on the node may have mounted, so that the wanted disks are available."""
     return [
         msgspec.structs.replace(disk, reading=reading)
         for disk in wanted
@@ -27,8 +27,8 @@ def rival_disks(wanted: Iterable[Disk]) -> list[Disk]:
 
 
 def disks_in_use(ssn: Session, holders: Holders[Disk], wanted: Sequence[Disk], nodes: Rows) -> str:
-    """Who uses the wanted disks on these nodes, and what would help."""
+    """Which pods use the wanted disks on these nodes, and what would help."""
     disks = [disk for disk in wanted if holders.any_on(rival_disks([disk]), nodes).any()]
-    told = list(dict.fromkeys(f"{disk.name} ({disk.source})" for disk in disks))
-    by, are = by_whom(ssn, holders.rows(rival_disks(disks)), nodes), "is" if len(told) == 1 else "are"
-    return f"{plural('Disk', len(told))} {summarize(told)} {are} in use{by}: wait for that to end, or add nodes"
+    named = list(dict.fromkeys(f"{disk.name} ({disk.source})" for disk in disks))
+    by, are = by_whom(ssn, holders.rows(rival_disks(disks)), nodes), "is" if len(named) == 1 else "are"
+    return f"{plural('Disk', len(named))} {summarize(named)} {are} in use{by}: wait for that to end, or add nodes"

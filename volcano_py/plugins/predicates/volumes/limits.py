@@ -1,7 +1,8 @@
 """How many CSI volumes are attached to each node, against what its drivers can attach.
 
 Semantics are kube-scheduler's NodeVolumeLimits: a volume counts once a node, however many pods there use it, from the
-moment a pod has a place until it is gone. A driver's limit holds up only those who bring a new volume of it.
+moment a pod has a place until it is gone. A driver's limit refuses only pods with a volume of it that is not attached
+yet.
 """
 
 from __future__ import annotations

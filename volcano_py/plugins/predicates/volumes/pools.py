@@ -46,7 +46,7 @@ class Pool:
         return len(self._volumes)
 
     def take(self, volume: str) -> None:
-        """The volume is somebody's; nothing happens when it is not of this pool."""
+        """The volume was taken; nothing happens when it is not of this pool."""
         slot = self._slots.get(volume)
         if slot is not None and slot not in self._taken:
             self._taken.add(slot)

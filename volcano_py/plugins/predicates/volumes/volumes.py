@@ -50,7 +50,7 @@ class _Lasting(msgspec.Struct, frozen=True):
 
 
 class Volumes:
-    """Costs nothing for classes without claims and disks; made with the session, told of every placement."""
+    """Costs nothing for classes without claims and disks; made with the session, updated with every placement."""
 
     def __init__(self, ssn: Session, arguments: PredicatesArguments, usages: NodeUsages) -> None:
         self._ssn = ssn
