@@ -1,6 +1,6 @@
 """How much one object may ask of the scheduler, and the objects of one namespace together.
 
-Anybody who may create a pod or a Job makes the scheduler work on it. Below these bounds the work for one object takes
+Users who may create a pod or a Job make the scheduler work on it. Below these bounds the work for one object takes
 milliseconds. What is beyond a bound is refused for that object alone, with a reason that names the bound. Bounds are
 far above what people write by hand; those of Kubernetes itself are not repeated here.
 """

@@ -1,7 +1,7 @@
 """What a cycle wants done in the outside world, as values: the live cluster and the simulated one carry them out.
 
-Every effect names its object by UID as well, so that a namesake that came later is never touched. A cycle makes tens of
-thousands of them: as structs of msgspec they cost a fifth of what frozen dataclasses do.
+Every effect names its object by UID as well, so that a later object of the same name is never touched. A cycle makes
+tens of thousands of them: as structs of msgspec they cost a fifth of what frozen dataclasses do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Bind(msgspec.Struct, frozen=True):
 class Evict(msgspec.Struct, frozen=True):
     """Mark the pod (Ready=False, DisruptionTarget=True) and delete it with its own grace period.
 
-    `action` is what Volcano puts into the event's reason text (`preempt`, `reclaim`); `message` says for whom and why.
+    `action` is what Volcano puts into the event's reason text (`preempt`, `reclaim`); `message` says for which pod, and
+    why.
     """
 
     pod: ObjectRef

@@ -347,7 +347,7 @@ class QueueSpec(ApiObject, frozen=True):
 
 
 class QueueStatus(ApiObject, frozen=True):
-    """Counts are None until somebody has written them: kubectl then shows blanks."""
+    """Counts are None until they are first written: kubectl then shows blanks."""
 
     state: str = ""
     unknown: Integer | None = None
@@ -393,7 +393,7 @@ class ResourceQuota(ApiObject, frozen=True):
 
 
 class NodeMetrics(ApiObject, frozen=True):
-    """What a node's pods and system use, as metrics-server tells it (`metrics.k8s.io/v1beta1`)."""
+    """What a node's pods and system use, as metrics-server reports it (`metrics.k8s.io/v1beta1`)."""
 
     metadata: ObjectMeta
     timestamp: datetime | None = None

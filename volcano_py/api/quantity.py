@@ -27,7 +27,7 @@ _NANO_EXPONENT: Final = 9
 _NANO: Final = 10**_NANO_EXPONENT
 
 Nano = int | Fraction
-"""Billionths, the finest that Kubernetes itself tells apart; a fraction only of what is finer still."""
+"""Billionths, the finest that Kubernetes itself distinguishes; a fraction only of what is finer still."""
 
 
 class QuantityError(ValueError):

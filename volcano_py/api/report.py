@@ -49,7 +49,10 @@ class NamespaceShare(msgspec.Struct, frozen=True):
 
 
 class PendingJob(msgspec.Struct, frozen=True):
-    """A PodGroup that does not run, and the one reason told for it. `queue` is "" for one that pods name in vain."""
+    """A PodGroup that does not run, and the one reason reported for it.
+
+    `queue` is "" for one that does not exist, though pods name it.
+    """
 
     name: str
     queue: str
@@ -87,7 +90,7 @@ class CycleReport(msgspec.Struct, frozen=True):
     """PodGroup (namespace/name) → the largest part it holds of any resource; only where asked for."""
     pending: tuple[PendingJob, ...] = ()
     unschedulable_tasks: int = 0
-    """Pods that were tried in vain in this cycle: none in one that only brings statuses up to date."""
+    """Pods that were tried without success in this cycle; 0 in a cycle that only updates statuses."""
     plugin_errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Plugin name → calls that raised, or answered nonsense, in this cycle."""
     action_errors: Mapping[str, int] = msgspec.field(default_factory=dict)

@@ -40,7 +40,7 @@ def pod_requests(spec: PodSpec, status: PodStatus = _NOBODY) -> Amounts:
     """Requests of the whole pod by resource name, in Kubernetes' units (cores, bytes), without the `pods` count.
 
     Args:
-        status: tells what a resize that is under way has come to.
+        status: how far a resize has got.
 
     Raises:
         RequestError: a quantity is malformed or negative.

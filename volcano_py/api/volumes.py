@@ -1,6 +1,6 @@
-"""Claims, volumes and what tells where volumes can be had, as far as placing a pod depends on them.
+"""Claims, volumes and where volumes can be had, as far as placing a pod depends on them.
 
-Field names follow the API, as in `objects.py`; fields that nobody reads are left out while decoding.
+Field names follow the API, as in `objects.py`; fields that are not used are left out while decoding.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class StorageClass(ApiObject, frozen=True):
 
     @property
     def provisions(self) -> bool:
-        """Whether somebody makes volumes of this class when they are asked for."""
+        """Whether a provisioner creates volumes of this class on demand."""
         return self.provisioner not in ("", NO_PROVISIONER)
 
 
@@ -182,7 +182,7 @@ class CSIDriverSpec(ApiObject, frozen=True):
 
 
 class CSIDriver(ApiObject, frozen=True):
-    """A storage driver; with `storage_capacity` it tells how much room there is where (CSIStorageCapacity)."""
+    """A storage driver; with `storage_capacity` it reports how much room there is where (CSIStorageCapacity)."""
 
     metadata: ObjectMeta
     spec: CSIDriverSpec = CSIDriverSpec()

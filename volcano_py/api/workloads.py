@@ -1,6 +1,6 @@
 """Services, the owners of pods and their budgets: what says which pods belong together.
 
-Field names follow the API, as in `objects.py`; fields that nobody reads are left out while decoding.
+Field names follow the API, as in `objects.py`; fields that are not used are left out while decoding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class WorkloadStatus(ApiObject, frozen=True):
 
 
 class Workload(ApiObject, frozen=True):
-    """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as anybody here looks at it."""
+    """A ReplicaSet, StatefulSet, DaemonSet or batch Job, as far as it is used here."""
 
     metadata: ObjectMeta
     kind: str = ""

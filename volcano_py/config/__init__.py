@@ -1,6 +1,6 @@
 """volcano-scheduler.conf: its model, how it is read and checked, and which one is in force. No I/O.
 
-Names of plugins and actions, and the models of their arguments, are told by a `Catalogue`.
+Names of plugins and actions, and the models of their arguments, come from a `Catalogue`.
 """
 
 from __future__ import annotations

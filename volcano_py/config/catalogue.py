@@ -1,4 +1,4 @@
-"""What plugins and actions there are: told from outside, so that reading a configuration needs none of them."""
+"""What plugins and actions there are: passed in, so that reading a configuration needs none of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     """Argument models by name, and which extension points each plugin fills (names as in `flags.FLAG_OF_POINT`).
 
     A plugin missing from `provides` is taken to fill any point, so that no warning is raised on its account.
-    `unsupported_flags` tells by plugin which switches (fields of `Flags`) it refuses to be given, and why.
+    `unsupported_flags`: by plugin, the switches (fields of `Flags`) that it does not accept, and why.
     """
 
     plugins: Mapping[str, type[BaseModel]]

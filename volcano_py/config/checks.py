@@ -1,7 +1,7 @@
 """Parts of a configuration that are fine one by one but not together.
 
 Conflicts make a configuration invalid. Contradictions are accepted, as Volcano accepts them, but some of what was
-written cannot have the effect its author must expect.
+written cannot have the effect that its author expects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _QUESTIONS: Final = {
     "unified_evictable": "names pods that may be evicted for a gang",
     "victim_tasks": "names pods to move",
 }
-# Whom to recommend for a point that nobody fills.
+# What to recommend for a point that no plugin fills.
 _USUAL_PLUGINS: Final = {
     "job_ready": ("gang",),
     "job_starving": ("gang", "priority"),
@@ -235,7 +235,7 @@ def _enqueue_is_missing(subject: _Subject) -> None:
 
 
 def _gangs_cannot_be_preempted(subject: _Subject) -> None:
-    """The most frequent surprise with preempt. Who writes the switch, whichever way, has thought of it."""
+    """The most frequent surprise with preempt; an author who writes the switch has thought of it."""
     if "preempt" not in subject.config.actions:
         return
     for entry in subject.entries("gang"):
@@ -275,8 +275,8 @@ def _hierarchy_without_queue_order(subject: _Subject) -> None:
                 subject.contradiction(place, message + f"{flag_key('queue_order')} is false; remove one of the two")
 
 
-def _nobody_is_shuffled(subject: _Subject) -> None:
-    """Whom a plugin wants off its node stays there when nobody asks."""
+def _nothing_is_shuffled(subject: _Subject) -> None:
+    """Pods that a plugin wants to move stay where they are when no action asks for them."""
     if "shuffle" in subject.config.actions or "shuffle" not in subject.catalogue.actions:
         return
     for entry in subject.config.plugins():
@@ -288,7 +288,7 @@ def _nobody_is_shuffled(subject: _Subject) -> None:
 
 def _load_is_not_read(subject: _Subject) -> None:
     if subject.config.metrics.get("type"):
-        return  # what is wrong with it is told where it stands
+        return  # what is wrong with it is reported there
     for entry in subject.entries("usage"):
         message = (
             "usage knows no load, because `metrics` names no source; add `metrics:` with `type: prometheus` or "
@@ -333,7 +333,7 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _gangs_cannot_be_preempted,
     _reclaim_without_deserved_shares,
     _hierarchy_without_queue_order,
-    _nobody_is_shuffled,
+    _nothing_is_shuffled,
     _load_is_not_read,
     _switches_without_effect,
 )

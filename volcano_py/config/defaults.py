@@ -21,5 +21,5 @@ tiers:
 
 
 def default_configuration_text() -> str:
-    """As text, so that it is read and checked by the same code as everybody's file."""
+    """As text, so that it is read and checked by the same code as any file."""
     return _DEFAULT

@@ -51,7 +51,7 @@ def _rows(model: type[BaseModel], prefix: str, depth: int) -> Iterator[Row]:
     for name, info in model.model_fields.items():
         keys = keys_of(name, info)
         annotation, metadata = info.annotation, tuple(info.metadata)
-        if "<" in keys[0]:  # a family of keys: the row tells of one member
+        if "<" in keys[0]:  # a family of keys: the row describes one member
             annotation, metadata = _unwrapped((get_args(annotation) or (Any, Any))[-1])
         description = " ".join((info.description or "").split())
         yield Row(

@@ -57,7 +57,7 @@ class Flags(Arguments):
     job_enqueued: bool = argument(
         "enableJobEnqueued",
         True,
-        "Gates both the plugin's vote on letting a job into its queue and its note of jobs that were let in.",
+        "Gates both the plugin's vote on admitting a job to its queue and its note of admitted jobs.",
     )
     victim: bool = argument("enabledVictim", True, "Gates the plugin's choice of victims for shuffle.")
     job_starving: bool = argument(

@@ -1,4 +1,4 @@
-"""Which configuration is in force while texts arrive from several origins. Pure: whoever reads them calls `offer`.
+"""Which configuration is in force while texts arrive from several origins. Pure: the reader of a file calls `offer`.
 
 The mounted file and the ConfigMap's watch deliver the same edits, the file up to minutes later. Each distinct text
 gets a place in a history, and each origin a cursor into it: an origin that delivers what another has delivered
@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     `configuration` is the one in force afterwards (None: none yet, schedule nothing). `problems` are those of the
     offered text, for `format_problems(problems, text)`. `valid` is for the gauge and readiness: the newest text is
-    valid and every origin can be read. `is_default` tells that the built-in default is in force for want of a valid
+    valid and every origin can be read. `is_default`: the built-in default is in force for want of a valid
     text.
     """
 

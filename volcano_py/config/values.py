@@ -1,4 +1,4 @@
-"""Types for the fields of argument models: what Volcano's arguments hold beside plain numbers and text."""
+"""Types for the fields of argument models: what Volcano's arguments hold besides plain numbers and text."""
 
 from __future__ import annotations
 

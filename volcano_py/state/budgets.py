@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Budget(msgspec.Struct, frozen=True, eq=False):
-    """One PodDisruptionBudget with a selector that has conditions; others protect nobody here."""
+    """One PodDisruptionBudget with a selector that has conditions; others protect no pod here."""
 
     name: str
     namespace: str

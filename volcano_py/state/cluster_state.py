@@ -41,7 +41,7 @@ _PRIORITY_CLASS: Final = "PriorityClass"
 
 
 class ClusterState:
-    """See the module. `scheduler_names` are ours; `default_queue` takes PodGroups that name no queue."""
+    """See the module. `scheduler_names`: this scheduler's; `default_queue` takes PodGroups that name no queue."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ClusterState:
         self._nodes = Nodes(self.ledger)
         self._charges = Charges(self.ledger, self._queue_slots)
         self._claims = PodClaims(self.ledger, self._classes)
-        # (a share of its own: wishes that nobody has written must not use up what pods may ask for)
+        # (a share of its own: default constraints must not use up what pods may ask for)
         self._spread_defaults = SpreadDefaults(self.ledger, self._terms, TermShares(self._terms))
         self._pods = Pods(
             self.ledger,
@@ -104,7 +104,7 @@ class ClusterState:
             self._tell(store.upsert(obj), kind)
 
     def delete(self, kind: str, obj: ApiObject) -> None:
-        """An object is gone. A namesake with another UID stays."""
+        """An object was deleted. One of the same name with another UID stays."""
         if (store := self._stores.get(kind)) is not None:
             self._tell(store.delete(obj), kind)
 
@@ -136,7 +136,7 @@ class ClusterState:
     def assume_bound(self, uid: str, node: str, claims: Sequence[ClaimBinding] = (), *, queue: str = "") -> bool:
         """The pod was handed to the binder, charged to `queue` ("": that of its PodGroup). False when it must not be:
         it is no longer there or waits no more, or the node has gone or has no room any more (others bind pods, too,
-        while a cycle decides), or one of its `claims` or a volume for it has gone to somebody else."""
+        while a cycle decides), or one of its `claims` or a volume for it is taken."""
         if claims and not self._claims.volumes.may_assume(claims, node):
             return False
         if not self._pods.assume_bound(uid, node, queue):
@@ -168,13 +168,13 @@ class ClusterState:
         """A PodGroup's status was handed to the status writer at `now` (seconds since the epoch)."""
         self._tell(self._groups.assume_status(update, now))
 
-    def assume_reported(self, told: PodCondition) -> None:
+    def assume_reported(self, condition: PodCondition) -> None:
         """A pod's PodScheduled condition was handed to the status writer."""
-        self._pods.assume_reported(told)
+        self._pods.assume_reported(condition)
 
-    def condition_write_failed(self, told: PodCondition) -> None:
+    def condition_write_failed(self, condition: PodCondition) -> None:
         """The condition was not written after all."""
-        self._pods.condition_write_failed(told)
+        self._pods.condition_write_failed(condition)
 
     # -- what there is -------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class ClusterState:
         another thread."""
         self._snapshots += 1
         self._groups.expire(now)
-        self._pods.heed_clock(now)
+        self._pods.follow_clock(now)
         self._spread_defaults.settle()
         self._classes.settle()
         self._groups.settle()
@@ -236,11 +236,11 @@ class ClusterState:
         return None if row is None else self._nodes.infos[row]
 
     def has_pod(self, uid: str) -> bool:
-        """Whether the pod counts here: one of ours that has not ended outside a PodGroup, or any that has a node."""
+        """Whether the pod counts: it is this scheduler's and has not ended outside a PodGroup, or it has a node."""
         return self._pods.has(uid)
 
     def is_any_placed(self) -> bool:
-        """Whether a pod of ours has a node: somebody has scheduled here before."""
+        """Whether a pod of this scheduler has a node: it has run here before."""
         return self._pods.is_any_placed()
 
     def next_retry(self, after: float) -> float | None:
@@ -258,7 +258,7 @@ class ClusterState:
         return self.ledger.drift()
 
     def audit(self) -> int:
-        """The drift there was: sums that do not follow from the pods are put right, and whoever decides is told."""
+        """Correct sums that do not follow from the pods, and report the change; returns the drift there was."""
         drift = self.ledger.put_right()
         if drift:
             self._tell(Change.DECISION)

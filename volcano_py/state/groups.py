@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from volcano_py.api.objects import ApiObject
     from volcano_py.state.table.ledger import Ledger
 
-# Seconds after which a status that was handed to the writer, but does not show, is worked out anew.
+# Seconds after which a status that was handed to the writer, but does not show, is worked out again.
 _ECHO_OVERDUE: Final = 10.0
 # Amounts of PodGroups that are read in one slice of work; about 5 ms.
 _SLICE: Final = 2_000
@@ -62,7 +62,7 @@ class Groups:
         key = group.metadata.key
         old = self._objects.put(group)
         if old is None:
-            self._assumed.pop(key, None)  # that of a namesake
+            self._assumed.pop(key, None)  # of an older one with this name
         row = self.row(key)
         reading = self._read(group)
         self.infos[row] = self._as_assumed(key, reading.info)
@@ -169,7 +169,7 @@ class Groups:
         return len(reading.min_resources or {})
 
     def _as_assumed(self, key: str, seen: JobInfo) -> JobInfo:
-        """What was seen, but with the status that is on its way; pictures from before the write may still come in."""
+        """What was seen, but with the status that is on its way; versions from before the write may still arrive."""
         assumed = self._assumed.get(key)
         if assumed is None:
             return seen
@@ -254,12 +254,12 @@ class PriorityClasses:
 
 def _status(info: JobInfo) -> tuple[object, ...]:
     """A status apart from its times, which the API server rounds."""
-    told = tuple((each.type, each.status, each.reason, each.message) for each in info.conditions)
-    return info.phase, info.counts, told
+    conditions = tuple((each.type, each.status, each.reason, each.message) for each in info.conditions)
+    return info.phase, info.counts, conditions
 
 
 def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:
-    """Whether a job has to be let in once more, or gives up what was promised to it: all of it, or what those of its
+    """Whether a job has to be admitted again, or gives up what was promised to it: all of it, or what those of its
     pods would hold that have ended before it counts as running."""
     now = Phase.of(update.phase)
     if before is Phase.INQUEUE:
@@ -269,7 +269,7 @@ def _is_out_again(before: Phase, update: PodGroupStatusUpdate) -> bool:
 
 
 def _wishes(group: PodGroup) -> tuple[object, ...]:
-    """What of a PodGroup can alter a decision, beside its phase."""
+    """What of a PodGroup can alter a decision, apart from its phase."""
     meta = group.metadata
     return group.spec, meta.annotations, meta.labels.get(names.PREEMPTABLE)
 

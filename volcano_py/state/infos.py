@@ -1,4 +1,4 @@
-"""What the scheduler remembers of each object beside the columns: frozen values, shared between snapshots."""
+"""What the scheduler remembers of each object besides the columns: frozen values, shared between snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from volcano_py.state.volumes.needs import claims_of
 
 _NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
 _INT64_MASK = 2**63 - 1
-_LONGEST_AMOUNT = 40  # characters of somebody's text that are told
+_LONGEST_AMOUNT = 40  # characters of a user's text that a message quotes
 
 
 class TaskInfo(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     owner: OwnerReference | None = None
     """The controlling one."""
     is_in_default_queue: bool = False
-    """Nobody had to name the queue."""
+    """The queue is the default one."""
 
     @property
     def key(self) -> str:
@@ -163,7 +163,7 @@ def tiebreak_of(uid: str) -> int:
 
 def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
     meta, annotations, labels = pod.metadata, pod.metadata.annotations, pod.metadata.labels
-    told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "False"), None)
+    unscheduled = _condition(pod, "False")
     preemptable = annotations.get(names.PREEMPTABLE, labels.get(names.PREEMPTABLE))
     says_preemptable = _boolean(preemptable, default=False)
     zone = annotations.get(names.REVOCABLE_ZONE)
@@ -178,7 +178,7 @@ def task_info(pod: Pod, *, ours: bool) -> TaskInfo:
         preemption_policy=pod.spec.preemption_policy,
         priority_class=pod.spec.priority_class_name,
         labels=labels,
-        condition=told,
+        condition=unscheduled,
         cooldown=labels.get(names.COOLDOWN_TIME, annotations.get(names.COOLDOWN_TIME, "")),
         claims=claims_of(pod),
         says_preemptable=says_preemptable,
@@ -209,8 +209,8 @@ def leaving_since(pod: Pod) -> float:
 
 def scheduled_at(pod: Pod) -> float:
     """When the pod was scheduled, by its condition; 0 when it is not known to be."""
-    told = next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == "True"), None)
-    moment = told.last_transition_time if told is not None else None
+    scheduled = _condition(pod, "True")
+    moment = scheduled.last_transition_time if scheduled is not None else None
     return 0.0 if moment is None else moment.timestamp()
 
 
@@ -244,7 +244,7 @@ def read_amounts(
     of_unreadable: str = "",
     of_negative: str = "it counts as absent",
 ) -> tuple[dict[str, int], list[str]]:
-    """A resource list as whole units, capped at `most`; what cannot be read is left out and told as `path.name: …`."""
+    """A resource list as whole units, capped at `most`; what is unreadable is left out, reported as `path.name: …`."""
     parsed, problems = {}, []
     for name, text in amounts.items():
         try:
@@ -267,6 +267,11 @@ def ceiling(axis: ResourceAxis, units: Mapping[str, int]) -> IntVector:
         if name not in units or row[position] >= LARGEST_SUM or (name in {"cpu", "memory"} and row[position] == 0):
             row[position] = UNLIMITED
     return row
+
+
+def _condition(pod: Pod, status: str) -> Condition | None:
+    """The pod's condition PodScheduled, if it has this status."""
+    return next((c for c in pod.status.conditions if c.type == names.POD_SCHEDULED and c.status == status), None)
 
 
 def _boolean(text: str | None, *, default: bool) -> bool:

@@ -12,7 +12,7 @@ from volcano_py.state.table.ledger import Ledger
 def effective_priorities(ledger: Ledger) -> NDArray[np.int64]:
     """[J] the lowest of the class's value and the priorities of the job's pods that have not finished.
 
-    Anybody who may create a PodGroup may name any PriorityClass in it, while a ResourceQuota can forbid pods of a class
+    A user who may create a PodGroup may name any PriorityClass in it, while a ResourceQuota can forbid pods of a class
     or limit their number. With the highest of the pods, one permitted pod would raise a gang of a thousand others.
     """
     tasks = ledger.tasks

@@ -1,4 +1,4 @@
-"""Pods: a task row for each that counts, and what the scheduler has done to it before the API server says so."""
+"""Pods: a task row for each that counts, and what the scheduler has done to it before the API server shows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SETTLING = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING}
 
 
 class Pods:
-    """Store of pods: of ours, and of everybody's that has a node.
+    """Store of pods: this scheduler's, and any that has a node.
 
     A finished pod leaves its node at once and stays in its job, where it counts. A pod that was handed to the binder
     counts as placed, and one that was handed to the evictor as leaving, until the API server says otherwise.
@@ -84,7 +84,7 @@ class Pods:
         self._scheduler_names = scheduler_names
         self._rows: dict[str, int] = {}
         self._uids: dict[str, str] = {}
-        self._told: dict[int, TaskStatus] = {}
+        self._shown: dict[int, TaskStatus] = {}
         """Row → what the API server says, for the pods whose status here is ahead of it."""
         self._promised: dict[int, tuple[str, str]] = {}
         """Row → the node that the pod was promised, until the API server shows it, and what it showed before."""
@@ -109,7 +109,7 @@ class Pods:
         if row is None:
             row = self._new_row(pod)
             self._write(row, pod, info, status, job)
-            # a pod that others have placed may be the one whose company a pod of ours waits for
+            # a pod that another scheduler has placed may be the one that a pod of ours has affinity to
             is_awaited = self._terms.profile(int(self._ledger.tasks.labels[row])) != 0
             if is_awaited or (status is TaskStatus.PENDING if ours else self._uses_devices(row)):
                 return Change.DECISION
@@ -128,7 +128,7 @@ class Pods:
         return self._remove(pod.metadata.uid)
 
     def _uses_devices(self, row: int) -> bool:
-        """Whether the pod asks for more than cpu, memory and a place: nodes may keep cores beside devices that are idle
+        """Whether the pod asks for more than cpu, memory and a place: nodes may keep cores for devices that are idle
         (plugins.reserve)."""
         request = self._ledger.classes.request[self._ledger.tasks.task_class[row]]
         return bool(request[PODS + 1 :].any())
@@ -141,7 +141,7 @@ class Pods:
         return uid in self._rows
 
     def is_any_placed(self) -> bool:
-        """Whether a pod of ours has a node."""
+        """Whether a pod of this scheduler has a node."""
         nodes = self._ledger.tasks.node
         return any(info is not None and info.ours and nodes[row] != NOWHERE for row, info in enumerate(self.infos))
 
@@ -151,25 +151,25 @@ class Pods:
         info = None if row is None else self.infos[row]
         return None if info is None else info.condition
 
-    def assume_reported(self, told: PodCondition) -> None:
+    def assume_reported(self, condition: PodCondition) -> None:
         """The condition is on its way: it need not be written again while its echo is."""
-        row = self._rows.get(told.pod.uid)
+        row = self._rows.get(condition.pod.uid)
         info = None if row is None else self.infos[row]
         if row is not None and info is not None:
-            info = replace(info, on_its_way=(told.reason, told.message))
-            if told.nominated_node:
+            info = replace(info, on_its_way=(condition.reason, condition.message))
+            if condition.nominated_node:
                 shown = self._promised[row][1] if row in self._promised else info.nominated_node
-                self._promised[row] = told.nominated_node, shown
-                info = replace(info, nominated_node=told.nominated_node)
+                self._promised[row] = condition.nominated_node, shown
+                info = replace(info, nominated_node=condition.nominated_node)
                 self._ledger.tasks.nominated[row] = True
                 self._ledger.tasks.nominated_since[row] = np.inf
             self.infos[row] = info
 
-    def condition_write_failed(self, told: PodCondition) -> None:
-        """It was not written, so that it has to be told again; unless something newer is on its way."""
-        row = self._rows.get(told.pod.uid)
+    def condition_write_failed(self, condition: PodCondition) -> None:
+        """It was not written, so it has to be reported again, unless something newer is on its way."""
+        row = self._rows.get(condition.pod.uid)
         info = None if row is None else self.infos[row]
-        if row is not None and info is not None and info.on_its_way == (told.reason, told.message):
+        if row is not None and info is not None and info.on_its_way == (condition.reason, condition.message):
             self.infos[row] = replace(info, on_its_way=None)
 
     def _oust_namesake(self, pod: Pod) -> Change:
@@ -248,26 +248,26 @@ class Pods:
         elif known is None or known.nominated_node != node:
             self._ledger.tasks.nominated_since[row] = np.inf
 
-    def heed_clock(self, now: float) -> None:
+    def follow_clock(self, now: float) -> None:
         """Give a date to promises that are new since the last snapshot. Where the clock was set back meanwhile, older
         ones count from now, and no pod waits longer for its next attempt than the longest pause."""
         tasks = self._ledger.tasks
         np.minimum(tasks.nominated_since, now, out=tasks.nominated_since)
         np.minimum(tasks.retry_at, now + LONGEST_PAUSE, out=tasks.retry_at)
 
-    def _standing(self, row: int, told: TaskStatus, node_name: str) -> tuple[TaskStatus, int]:
-        """Status and node row of a pod that the API server tells to be so, heeding what we did to it meanwhile."""
-        if row in self._told:
+    def _standing(self, row: int, shown: TaskStatus, node_name: str) -> tuple[TaskStatus, int]:
+        """Status and node row of a pod: the API server's `shown` status, unless the scheduler's own change is newer."""
+        if row in self._shown:
             assumed, node = TaskStatus(int(self._ledger.tasks.status[row])), int(self._ledger.tasks.node[row])
-            if told is TaskStatus.PENDING if assumed is TaskStatus.BINDING else told in _SETTLING:
-                self._told[row] = told
+            if shown is TaskStatus.PENDING if assumed is TaskStatus.BINDING else shown in _SETTLING:
+                self._shown[row] = shown
                 return assumed, node
-            del self._told[row]
-        return told, self._nodes.row(node_name) if node_name and told not in _FINISHED else NOWHERE
+            del self._shown[row]
+        return shown, self._nodes.row(node_name) if node_name and shown not in _FINISHED else NOWHERE
 
     def _essence(self, row: int) -> tuple[object, ...]:
         """What of a task can alter a decision or a status; status first. Plugins may look at anything in its info but
-        what the scheduler itself has told. Of the labels of a pod that waits, only what some term says of them counts:
+        what the scheduler itself has reported. Of the labels of a waiting pod, only what some term says of them counts:
         budgets select pods that run, and a spread by default alters no more than which node is better."""
         tasks, info = self._ledger.tasks, self.infos[row]
         assert info is not None, "a row without a pod"
@@ -303,7 +303,7 @@ class Pods:
         self._spread_defaults.take(row, info.ref.namespace)
         self._charges.take(row)
         tasks.free_row(row)
-        self._told.pop(row, None)
+        self._shown.pop(row, None)
         self._promised.pop(row, None)
         self.infos[row] = None
         # A finished pod held nothing, but counted among those that its gang needs to exist.
@@ -324,7 +324,7 @@ class Pods:
             return False
         if not self._ledger.fits(row, node):
             return False
-        self._told[row] = TaskStatus.PENDING
+        self._shown[row] = TaskStatus.PENDING
         if queue:
             self._charges.put(row, queue)
         self._ledger.move_one(row, TaskStatus.BINDING, node)
@@ -339,7 +339,7 @@ class Pods:
         rows, nodes = np.array(known, dtype=np.intp).reshape(-1, 2).T
         if len(known) < len(places) or not self._can_all_be_bound(rows, nodes):
             return [self.assume_bound(*place) for place in places]
-        self._told.update((row, TaskStatus.PENDING) for row, _ in known)
+        self._shown.update((row, TaskStatus.PENDING) for row, _ in known)
         self._charges.put_all(rows, [queue for _, _, queue in places])
         self._ledger.move(rows, TaskStatus.BINDING, nodes)
         return [True] * len(places)
@@ -354,7 +354,7 @@ class Pods:
         if row is None:
             return Change.NONE
         node = int(self._ledger.tasks.node[row])
-        self._ledger.move_one(row, self._told.pop(row), NOWHERE)
+        self._ledger.move_one(row, self._shown.pop(row), NOWHERE)
         self._charges.take(row)
         self._ledger.tasks.retry_at[row] = retry_at
         self._nodes.forget_if_empty(node)
@@ -367,7 +367,7 @@ class Pods:
         status = TaskStatus(int(self._ledger.tasks.status[row]))
         if status not in (TaskStatus.BOUND, TaskStatus.RUNNING):
             return False
-        self._told[row] = status
+        self._shown[row] = status
         self._ledger.move_one(row, TaskStatus.RELEASING, int(self._ledger.tasks.node[row]))
         return True
 
@@ -375,14 +375,14 @@ class Pods:
         row = self._assumed(uid, TaskStatus.RELEASING)
         if row is None:
             return Change.NONE
-        self._ledger.move_one(row, self._told.pop(row), int(self._ledger.tasks.node[row]))
+        self._ledger.move_one(row, self._shown.pop(row), int(self._ledger.tasks.node[row]))
         self._ledger.tasks.retry_at[row] = retry_at
         return Change.DECISION
 
     def _assumed(self, uid: str, status: TaskStatus) -> int | None:
-        """The row of a pod that is in `status` by our own doing, not by the API server's word."""
+        """The row of a pod whose `status` the scheduler has set and the API server does not show yet."""
         row = self._rows.get(uid)
-        is_ahead = row is not None and row in self._told and self._ledger.tasks.status[row] == status
+        is_ahead = row is not None and row in self._shown and self._ledger.tasks.status[row] == status
         return row if is_ahead else None
 
     def next_retry(self, after: float) -> float | None:

@@ -1,4 +1,4 @@
-"""From API objects to what the state keeps of them. Nothing here raises: what cannot be read is told and left out."""
+"""From API objects to what the state keeps of them. Never raises: what cannot be read is reported and left out."""
 
 from __future__ import annotations
 

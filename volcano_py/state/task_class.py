@@ -40,7 +40,7 @@ from volcano_py.state.volumes.needs import Need
 NONZERO_MILLI_CPU = 100
 NONZERO_MEMORY = 200 * 1024 * 1024
 _STAND_INS = {"cpu": parse_nano(f"{NONZERO_MILLI_CPU}m"), "memory": parse_nano(NONZERO_MEMORY)}
-# Characters kept of an annotation, which may be 256 KiB; a list of weights that was cut is no JSON and so told as such.
+# Characters kept of an annotation, which may be 256 KiB; a list of weights that was cut is reported as no JSON.
 _LONGEST_STRATEGY = 4096
 
 
@@ -90,7 +90,7 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
     best_effort: bool
     problem: Refusal | None
     variant: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Plugin name → what it tells these pods apart by from others that are alike, within one session."""
+    """Plugin name → what sets these pods apart from otherwise equal ones, within one session."""
     profile: Profile = ()
     """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""
     spread_among: PodTerm | None = None

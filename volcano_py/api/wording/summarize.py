@@ -8,10 +8,10 @@ from typing import Final
 MOST_LISTED: Final = 3
 
 
-def summarize(told: Sequence[str], *, total: int | None = None, most: int = MOST_LISTED) -> str:
+def summarize(parts: Sequence[str], *, total: int | None = None, most: int = MOST_LISTED) -> str:
     """`a, b, c and 2 more`. `total`: how many there are, where only the first are given; `most`: how many to list."""
-    first = told[:most]
-    more = (len(told) if total is None else total) - len(first)
+    first = parts[:most]
+    more = (len(parts) if total is None else total) - len(first)
     text = ", ".join(first)
     return f"{text} and {more} more" if more > 0 else text
 

@@ -19,7 +19,7 @@ DROP: Final = object()
 # Written as an integer, and refused as one all the same: it is too large.
 _WHOLE: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
 
-# Beyond this a float no longer tells neighbouring integers apart.
+# Beyond this a float no longer distinguishes neighbouring integers.
 _MAX_EXACT_FLOAT: Final = 2**53
 
 _WANTED: Final = {

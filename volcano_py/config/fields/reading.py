@@ -107,7 +107,7 @@ class _Draft(msgspec.Struct, Generic[M]):
                 report(Code.REPEATED if is_alike else Code.DUPLICATE_KEY, site.where, f"{message}; remove one")
                 return
             if not is_alike:
-                # nobody can tell which of two spellings its author believes in
+                # it is not known which of the two spellings its author means
                 other = at.path.removeprefix(f"{self.where.path}.")
                 message = f"contradicts {other} at line {at.position.line}; remove one"
                 self.problems.error(Code.CONFLICT, site.where, message)

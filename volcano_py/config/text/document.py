@@ -42,7 +42,7 @@ class ScalarNode(msgspec.Struct, frozen=True):
     height: int = 1
 
     def position_at(self, offset: int) -> Position:
-        """Where the character `offset` of the text stands, as near as can be told."""
+        """Where the character `offset` of the text stands, as near as is known."""
         if not self.first_column:
             return self.position
         return Position(self.position.line, self.first_column + offset)

@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration, as values: each problem says what, where and how to mend it."""
+"""What can be wrong with a configuration, as values: each problem says what, where and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-# A file with thousands of faults is not read to its end by anybody; the rest is counted.
+# Nobody reads thousands of problems; the rest is counted.
 MAX_PROBLEMS: Final = 200
 
 _SHOWN_LENGTH: Final = 60
@@ -19,7 +19,7 @@ _ALIKE: Final = 0.6
 
 
 class Severity(StrEnum):
-    """ERROR makes the configuration invalid; WARNING leaves it in force but tells its author."""
+    """ERROR makes the configuration invalid; WARNING leaves it in force, and its author is told."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -26,7 +26,7 @@ from volcano_py.state.volumes.needs import Need
 _MOST_REMEMBERED = 4096
 # Classes that follow the axis in one slice of work; about 5 ms.
 _SLICE: Final = 1_000
-# Classes with too many terms that are tried in vain before the others wait for the next time.
+# Classes with too many terms that are tried without success before the others wait for the next time.
 _REFUSED_AGAIN: Final = 8
 
 

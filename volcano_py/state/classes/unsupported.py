@@ -1,4 +1,4 @@
-"""What a pod requires that nobody here evaluates yet: it waits, by name, rather than be placed as if it had not asked.
+"""What a pod requires that is not evaluated yet: it waits and says so, rather than be placed as if it had not asked.
 
 Preferences may go unheeded, requirements may not.
 """
@@ -70,7 +70,7 @@ def _is_fixed(resources: ResourceRequirements) -> bool:
 
 
 def _amount(text: str | int | float) -> Fraction | None:
-    """None for what is told as unreadable elsewhere."""
+    """None for what is reported as unreadable elsewhere."""
     try:
         return parse_quantity(text)
     except QuantityError:

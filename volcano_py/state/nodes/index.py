@@ -1,7 +1,7 @@
 """Labels, taints and images of all nodes as columns, so that a selector is evaluated once per distinct value.
 
 Built once per `nodes_version` and shared by the cycles in which nodes stay as they are; columns appear when first
-asked for. What else follows from the nodes alone may be kept beside them, see `Kept`.
+asked for. What else follows from the nodes alone may be kept with them, see `Kept`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from volcano_py.state.infos import NodeInfo
 ABSENT = -1
 _NO_KEY: Final = ""  # no label has this key
 
-# Anybody who may create pods can ask for ever new selectors. At 10,000 nodes this holds some 6,000 masks.
+# Users who may create pods can ask for new selectors without end. At 10,000 nodes this holds some 6,000 masks.
 _MOST_KEPT: Final = 64 * 1024 * 1024  # bytes
-# What an entry costs beside the result and the text in its key, roughly.
+# What an entry costs in addition to the result and the text of its key, roughly.
 _ENTRY: Final = 256  # bytes
 # Cycles, those that decide; what waits is looked at in each of them. Most pods with wishes of their own are gone long
 # before the memory is full, which in a small cluster would take a hundred thousand of them.
@@ -55,7 +55,7 @@ class Kept:
     """Results worth keeping while nodes stay as they are, up to a number of bytes; the longest unused go first. What no
     cycle has used for long goes, too.
 
-    A result is found again by its key alone, so the key says everything that the result depends on beside the nodes.
+    A result is found again by its key alone, so the key says everything that the result depends on besides the nodes.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
@@ -74,7 +74,7 @@ class Kept:
             self._drop_oldest()
 
     def keep(self, key: Key, make: Callable[[], K]) -> K:
-        """The result kept under `key`, made first if there is none. Nobody may change it afterwards."""
+        """The result kept under `key`, made first if there is none. It must not be changed afterwards."""
         found = self._results.get(key)
         if found is not None:
             found.used = self._cycle

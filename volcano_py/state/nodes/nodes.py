@@ -100,7 +100,7 @@ class Nodes:
             self.version += 1
 
     def _count(self, name: str, reading: ParsedNode) -> None:
-        """Make columns for what the node offers; whatever cannot be counted is told to the administrator."""
+        """Make columns for what the node offers; what cannot be counted is reported as a problem of the node."""
         problems = list(reading.problems)
         try:
             self._ledger.cover(reading.allocatable)

@@ -3,7 +3,7 @@
 Semantics are kube-scheduler's (k8s.io/component-helpers/scheduling/corev1/nodeaffinity): the requirements of a term
 are ANDed, terms are ORed, a term without requirements matches nothing. A requirement is evaluated once per distinct
 label value; masks are kept with the node index, by the term itself. Nothing here raises: what cannot be compared
-matches no node, and the predicates' well_formed.py tells what is wrong with it.
+matches no node, and the predicates' well_formed.py reports what is wrong with it.
 """
 
 from __future__ import annotations

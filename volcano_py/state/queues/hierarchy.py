@@ -20,7 +20,7 @@ _LIGHTEST: Final = 1e-100
 _HEAVIEST: Final = 1e100
 
 MOST_LEVELS: Final = 100
-"""Below the root. Whoever compares paths looks at each of their beginnings, so the work grows with the square."""
+"""Below the root. Comparing paths looks at each of their prefixes, so the work grows with the square."""
 
 Hierarchy = tuple[tuple[str, float], ...]
 """Name and weight of each node below the root, down to the queue's own."""
@@ -81,7 +81,7 @@ def check_hierarchy(annotations: Mapping[str, str]) -> tuple[Hierarchy, list[Fla
 
 
 def find_conflict(path: Path, owners: Mapping[Path, str], passers: Mapping[Path, str]) -> Conflict | None:
-    """Why the path cannot stand beside those that are there, if it cannot.
+    """Why the path conflicts with the existing ones, if it does.
 
     `owners` are queues by the node at the end of their path, `passers` by nodes on the way to it. Queues may share a
     node, but a queue's own node cannot be on the way to another queue: jobs and queues would compete below it.

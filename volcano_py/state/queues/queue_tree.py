@@ -1,6 +1,6 @@
 """The tree that queues form by `spec.parent`, and which of them have no place in it.
 
-Nothing here raises and nothing recurses: parents come from anybody who may create a queue, so they may be missing, lead
+Nothing here raises and nothing recurses: parents come from users who may create queues, so they may be missing, lead
 in circles, or form a chain of thousands.
 """
 
@@ -14,7 +14,7 @@ import msgspec
 
 from volcano_py.api.names import ROOT_QUEUE
 
-# Names of a circle that are told; a circle of thousands would make a condition of as many words.
+# Names of a cycle that a message lists; a cycle of thousands would make a condition of as many words.
 _MOST_NAMES: Final = 5
 
 
@@ -107,7 +107,7 @@ def _faults(parents: Mapping[str, str], placed: set[str]) -> dict[str, Fault]:
 
 
 def _circle(name: str, circle: list[str]) -> Fault:
-    """The same circle is told from each of its queues, beginning with it."""
+    """The same cycle is listed for each of its queues, beginning with that queue."""
     if len(circle) == 1:
         return Fault(name, "spec.parent is the queue itself; name another queue, or leave it out for root")
     first = circle.index(name)

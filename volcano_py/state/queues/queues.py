@@ -81,7 +81,7 @@ class Quotas:
     def __init__(self) -> None:
         self._objects: ObjectStore[ResourceQuota] = ObjectStore()
         self._by_namespace: Mapping[str, tuple[Quota, ...]] | None = None
-        """None when it has to be worked out anew."""
+        """None when it has to be worked out again."""
 
     def upsert(self, quota: ResourceQuota) -> Change:
         old = self._objects.put(quota)

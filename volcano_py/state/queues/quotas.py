@@ -19,7 +19,7 @@ _COUNT_OF_PODS: Final = frozenset({"pods", "count/pods"})
 class Quota(msgspec.Struct, frozen=True):
     """One ResourceQuota without scopes. Amounts by the names that the quota uses (`requests.cpu`), in whole units.
 
-    A quota with scopes counts some pods only, and which those will be cannot be told of a job whose pods do not exist.
+    A quota with scopes counts some pods only, and which those will be is not known of a job whose pods do not exist.
     """
 
     name: str

@@ -20,7 +20,7 @@ _FIRST: Final = ("cpu", "memory", "pods")
 
 # Each name costs a column in every table.
 MOST_RESOURCES: Final = 128
-# Anybody who may create a pod can invent resource names. So many are counted that pods or PodGroups alone bring up; the
+# A user who may create a pod can invent resource names. So many are counted that pods or PodGroups alone bring up; the
 # rest of the axis is kept for what queues limit
 MOST_ASKED: Final = 64
 # up to here, and beyond it for what nodes offer.

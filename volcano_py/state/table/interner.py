@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 FREE: Final = "\0"
-"""Stands for the name of a slot that nobody holds; no API object can be called so."""
+"""Stands for the name of a slot that is free; no API object can have this name."""
 
 
 class Interner:
-    """Name ↔ slot for as long as somebody holds it. Free slots go to the next new names, so that namespaces, queues
+    """Name ↔ slot for as long as something holds it. Free slots go to the next new names, so that namespaces, queues
     and roles that come and go leave nothing behind.
     """
 

@@ -76,7 +76,7 @@ class NodeTable(Table):
 
 
 class TaskTable(Table):
-    """Row per pod that counts: ours, and everybody's that has a node."""
+    """Row per pod that counts: this scheduler's, and any that has a node."""
 
     status: NDArray[np.int8]
     node: NDArray[np.int32]

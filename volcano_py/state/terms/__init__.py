@@ -1,1 +1,1 @@
-"""Terms: selectors and constraints by which pods speak of other pods."""
+"""Terms: selectors and constraints of pods about other pods."""

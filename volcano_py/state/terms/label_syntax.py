@@ -22,7 +22,7 @@ _CORRECT_VALUE: Final = "a label cannot have this value; correct it"
 
 
 def size_fault(path: str, *selectors: LabelSelector | None, names: int = 0) -> str | None:
-    """What is wrong if these selectors, and so many `names` beside them, are too many to be compared with pods."""
+    """What is wrong if these selectors, and so many `names` with them, are too many to be compared with pods."""
     size = names
     for selector in selectors:
         if selector is not None:

@@ -100,7 +100,7 @@ class ByLabel:
 
 
 def _anchor(selector: Requirements) -> tuple[str, str]:
-    """The longest label with its value: a name of an application tells more pods apart than that of a tier."""
+    """The longest label with its value: an application's name is more selective than a tier's."""
     return max(((one.key, one.values[0]) for one in selector), key=lambda label: (len(label[1]), label))
 
 
@@ -112,7 +112,7 @@ class Selections:
     """
 
     def __init__(self, settle: Callable[[], None]) -> None:
-        """`settle` is called when changes that nobody has asked for become many."""
+        """`settle` is called when there are many changes that were not taken."""
         self._settle = settle
         self._services: dict[str, ByLabel] = {}
         self._owners: dict[str, Requirements] = {}
@@ -128,7 +128,7 @@ class Selections:
         }
 
     def of(self, namespace: str, labels: Mapping[str, str], owner: str) -> Requirements:
-        """The one selector for a pod, empty when nobody speaks of it."""
+        """The one selector for a pod, empty when nothing selects it."""
         services, owned = self._services.get(namespace), self._owners.get(owner, ())
         conditions: set[Requirement] = set()
         for selector in services.matching(labels) if services is not None else ():
@@ -141,7 +141,7 @@ class Selections:
 
     @property
     def have_changed(self) -> bool:
-        """Whether there are changes that nobody has taken yet."""
+        """Whether there are changes that were not taken yet."""
         return self._changes.number > 0
 
     def take_changes(self) -> Changes:

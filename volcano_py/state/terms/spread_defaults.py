@@ -119,12 +119,12 @@ class SpreadDefaults:
         self._shares.take_released()  # pods whose terms were too many try again with the next change of a selection
 
     def _find(self, row: int, waiting: _Waiting) -> None:
-        """Work out the pod's term anew."""
+        """Work out the pod's term again."""
         selector = self.selections.of(waiting.namespace, waiting.labels, waiting.owner)
         old, new = waiting.term, PodTerm((waiting.namespace,), selector) if selector else None
         if new != old:
             if new is not None and self._shares.take(waiting.namespace, (new,)):
-                new = None  # beyond what the namespace may hold: this is a wish that nobody has written
+                new = None  # beyond what the namespace may hold, and only a default
             if new is not None:
                 new = self._terms.term(self._terms.slot(new))  # pods with equal terms share one
             waiting.term = new

@@ -89,7 +89,7 @@ class TermBook:
         self._indexed = 0
         """Sets of labels in slots below this are in the index."""
         self._unsettled: dict[int, None] = {}
-        """Slots of terms that are to be entered, or that nobody holds any more, in the order of their changes."""
+        """Slots of terms that are to be entered, or that no pod holds any more, in the order of their changes."""
         self._terms_by: defaultdict[Anchor, set[int]] = defaultdict(set)
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self.take_labels("", {})
@@ -269,7 +269,7 @@ class TermBook:
             left -= 1 + self._settle_term(slot)
 
     def _settle_term(self, slot: int) -> int:
-        """Enter the term, or take it out when nobody holds it. How many sets of labels that was about."""
+        """Enter the term, or take it out when no pod holds it. How many sets of labels that was about."""
         known = self._terms[slot]
         assert known is not None, "a slot without a term"
         if known.holders:
@@ -369,7 +369,7 @@ class TermBook:
 
 
 class _Profiles:
-    """Numbers for profiles, for as long as a set of labels has them; number 0 for the empty one is for ever."""
+    """Numbers for profiles, for as long as a set of labels has them; number 0 for the empty one stays."""
 
     def __init__(self) -> None:
         self.known: list[Profile] = [()]

@@ -1,7 +1,7 @@
 """How many different terms about pods each namespace holds, and whether it may hold more.
 
 Every term is compared with every set of labels that it may match, and counts in every cycle. A namespace that holds
-too many keeps its own pods waiting, and nobody else's.
+too many keeps only its own pods waiting.
 """
 
 from __future__ import annotations

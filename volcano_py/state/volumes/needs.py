@@ -1,8 +1,8 @@
 """What the volumes of a pod require of its node: the part of a pod's class that its PersistentVolumeClaims make.
 
-A claim that only one pod uses is told by what it requires (class, size, modes, where its volume can be used), not by
-its name, so that the pods of a gang with a claim each are one class. A claim that several pods use has its name in it:
-what is decided for one of them holds for the others.
+A claim that only one pod uses is described by what it requires (class, size, modes, where its volume can be used), not
+by its name, so that the pods of a gang with a claim each are one class. A claim that several pods use has its name in
+it: what is decided for one of them holds for the others.
 """
 
 from __future__ import annotations

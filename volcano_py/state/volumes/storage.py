@@ -51,7 +51,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Volume(msgspec.Struct, frozen=True):
-    """A PersistentVolume. `claim` (namespace/name) is whom it is kept for, "" when it is nobody's."""
+    """A PersistentVolume. `claim` (namespace/name) is the one that it is kept for, "" when there is none."""
 
     name: str
     uid: str
@@ -110,7 +110,7 @@ class Storage(msgspec.Struct, frozen=True, eq=False):
     kept: Mapping[str, Volume] = msgspec.field(default_factory=dict)
     """By name, volumes that are kept for claims that are not bound."""
     tracked: frozenset[str] = frozenset()
-    """CSI drivers that tell how much room there is."""
+    """CSI drivers that report how much room there is."""
     capacities: Mapping[str, tuple[Capacity, ...]] = msgspec.field(default_factory=dict)
     """By storage class."""
     limits: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Claims, volumes and storage classes: what they mean for the pods that use them.
 
-What the scheduler has decided counts before the API server shows it: a volume that was chosen for a claim is nobody
-else's, and a claim whose volume is to be made for a node belongs to that node, until the claim is bound or the binding
-has failed.
+What the scheduler has decided counts before the API server shows it: a volume that was chosen for a claim is not
+given to another, and a claim whose volume is to be created for a node belongs to that node, until the claim is bound or
+the binding has failed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ KINDS: Final = (
 
 
 class Volumes:
-    """Stores of the storage kinds. `in_use` tells whether any pod uses a claim: without, nothing here matters.
+    """Stores of the storage kinds. `in_use` says whether any pod uses a claim; if none does, no change here matters.
 
     Attributes:
         stores: by kind.
