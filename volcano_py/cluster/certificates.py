@@ -28,7 +28,7 @@ class Signer:
     key: ec.EllipticCurvePrivateKey
 
     def own(self, now: datetime, valid: timedelta) -> x509.Certificate:
-        """The authority's own certificate, which whoever trusts the authority has."""
+        """The authority's own certificate, for all that trust the authority."""
         return (
             _builder(self.name, self.name, self.key.public_key(), now, valid)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

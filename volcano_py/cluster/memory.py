@@ -18,7 +18,7 @@ T = TypeVar("T", bound=ApiObject)
 
 
 class MemoryCluster:
-    """Holds objects by kind and key, tells the sink of every change, and carries out effects.
+    """Holds objects by kind and key, passes every change to the sink, and carries out effects.
 
     Attributes:
         binds: namespace/name → node, of all bindings made.
@@ -116,7 +116,7 @@ class MemoryCluster:
         if pod is not None:
             self.evictions.append(evict.pod.key)
             self._evicted.add(evict.pod.uid)
-            # when it happened does not matter: it is gone before anybody looks again
+            # when it happened does not matter: it is gone before the next cycle
             moment = pod.metadata.creation_timestamp or datetime.fromtimestamp(0, tz=UTC)
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
             self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
@@ -155,6 +155,6 @@ class MemoryCluster:
 
 
 def _running(conditions: Iterable[Condition]) -> list[Condition]:
-    """A pod that runs is no longer told why it waits, and is ready at once."""
+    """A pod that runs no longer has the condition that says why it waits, and is ready at once."""
     others = [condition for condition in conditions if condition.type not in (names.POD_SCHEDULED, "Ready")]
     return [*others, Condition(type="Ready", status="True")]

@@ -29,7 +29,7 @@ class MemoryBudgets:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._believed: dict[str, int | None] = {}
-        """Budget → pods that must stay healthy, where its manifest tells how many may go; None where it does not."""
+        """Budget → pods that must stay healthy, where its manifest says how many may go; None where it does not."""
 
     def run(self) -> None:
         """Write what every budget allows."""
@@ -65,7 +65,7 @@ class MemoryBudgets:
         return share if most is None else expected - share
 
     def _expected(self, pods: Sequence[Pod]) -> int:
-        """How many there should be, by those who make them; 0 when somebody has no scale."""
+        """How many there should be, according to their owners; 0 when an owner has no scale."""
         owners = Counter(
             (owner.kind, f"{pod.metadata.namespace}/{owner.name}")
             for pod in pods

@@ -3,7 +3,7 @@
 As the real ones: a claim gets the volume that is kept for it; one that waits for no pod gets the smallest volume that
 suits it, or a new one; one that waits gets a new volume when the scheduler has chosen a node for it; one that is owned
 by a pod goes with it. Every provisioner is taken to work. What becomes of the volume of a claim that is gone is left
-open: it is Released, and nobody else gets it.
+open: it is Released, and no other claim gets it.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class MemoryVolumes:
 
 
 def _may_have(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether the volume is kept for this claim, or for nobody."""
+    """Whether the volume is kept for this claim, or for none."""
     owner = volume.spec.claim_ref
     return owner is None or (owner.key == claim.metadata.key and owner.uid in ("", claim.metadata.uid))
 

@@ -1,4 +1,4 @@
-"""What a cluster adapter and the scheduler tell each other: objects come in by `Sink`, results by `Outcomes`.
+"""Between a cluster adapter and the scheduler: objects come in by `Sink`, results by `Outcomes`.
 
 All methods are plain functions, called on the event loop; they must neither block nor wait.
 """
@@ -22,7 +22,7 @@ ConditionLookup = Callable[[str, str], Condition | None]
 
 
 class Sink(Protocol):
-    """The keeper of the cluster's state, fed by the informers.
+    """Takes the objects that the informers bring: the cluster's state, and what else follows objects.
 
     Objects of one kind arrive in the order of their resource versions: an older version never follows a newer one, and
     a namesake with another UID replaces its predecessor.
@@ -39,7 +39,7 @@ class Sink(Protocol):
 
 
 class Outcomes(Protocol):
-    """Told what became of effects that the scheduler has assumed to succeed."""
+    """Gets the results of effects that the scheduler has assumed to succeed."""
 
     def bound(self, bind: Bind, ago: float) -> None:
         """The API server has the pod on the node, since so many seconds."""

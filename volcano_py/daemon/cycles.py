@@ -29,7 +29,7 @@ from volcano_py.state.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
-# Seconds. A gang's pods come as separate events; deciding on the first would be in vain.
+# Seconds. A gang's pods come as separate events; a decision on the first alone is of no use.
 DECISIVE_PAUSE: Final = 0.01
 # Statuses may lag behind bindings; meanwhile the confirmations of many pods make one pass.
 STATUS_PAUSE: Final = 0.25
@@ -123,7 +123,7 @@ class CycleLoop:
                 self._wakeup.event.clear()
                 await self._wakeup.event.wait()
                 continue
-            # What falls due while mere statuses keep coming in has nobody else to wake for it.
+            # A moment may fall due while only statuses keep coming in; nothing else wakes the loop for it.
             decide = self._wakeup.decide or self._until_next_look() == 0
             self._wakeup.decide = False
             self._wakeup.event.clear()
@@ -240,7 +240,7 @@ class CycleLoop:
             self._writer.apply(holding)
 
     def _assume_binds(self, binds: Sequence[Bind]) -> frozenset[str]:
-        """Gangs of which a pod cannot be bound any more: none of their pods is, and the next cycle decides anew."""
+        """Gangs with a pod that cannot be bound any more: none is bound, and the next cycle decides again."""
         assumed: list[Bind] = []
         overtaken: set[str] = set()
         for bind, is_assumed in zip(binds, self._state.assume_all_bound(binds), strict=True):
@@ -265,7 +265,7 @@ class CycleLoop:
             return self._state.assume_evicted(effect.pod.uid)
         if isinstance(effect, PodGroupStatusUpdate):
             self._state.assume_status(effect, self._now())
-            # Written or not, it is worked out anew should it not show for long.
+            # Written or not, it is worked out again if it does not show for long.
             return not effect.provisional
         if isinstance(effect, PodCondition):
             self._state.assume_reported(effect)

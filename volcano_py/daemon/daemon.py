@@ -59,8 +59,8 @@ from volcano_py.state.cluster_state import ClusterState
 
 log = structlog.get_logger(__name__)
 
-# Seconds until a cycle asks again for statuses that were given up. The writer has retried what may pass by itself, so
-# that the server has been away for long, or refuses for good; then a cycle in vain is to cost next to nothing.
+# Seconds until a cycle asks again for statuses that were given up. The writer has retried transient errors, so
+# the server has been away for long, or refuses every time; cycles that achieve nothing should be rare.
 _STATUS_RETRY: Final = 30.0
 # Seconds for which loading kopf lets the first decisions and bindings go before: it takes a third of a second of CPU.
 _LOAD_AFTER: Final = 10.0
@@ -93,7 +93,7 @@ class Daemon:
         self._leaders_events = LeadersEvents(self._record, leads=self._leadership.is_leading)
         self._unreadable = UnreadableObjects(self._leaders_events.record, count=self._metrics.intake.bad_object)
         self._live = self._make_live()
-        # What reads: the configuration, the load of nodes, queues by way of kopf, all other kinds by the informers.
+        # What reads: the configuration, the load of nodes, queues through kopf, all other kinds by the informers.
         self._registry = builtin_registry().with_installed()
         self._configuration = self._make_configuration()
         self._node_load = NodeLoad(
@@ -226,7 +226,7 @@ class Daemon:
 
         Raises:
             ConfigurationError: --strict, and the first configuration is invalid.
-            ChildFailedError: a part without which the process must not go on has ended (a lost lease, too).
+            ChildFailedError: a part that the process cannot do without has ended (a lost lease, too).
             ListenError: a listen address cannot be had.
         """
         self._supervisor.own_signals()

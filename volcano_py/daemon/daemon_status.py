@@ -24,7 +24,7 @@ _STUCK_AFTER: Final = 300.0
 
 
 class DaemonStatus(msgspec.Struct, frozen=True, eq=False):
-    """Asks the parts when somebody looks; it keeps nothing itself."""
+    """Asks the parts for each request; it keeps nothing itself."""
 
     state: ClusterState
     leadership: Leadership

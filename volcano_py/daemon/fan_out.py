@@ -14,8 +14,8 @@ log = structlog.get_logger(__name__)
 
 
 class FanOut:
-    """A sink of sinks. One that fails is logged and does not keep what it got from the others; whoever has passed it on
-    hears of the first failure afterwards, so that it is known which object cannot be digested."""
+    """Passes objects on to several sinks. If one fails, that is logged and the others still get the object; then the
+    first error is raised, so that the caller knows which object failed."""
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
@@ -29,13 +29,13 @@ class FanOut:
     def delete(self, kind: str, obj: ApiObject) -> None:
         self._pass_on(methodcaller("delete", kind, obj), "sink failed on a deletion", kind)
 
-    def _pass_on(self, deliver: Callable[[Sink], None], trouble: str, kind: str) -> None:
+    def _pass_on(self, deliver: Callable[[Sink], None], failure_text: str, kind: str) -> None:
         failure: Exception | None = None
         for sink in self._sinks:
             try:
                 deliver(sink)
             except Exception as error:
-                log.exception(trouble, kind=kind, sink=type(sink).__name__)
+                log.exception(failure_text, kind=kind, sink=type(sink).__name__)
                 failure = failure or error
         if failure is not None:
             raise failure

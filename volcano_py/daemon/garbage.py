@@ -1,14 +1,13 @@
-"""How often Python looks for garbage in cycles, and what is free goes back to the system.
+"""How often Python looks for garbage in cycles, and how often free memory goes back to the system.
 
 A daemon that knows 100,000 pods has millions of objects that live on, and by default every 700 new ones make Python
 look through some of them: a fifth of the CPU of binding a backlog. Nearly all of our garbage goes by reference counts;
 what is left (tasks, tracebacks) is small and may wait.
 
-What is freed is not what the process takes less: small objects that live on lie between large ones that have gone, such
-as the 256 KiB that each TLS connection has for what it reads. glibc keeps such holes in memory until it is told
-otherwise. Under faults, with connections that break by the dozen, they were 12 of 150 MiB after ten minutes, and grew;
-to make each large piece a mapping of its own would have helped too, but made sums over ten thousand nodes five times as
-slow.
+Freed memory does not leave the process by itself: objects that are still in use lie between large ones that are gone,
+such as the 256 KiB read buffer of each TLS connection. glibc keeps such holes until it is asked to return them. Under
+faults, with connections that break by the dozen, they were 12 of 150 MiB after ten minutes, and grew. A mapping of its
+own for each large piece would have helped too, but made sums over ten thousand nodes five times as slow.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _PART: Final = 0.001
 
 
 def collect_seldom() -> None:
-    """To be called first: imports make more objects than anything else does at the start."""
+    """To be called first: most objects at the start come from imports."""
     gc.set_threshold(*THRESHOLDS)
 
 
@@ -42,7 +41,7 @@ def keep_what_there_is() -> None:
 
 
 def give_back() -> None:
-    """Let the system have the memory that nobody uses, as far as the C library can. Each piece costs a system call, all
+    """Return unused memory to the system, as far as the C library can. Each piece costs a system call, all
     of them some milliseconds in a small cluster, a tenth of a second where much has come and gone."""
     import ctypes  # only the daemon needs it
 
@@ -58,7 +57,7 @@ async def collect_by_the_clock(
     collect: Callable[[], object] = gc.collect,
     afterwards: Callable[[], None] = give_back,
 ) -> None:
-    """Until cancelled, beside what the thresholds do: a daemon with little to do never reaches them."""
+    """Collect until cancelled, in addition to the thresholds: an idle daemon never reaches them."""
     all_at = afterwards_at = 0.0
     while True:
         await clock.sleep(_EVERY)

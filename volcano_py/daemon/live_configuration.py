@@ -40,14 +40,13 @@ class ConfigurationError(RuntimeError):
 
 
 class LiveConfiguration:
-    """Offers every text it comes by to the `Reloader` and tells what became of it.
+    """Offers every text that it reads to the `Reloader`, and logs and reports the outcome.
 
-    A `Sink` for the one ConfigMap. Beside a file it counts only if the kubelet mounts that file from a ConfigMap: the
-    watch then brings the same edits, up to minutes earlier. Any other file is somebody's choice and counts alone.
+    A `Sink` for the one ConfigMap. If there is a file, too, the ConfigMap counts only if the kubelet mounts that file
+    from a ConfigMap: the watch then brings the same edits, up to minutes earlier. Any other file counts alone.
 
-    `on_change` is called when another configuration is in force. The default holds for those who have neither a file
-    nor a ConfigMap: with an invalid one nothing is scheduled, as somebody wished for something else and what that is
-    cannot be told.
+    `on_change` is called when another configuration is in force. The default is used where there is neither a file nor
+    a ConfigMap. With an invalid one nothing is scheduled: the user asked for something else, and it is not known what.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class LiveConfiguration:
             raise ConfigurationError(f"{self._file} is not a valid configuration and --strict refuses to go on")
 
     async def follow_file(self) -> None:
-        """Look at the mounted file for ever. A ConfigMap mount swaps a link, so path and content are looked at anew."""
+        """Check the mounted file until cancelled. A ConfigMap mount swaps a link, so the path is resolved each time."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
             self._look()
@@ -127,7 +126,7 @@ class LiveConfiguration:
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`."""
-        if isinstance(obj, ConfigMap) and self._heeds(obj):
+        if isinstance(obj, ConfigMap) and self._counts(obj):
             meta = obj.metadata
             self._map = ObjectRef("ConfigMap", meta.namespace, meta.name, meta.uid)
             text = obj.data.get(names.CONFIG_KEY)
@@ -141,7 +140,7 @@ class LiveConfiguration:
     def delete(self, kind: str, obj: ApiObject) -> None:
         """`Sink`. A deleted ConfigMap leaves the last good configuration in force. If there was none, the default holds
         from now on, as it would after a restart."""
-        if not isinstance(obj, ConfigMap) or not self._heeds(obj):
+        if not isinstance(obj, ConfigMap) or not self._counts(obj):
             return
         if self.current is not None:
             log.warning("ConfigMap deleted; keeping the last valid configuration", kind=kind)
@@ -158,7 +157,7 @@ class LiveConfiguration:
         if self.current is None:
             self._offer(default_configuration_text(), _DEFAULT_ORIGIN)
 
-    def _heeds(self, obj: ConfigMap) -> bool:
+    def _counts(self, obj: ConfigMap) -> bool:
         if self._file is None or (self._file.parent / _KUBELETS_LINK).is_symlink():
             return True
         log.info("ConfigMap ignored: a configuration file is in use", file=str(self._file), config_map=obj.metadata.key)
@@ -183,9 +182,7 @@ class LiveConfiguration:
             if about is not None:
                 self._record(Event(about, "Normal", "ConfigurationLoaded", f"in force, digest {digest[:12]}"))
             return
-        kept = (
-            "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is mended"
-        )
+        kept = "the last good one stays in force" if outcome.configuration else "nothing is scheduled until it is fixed"
         log.error("configuration rejected", origin=outcome.origin, consequence=kept, problems=problems)
         target = about or self._map
         if target is not None:

@@ -19,7 +19,7 @@ that the two never work at once."""
 BINDS_IN_FLIGHT: Final = 128
 """Of one namespace; a quarter more are for others. Each binding costs the API server, etcd and us the less, the more of
 them arrive together: with 64 a backlog took a sixth longer than with 160, and with 128 as little. An API server without
-priority and fairness takes 200 writes at a time, from everybody."""
+priority and fairness takes 200 writes at a time, from all clients."""
 
 
 class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):

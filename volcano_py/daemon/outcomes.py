@@ -28,7 +28,7 @@ _MOST_FAILURES: Final = 10_000
 
 
 class OutcomeRecorder:
-    """Implements `cluster.protocol.Outcomes`. `record` takes events; `clock` tells seconds since the epoch."""
+    """Implements `cluster.protocol.Outcomes`. `record` takes events; `clock` returns seconds since the epoch."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class OutcomeRecorder:
         self._metrics.effects.bound(Outcome.GONE if gone else _outcome_of(error), seconds)
         if gone:
             self._pauses.pop(bind.pod.uid, None)
-            # The watch will say so too, but should it not, the pod must not be counted with its gang for ever.
+            # The watch will show it, too; should it not, the pod must not be counted with its gang without end.
             ref = bind.pod
             self._state.delete("Pod", Pod(metadata=ObjectMeta(namespace=ref.namespace, name=ref.name, uid=ref.uid)))
             return

@@ -1,6 +1,6 @@
 """The process's own supervisor: runs the parts of the daemon, restarts those that may be, stops all in order.
 
-Parts are coroutines that run until they are cancelled. Signals belong to the supervisor; whoever else sets handlers
+Parts are coroutines that run until they are cancelled. Signals belong to the supervisor; other code that sets handlers
 (kopf does) must give them back by calling `own_signals`.
 """
 
@@ -21,7 +21,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class ChildFailedError(RuntimeError):
-    """A part without which the process must not go on has ended; the cause is chained."""
+    """A part that the process cannot do without has ended; the cause is chained."""
 
 
 class _Child(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Supervisor:
         return self._stopping.is_set()
 
     def own_signals(self) -> None:
-        """SIGINT and SIGTERM stop this supervisor, whoever had them before. A second one stops without waiting."""
+        """SIGINT and SIGTERM stop this supervisor, whatever handled them before. A second one stops without waiting."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.stop, f"received {number.name}")

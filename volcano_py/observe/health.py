@@ -1,8 +1,8 @@
 """The daemon's HTTP face: /metrics, /healthz, /readyz, /version, /status and, for this machine only, /dump.
 
 It must answer while the scheduler is at its busiest and must never hold it up: probes are a few function calls, metrics
-are rendered in a thread, one scrape at a time, and documents are sent in pieces. What costs anything has few places;
-more callers are told to come again.
+are rendered in a thread, one scrape at a time, and documents are sent in pieces. Few requests that cost much are
+answered at the same time; the others get 503 and a Retry-After.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class HealthServer:
 
     @web.middleware
     async def _bounded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Few slow requests at a time, each with an end; a failing callback is told and logged, and nothing more."""
+        """Few slow requests at a time, each with a time limit; an error is logged and answered with 500."""
         is_slow = request.path in _SLOW_PATHS
         if is_slow and self._places == 0:
             return _json(503, {"error": "busy with other requests: try again"}, {"Retry-After": "5"})
@@ -135,7 +135,7 @@ class HealthServer:
                 return await handler(request)
         except web.HTTPException:
             raise
-        except ConnectionError as error:  # as a rule the caller hung up, and nobody is left to be told
+        except ConnectionError as error:  # as a rule the caller hung up, and there is no one left to answer
             return _failed(request, 500, f"{type(error).__name__}: {error}")
         except TimeoutError:
             return _failed(request, 503, f"not done within {_REQUEST_SECONDS:.0f} s: try again")
@@ -196,7 +196,7 @@ def _json(status: int, document: object, headers: Mapping[str, str] | None = Non
 
 
 def _failed(request: web.Request, status: int, problem: str) -> web.StreamResponse:
-    """Say so, unless an answer is half sent: then cutting the connection is the only way to tell."""
+    """Answer with this error; if half an answer is sent already, cut the connection instead."""
     sent: web.StreamResponse | None = request.get(_SENDING)
     if sent is None:
         return _json(status, {"error": problem})

@@ -40,7 +40,7 @@ _MOST_FRAMES: Final = 20
 _DEBUG_VERBOSITY: Final = 4
 
 # Libraries that would drown or betray us at our own level: kubernetes_asyncio prints whole response bodies at DEBUG,
-# Secrets among them; asyncio and aiohttp tell every selector and connection; kopf tells each handler call at INFO.
+# Secrets among them; asyncio and aiohttp log every selector and connection; kopf logs each handler call at INFO.
 _QUIETER: Final = {
     "kubernetes_asyncio": logging.INFO,
     "asyncio": logging.INFO,
@@ -172,7 +172,7 @@ def _level_name(number: int) -> str:
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields given as `extra=`; kopf names the object of a message in `k8s_ref`, its own settings are no news."""
+    """The fields given as `extra=`; kopf names the object of a message in `k8s_ref`, its own settings are left out."""
     extras = {name: value for name, value in vars(record).items() if name not in _RECORD_FIELDS}
     reference = extras.pop("k8s_ref", None)
     for name in ("k8s_skip", "settings"):

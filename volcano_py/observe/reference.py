@@ -27,7 +27,7 @@ that dashboards and alerts made for Volcano keep working; the others are ours, i
 - Amounts of a queue follow the last cycle. A queue that is deleted leaves no series behind, and a replica that does not
   lead shows none.
 - Metrics marked *per job* have a series for each job. They are off unless per-job metrics are switched on.
-- Volcano's counters whose names do not end in `_total` keep their names and have the type `untyped` for Prometheus,
+- Volcano's counters whose names do not end in `_total` keep their names and are exposed as `untyped`,
   because the exposition format allows counters no other ending; `rate()` works on them.
 - `process_*` and `python_gc_*` are those of the Prometheus client for Python."""
 _REASONS_INTRODUCTION: Final = """\
@@ -35,7 +35,7 @@ Every PodGroup that does not run has exactly one of these reasons. It opens the 
 conditions of its pods and of their Events, it is the label `reason` of `volcano_pending_pod_groups`, and it is what the
 command line and JSON print. The `reason` field of conditions keeps Volcano's own strings.
 
-When several hold, the one that has to be fixed first is reported: the order of the sections is the precedence."""
+When several hold, the one to fix first is reported: the order of the sections is the precedence."""
 
 RANK_TITLES: Final[Mapping[Rank, str]] = {
     Rank.MISCONFIGURED: "Misconfigured",

@@ -23,7 +23,7 @@ from volcano_py.api.volumes import BIND_COMPLETED, SELECTED_NODE
 
 OUT_OF_REACH = (
     "PersistentVolumeClaim ns/data has got volume made, which by its nodeAffinity cannot be used from node node-1; "
-    "if it should be, correct the labels of the node, or create the claim again"
+    "correct the labels of the node, or create the claim again"
 )
 
 

@@ -15,7 +15,7 @@ class Clock(Protocol):
     """A source of time; durations are in seconds."""
 
     def monotonic(self) -> float:
-        """For durations: never jumps when somebody sets the machine's clock."""
+        """For durations: does not jump when the machine's clock is set."""
 
     def now(self) -> datetime:
         """For what is shown to people: wall-clock time in UTC."""

@@ -4,8 +4,8 @@
 - Every request has a time limit below the renew deadline. `is_leader` turns false by itself when that deadline passes,
   whatever the renewal is doing.
 - Any failure is a failed attempt: refusals, broken connections, answers that cannot be read.
-- Whoever has seen another holder waits for the rest of that holder's duration, even if the Lease was deleted meanwhile.
-  Only a holder that gives its Lease back ends its time early.
+- A replica that has seen another holder waits for the rest of that holder's duration, even if the Lease was deleted
+  meanwhile. Only a holder that gives its Lease back ends its time early.
 - Stopping gives the Lease back, so that a successor need not wait.
 """
 
@@ -34,7 +34,7 @@ RENEW_DEADLINE: Final = 10.0
 RETRY_PERIOD: Final = 2.0
 
 RETRY_JITTER: Final = 1.2
-"""As with everybody who elects by a Lease, attempts may be up to a fifth further apart than asked for."""
+"""As in client-go, attempts may be up to a fifth further apart than asked for."""
 
 _NEVER: Final = float("-inf")
 
@@ -84,7 +84,7 @@ class LeaderElector:
         retry_period: float = RETRY_PERIOD,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`identity` tells this replica from others (default: host name and a random part). Times are in seconds.
+        """`identity` is unique to this replica (default: host name and a random part). Times are in seconds.
 
         Raises:
             ValueError: the times do not fit each other: lease duration > renew deadline > 1.2 × retry period >= 1.2.
@@ -100,7 +100,7 @@ class LeaderElector:
         self._settle = 0.0
         self.taken_at = self.alone_from = float("inf")
         """Monotonic times: when the lease became ours, and from when on no leader before us can believe that it still
-        leads. The latter lies ahead if there was no Lease, and nobody knows since when."""
+        leads. The latter lies ahead if there was no Lease, since it is not known for how long."""
 
     def is_leader(self) -> bool:
         """Whether the lease is ours for certain: by the monotonic clock, and even if the renewal hangs."""

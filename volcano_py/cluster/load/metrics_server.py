@@ -1,4 +1,4 @@
-"""Load from metrics-server, through the API server. What it tells is what `kubectl top nodes` shows."""
+"""Load from metrics-server, through the API server: the numbers that `kubectl top nodes` shows."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ class MetricsServer:
         return len(nodes)
 
     async def aclose(self) -> None:
-        """The client is somebody else's."""
+        """Nothing: the client belongs to the caller."""

@@ -1,4 +1,4 @@
-"""Load from Prometheus, as node-exporter's series tell it: two queries for all nodes together.
+"""Load from Prometheus, from node-exporter's series: two queries for all nodes together.
 
 Values are means over ten minutes. A series is a node's by its label `node`, else by `instance` (a port behind it is
 left out), which must be the node's name, as Volcano wants it.

@@ -20,7 +20,7 @@ _SHORTEST_INTERVAL: Final = 1.0
 
 
 class LoadError(RuntimeError):
-    """The source did not tell the load of nodes; the text says why."""
+    """The load of nodes could not be read; the text says why."""
 
 
 class LoadSink(Protocol):
@@ -56,11 +56,11 @@ class LoadSettings(msgspec.Struct, frozen=True):
     insecure: bool = False
     """Take any certificate (`tls.insecureSkipVerify`)."""
     ca_file: str = ""
-    """Authorities to trust beside the system's (`tls.caFile`)."""
+    """Authorities to trust in addition to the system's (`tls.caFile`)."""
 
     @classmethod
     def of(cls, section: Mapping[str, str]) -> LoadSettings | None:
-        """None when no load is to be read: no source, one that is not there, or no address. `config check` tells."""
+        """None when no load is to be read: no source, an unknown one, or no address. `config check` reports these."""
         kind, address = section.get("type", ""), section.get("address", "")
         if kind not in (PROMETHEUS, METRICS_SERVER) or (kind == PROMETHEUS and not address):
             return None

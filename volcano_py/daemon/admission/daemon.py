@@ -37,7 +37,7 @@ _NICENESS: Final = 5
 
 
 class AdmissionDaemon:
-    """One process; `run` returns after it was told to stop."""
+    """One process; `run` returns when it was asked to stop."""
 
     def __init__(self, options: DaemonOptions, client: KubernetesClient, *, reports_to: int | None = None) -> None:
         """`reports_to`: the file descriptor of a socket to a daemon, which then shows metrics and health instead.
@@ -72,7 +72,7 @@ class AdmissionDaemon:
         """Until SIGTERM or SIGINT, or until the daemon that it reports to is gone.
 
         Raises:
-            ChildFailedError: a part without which the process must not go on has ended.
+            ChildFailedError: a part that the process cannot do without has ended.
             ListenError: a listen address cannot be had.
         """
         self._supervisor.own_signals()
@@ -112,7 +112,7 @@ class AdmissionDaemon:
         return self._admission.problem()
 
     def _bad_object(self, kind: str, key: str, _uid: str, error: Exception) -> None:
-        """The daemon that schedules tells of it in an event."""
+        """Log it; the scheduling daemon writes the event."""
         log.debug("object unreadable", kind=kind, object=key, error=str(error))
 
 

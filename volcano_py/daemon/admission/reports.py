@@ -14,7 +14,7 @@ import msgspec
 
 EVERY: Final = 0.5
 """Seconds between two reports."""
-_MOST_REVIEWS: Final = 10_000  # of a report; what is beyond is counted by nobody
+_MOST_REVIEWS: Final = 10_000  # of a report; more are not counted
 LONGEST_LINE: Final = 4 * 2**20
 """Bytes of a report: each review takes about a hundred."""
 

@@ -1,4 +1,4 @@
-"""The controllers that the command line asks for: made together, fed together, started one by one."""
+"""The controllers that the command line asks for: created together, fed together, started one by one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Controllers:
 
     Attributes:
         commands: what handles Commands, fed by kopf.
-        queue_sinks: who is told of queues.
-        sinks: who is told of what the informers see.
+        queue_sinks: sinks for queues.
+        sinks: sinks for what the informers see.
         watched: kinds that the controllers follow with the daemon's own informers.
     """
 
@@ -46,8 +46,9 @@ class Controllers:
         queue_created: Callable[[Queue], None],
         pod_created: Callable[[float], None],
     ) -> None:
-        """`learn` gets the Jobs, pods and PodGroups that answers show. `queue_created` gets each queue that had to be
-        created; `pod_created` the seconds from a Volcano Job to each of its pods."""
+        """`learn` is given what answers show of Jobs, their pods and PodGroups. `queue_created` is called with each queue
+        that had to be created, as the server answered; `pod_created` for each pod created for a Volcano Job, with the
+        seconds since the job was created."""
         wanted = options.controllers
         rules = GroupRules(
             scheduler_names=frozenset(options.scheduler_names),
@@ -109,7 +110,7 @@ class Controllers:
 
     @property
     def informers(self) -> tuple[Informers, ...]:
-        """Those that controllers have of their own, of kinds that nobody else watches."""
+        """Those that controllers have of their own, for kinds that nothing else needs."""
         of_jobs = (self._jobs.informers,) if self._jobs is not None else ()
         return of_jobs + (self._makers.informers if self._makers is not None else ())
 
@@ -135,6 +136,6 @@ class Controllers:
             yield "controllers of CronJobs and JobFlows", partial(self._makers.run, listed)
 
     async def queues_exist(self) -> None:
-        """Returns when the queues that must exist do, or cannot be made."""
+        """Return when the queues that must exist do, or cannot be created."""
         if self._queues is not None:
             await self._queues.initial_queues.wait()

@@ -21,12 +21,12 @@ from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs.controller import JobController
 from volcano_py.operator.kube_api import IsActive, Learn, Record
 
-_MOST_REPORTED: Final = 3  # rules that a job breaks; the others are told when these are mended
+_MOST_REPORTED: Final = 3  # rules that a job breaks; further ones are reported when these are fixed
 
 
 class JobControl:
     """The controller and the informer of its Jobs, which also feeds `followers`. The rest of what it watches comes with
-    everybody's informers.
+    the daemon's informers.
 
     The informer is one of its own, because the daemon is to start where there are no Jobs (the CRD is not installed).
 
@@ -47,7 +47,7 @@ class JobControl:
         pod_created: Callable[[float], None],
         followers: Sequence[Sink] = (),
     ) -> None:
-        """`pod_created` is told of each pod how long after its job it was made, in seconds."""
+        """`pod_created` is called for each pod, with the seconds from the creation of its job to its own."""
         rules = JobRules(scheduler_name=options.scheduler_names[0], default_queue=options.default_queue)
         plugins = JobPlugins.of(BUILTIN).with_installed()
         self.controller = JobController(
@@ -81,8 +81,8 @@ class JobControl:
 
 
 def problem_with(context: JobContext) -> Callable[[Job], str]:
-    """Tells what is wrong with a job that no webhook has looked at. Its queue is left to the scheduler, which knows the
-    queues, and says so on the PodGroup."""
+    """Describes what is wrong with a job that no webhook has checked. The scheduler checks its queue and reports on the
+    PodGroup."""
     nothing = QueueWorld.of(())
 
     def problem(job: Job) -> str:

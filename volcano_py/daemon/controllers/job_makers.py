@@ -82,7 +82,7 @@ class JobMakers:
             if self._jobs is not None:
                 group.create_task(self._jobs.run(), name="job informer")
                 jobs_listed = self._jobs.wait_synced
-            assert jobs_listed is not None, "nobody feeds Jobs"
+            assert jobs_listed is not None, "no informers of Jobs"
             for informers, work in self._runs:
                 group.create_task(informers.run(), name="informers of what jobs are made of")
                 group.create_task(_after(work, informers.wait_synced, jobs_listed), name="maker of jobs")

@@ -1,6 +1,6 @@
 """The campaign for the Lease, with a connection and a login of its own, on whatever loop `run` is awaited.
 
-The main loop is told by events of its own. What it asks (`is_leader`, `holder`) is answered from what the campaign last
+The main loop gets events of its own. What it asks (`is_leader`, `holder`) is answered from what the campaign last
 wrote, without waiting for it.
 """
 
@@ -42,7 +42,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who holds the Lease, as far as is known; "" for nobody."""
+        """Who holds the Lease, as far as is known; "" for none."""
         return self._elector.holder if self._elector is not None else ""
 
     @property

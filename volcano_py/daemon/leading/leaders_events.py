@@ -1,4 +1,4 @@
-"""Events about what every replica finds, and only the leader may tell."""
+"""Events about what every replica finds, and only the leader may write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from volcano_py.api.effects import Event, ObjectRef
 
-# Seconds for which what was found without the Lease waits for it. What is older, a leader before us has told.
+# Seconds for which an event found without the Lease waits for it. An earlier leader has written what is older.
 _WAITS: Final = 600.0
 # Objects for which an event waits; of more, those that have waited longest are given up.
 _MOST: Final = 4096
@@ -17,7 +17,7 @@ _MOST: Final = 4096
 
 class LeadersEvents:
     """Passes events on to `record` while this replica leads (`leads`). A daemon reads objects and its configuration
-    before anybody has the Lease: without it, the latest event about each object waits."""
+    before it has the Lease: until then, the latest event about each object waits."""
 
     def __init__(
         self, record: Callable[[Event], None], *, leads: Callable[[], bool], now: Callable[[], float] = time.monotonic

@@ -29,7 +29,7 @@ class Leadership:
 
     @property
     def holder(self) -> str:
-        """Who holds the Lease, as far as is known; "" for nobody."""
+        """Who holds the Lease, as far as is known; "" for none."""
         return self._election.holder if self._election is not None else ""
 
     def is_leading(self) -> bool:

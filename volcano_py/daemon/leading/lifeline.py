@@ -34,7 +34,7 @@ SETTLE: Final = 2.0
 """Seconds between the end of a hanging leader's leadership and the moment at which it gives the Lease back: what it has
 sent is then answered, and seen by the successor's lists."""
 
-_LOG_WITHIN: Final = 2.0  # seconds; whoever reads the log may be what everything waits for
+_LOG_WITHIN: Final = 2.0  # seconds; the process may hang because its log is not read
 _GIVE_BACK_WITHIN: Final = 10.0  # seconds, for a renewal under way, `SETTLE` and two requests
 _STOP_WITHIN: Final = 10.0  # seconds
 
@@ -97,7 +97,7 @@ class Lifeline:
         try:
             await self.election.run()
         except Exception:
-            # A defect of ours; whoever waits for the end of the campaign ends the process.
+            # A bug of ours; the part that waits for the end of the campaign ends the process.
             log.exception("leader election failed")
 
     async def _end_process(self, problem: str, campaign: asyncio.Task[None]) -> None:

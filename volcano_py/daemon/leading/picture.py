@@ -1,4 +1,4 @@
-"""Whether all that decisions follow from is known as it is now, one kind like the other.
+"""Whether all kinds that decisions depend on are up to date.
 
 After a restart of the API server, for example, pods may be followed again while nodes are still being listed; a
 decision would then bind pods to nodes that are gone. So nothing is decided while a kind is behind: while it has had no
@@ -28,8 +28,8 @@ _QUEUE: Final = "Queue"
 
 
 class Picture:
-    """The informers follow all kinds but the queues. Those are followed by kopf, which does not say whether its watch
-    is open: they are listed again whenever another kind had been behind."""
+    """The informers watch all kinds but queues. kopf watches those, and does not say whether its watch is open: queues
+    are listed again whenever another kind was behind."""
 
     def __init__(
         self, informers: Informers, kopf: KopfApp, *, whole: Callable[[], None], clock: Clock = SYSTEM_CLOCK
@@ -76,7 +76,7 @@ class Picture:
         if was_behind:
             self._queues_due = self._clock.monotonic()
             if self._listing is None or self._listing.done():
-                self._listing = asyncio.create_task(self._list_queues(), name="queues after trouble")
+                self._listing = asyncio.create_task(self._list_queues(), name="list queues again")
         self._look()
 
     async def _list_queues(self) -> None:

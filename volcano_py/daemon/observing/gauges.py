@@ -1,4 +1,4 @@
-"""Numbers that the parts keep themselves are carried over into the metrics when somebody looks."""
+"""Copies numbers that the parts keep themselves into the metrics before each scrape."""
 
 from __future__ import annotations
 

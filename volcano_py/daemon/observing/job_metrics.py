@@ -13,11 +13,11 @@ from volcano_py.observe.metrics import Metrics
 
 
 class JobMetrics:
-    """Told of reports and bindings; a `Sink` for PodGroups, so that those that are gone are forgotten."""
+    """Gets reports and bindings; a `Sink` for PodGroups, so that deleted ones are forgotten."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # By namespace/name. A cycle may have begun before a deletion, and tell of what nobody would forget any more.
+        # By namespace/name. A cycle may have begun before a deletion; the job that it reports would never be forgotten.
         self._known: set[str] = set()
 
     def reported(self, report: CycleReport) -> None:

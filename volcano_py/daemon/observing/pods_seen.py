@@ -11,7 +11,7 @@ from volcano_py.state.cluster_state import ClusterState
 
 
 class PodsSeen:
-    """A `Sink` that has to be told before the state is, which tells new pods from known ones. `clock` tells seconds
+    """A `Sink` that must come before the state, which says whether a pod is new. `clock` returns seconds
     since the epoch."""
 
     def __init__(self, state: ClusterState, metrics: Metrics, clock: Callable[[], float] = time.time) -> None:
@@ -20,7 +20,7 @@ class PodsSeen:
         self._clock = clock
 
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
-        """Pods in a first list were there before anybody watched, for days perhaps: they were not late."""
+        """Pods in a first list existed before the watch, for days perhaps: they were not late."""
 
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         if not isinstance(obj, Pod) or obj.spec.node_name or obj.spec.scheduler_name not in self._state.scheduler_names:

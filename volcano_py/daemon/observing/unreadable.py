@@ -1,4 +1,4 @@
-"""Tells of objects that exist and cannot be read: in the log, in a metric, and by an event on the object itself."""
+"""Reports objects that exist and cannot be read: in the log, in a metric, and by an event on the object itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REASON: Final = "Unreadable"
 
 _API_KINDS: Final[Mapping[str, str]] = MappingProxyType({VOLCANO_JOB.name: "Job", CRON_JOB.name: "CronJob"})
 """What the API calls those kinds that have another name here."""
-# Objects of which we know that they have been told; who breaks more than these is told again and again.
+# Objects whose error was reported; when more are broken at the same time, some are reported again.
 _REMEMBERED: Final = 4096
 
 
 class UnreadableObjects:
-    """`found` is a `BadObjectHandler`. The same trouble of the same object is told once, however often it is met.
+    """`found` is a `BadObjectHandler`. The same error of the same object is reported once, however often it is met.
 
     `record` takes events. `count` is called with the kind of whatever is found.
     """

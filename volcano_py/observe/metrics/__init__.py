@@ -1,4 +1,4 @@
-"""Prometheus metrics: Volcano's names and labels, our own beside them, and no global registry.
+"""Prometheus metrics: Volcano's names and labels, our own in addition, and no global registry.
 
 Each module holds the definitions of one concern and what feeds them; `Metrics` puts them together.
 """

@@ -20,7 +20,7 @@ class MetricKind(StrEnum):
     HISTOGRAM = "histogram"
     UNTYPED = "unknown"
     """A counter whose name in Volcano lacks `_total`. The exposition format allows counters no other ending, so the
-    name is kept and the type is not told; `rate()` works all the same."""
+    name is kept and the type is not exposed; `rate()` works all the same."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):

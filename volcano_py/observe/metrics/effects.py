@@ -163,7 +163,7 @@ class EffectMetrics:
         self._bind_duration.observe(seconds)
         if outcome is Outcome.DONE:
             self._scheduled.inc()
-        elif outcome is not Outcome.GONE:  # a pod deleted meanwhile is nobody's error
+        elif outcome is not Outcome.GONE:  # a pod deleted meanwhile is no error
             self._errors.inc()
 
     def evicted(self, action: str, outcome: Outcome) -> None:

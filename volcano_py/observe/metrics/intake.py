@@ -50,8 +50,8 @@ _LOADS: Final = Definition(
 _LAST_LOAD: Final = Definition(
     name=PREFIX + "node_load_last_read_timestamp_seconds",
     kind=MetricKind.GAUGE,
-    text="When the load of nodes was last read, in seconds since 1970. The plugin usage heeds none that is older than "
-    "five minutes.",
+    text="When the load of nodes was last read, in seconds since 1970. The plugin usage ignores a load that is older "
+    "than five minutes.",
 )
 
 DEFINITIONS: Final = (_SYNCED, _OBJECTS, _BEHIND, _RELISTS, _BAD, _EVENTS, _LOADS, _LAST_LOAD)

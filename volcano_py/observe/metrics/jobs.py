@@ -82,7 +82,7 @@ class Shares:
         self._jobs: Mapping[str, float] = {}
 
     def publish(self, namespaces: Mapping[str, NamespaceShare], jobs: Mapping[str, float]) -> None:
-        """By namespace, and by namespace/name of the PodGroup. Kept, not copied: hand over what nobody changes."""
+        """By namespace, and by namespace/name of the PodGroup. Kept, not copied: it must not be changed afterwards."""
         self._namespaces = namespaces
         self._jobs = jobs if self._per_job else {}
 

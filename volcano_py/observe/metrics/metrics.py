@@ -54,7 +54,7 @@ class Metrics:
         per_job: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`per_job` adds Volcano's gauges with a series for each job; `clock` tells seconds since 1970."""
+        """`per_job` adds Volcano's gauges with a series for each job; `clock` returns seconds since 1970."""
         self.registry = registry if registry is not None else CollectorRegistry()
         self._clock = clock
         self.latencies = latency.Latencies(self.registry)
@@ -119,7 +119,7 @@ class Metrics:
 
 
 class _WithoutCreated:
-    """The library adds the creation time of every counter and histogram as a series of its own; nobody reads them."""
+    """The library adds the creation time of every counter and histogram as a series of its own; they are left out."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

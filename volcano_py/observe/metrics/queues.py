@@ -1,7 +1,7 @@
-"""What the last cycle saw: queues, what waits and why, worked out when somebody scrapes.
+"""What the last cycle saw: queues, what waits and why, worked out at each scrape.
 
 Nothing is kept from one report to the next, so a queue that is gone leaves no series behind. Label values that people
-can invent are bounded: queues must exist, and resources nobody has may not grow without end.
+can invent are bounded: queues must exist, and resources that no node has are limited in number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prometheus_client.core import Metric
 from volcano_py.api.report import Amounts, CycleReport, QueueReport
 from volcano_py.observe.metrics.definition import PREFIX, Definition, Family, MetricKind
 
-# Stands for every queue that PodGroups name and nobody has made; no queue can be called so.
+# Stands for every queue that PodGroups name and that does not exist; no queue can have this name.
 MISSING_QUEUE: Final = "(not found)"
 # Resource names that occur in requests alone: any pod can invent one.
 _MOST_INVENTED: Final = 32
@@ -88,7 +88,7 @@ _QUANTITIES: Final = (
         _Absent.UNLIMITED,
         misspelt=True,
     ),
-    _Quantity("inqueue", "inqueue", "What is promised to jobs that were let in and hold nothing yet"),
+    _Quantity("inqueue", "inqueue", "What is promised to admitted jobs that hold nothing yet"),
 )
 _SHARE: Final = _queue_gauge("share", "The queue's share: its largest ratio of allocated to deserved.")
 _WEIGHT: Final = _queue_gauge("weight", "The queue's weight.")
@@ -124,8 +124,8 @@ _INFO: Final = Definition(
 _PENDING_GROUPS: Final = Definition(
     name=PREFIX + "pending_pod_groups",
     kind=MetricKind.GAUGE,
-    text=f"PodGroups that do not run, by queue and by the one reason told for each; queue is {MISSING_QUEUE!r} when "
-    "the PodGroup names one that does not exist, or when pods name a PodGroup that does not.",
+    text=f"PodGroups that do not run, by queue and by the one reason reported for each; queue is {MISSING_QUEUE!r} "
+    "when the PodGroup names one that does not exist, or when pods name a PodGroup that does not.",
     labels=("queue", "reason"),
 )
 _PENDING_PODS: Final = Definition(

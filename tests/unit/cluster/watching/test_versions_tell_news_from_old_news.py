@@ -34,7 +34,7 @@ def deliver(events: list[Event]) -> dict[str, tuple[str, int]]:
         if change == "DELETED":
             if (gone := versions.forget(key, uid, str(version))) is not None:
                 assert told.pop(key)[0] == gone
-        elif versions.is_news(key, str(version)):
+        elif versions.is_new(key, str(version)):
             versions.note(key, uid, str(version))
             told[key] = (uid, version)
     assert {key: versions.uid_of(key) for key in told} == {key: uid for key, (uid, _) in told.items()}
@@ -57,8 +57,8 @@ def test_a_deletion_that_is_older_than_the_list_lets_nothing_in_that_is_older_to
     versions.listed("37")
 
     assert versions.forget("ns/a", "namesake", "32") is None
-    assert not versions.is_news("ns/a", "33")
-    assert versions.is_news("ns/a", "38")
+    assert not versions.is_new("ns/a", "33")
+    assert versions.is_new("ns/a", "38")
 
 
 def test_versions_that_are_no_numbers_are_taken_as_news() -> None:
@@ -67,7 +67,7 @@ def test_versions_that_are_no_numbers_are_taken_as_news() -> None:
     versions.listed("opaque-9")
 
     assert version_of("opaque-2") == -1
-    assert versions.is_news("ns/a", "opaque-1")
+    assert versions.is_new("ns/a", "opaque-1")
     assert versions.forget("ns/a", "another", "opaque-3") is None
     assert versions.forget("ns/a", "u", "opaque-3") == "u"
 
@@ -80,4 +80,4 @@ def test_only_so_many_deletions_are_remembered() -> None:
         versions.forget(f"ns/{number}", "u", str(number + 10_000))
 
     assert len(versions._deleted) == 4096
-    assert not versions.is_news("ns/4999", "12000")
+    assert not versions.is_new("ns/4999", "12000")

@@ -189,7 +189,7 @@ class KubernetesClient:
         *,
         on_unreadable: Callable[[Identity, Exception], None] | None = None,
     ) -> list[T]:
-        """All objects at this path, decoded. One that cannot be read is left out, and told, or logged."""
+        """All objects at this path, decoded. An unreadable one is left out and reported, or logged."""
         report = on_unreadable or _logging(path)
         reader, objects = Reader(kind), list[T]()
         async for page in self.pages(path, params):
@@ -275,7 +275,7 @@ class KubernetesClient:
                 return answer.body
             # A 401 comes before anything is done, so that repeating is safe for every verb.
             if answer.status != 401 or not await self.credentials.renew(login):
-                # Not by way of a variable, which would tie error and frame together: garbage in cycles.
+                # Not through a variable: error and frame would refer to each other, which leaves garbage in cycles.
                 raise self._refusal(verb, path, answer)
 
     @contextlib.asynccontextmanager

@@ -1,4 +1,4 @@
-"""Connections to the API server: kept open, and found out when the other side has vanished."""
+"""Sockets to the API server: kept open, with probes that notice when the other side has vanished."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEEP_ALIVE_PROBES: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCN
 
 
 def cannot_connect(host: str, port: int | None, error: OSError) -> ConnectionError:
-    """The same text for the same trouble, whoever tried."""
+    """One text for one error, whichever transport met it."""
     cause = error.strerror or str(error) or f"it took longer than {CONNECT_WITHIN:g} s"
     return ConnectionError(f"cannot connect to {host}:{port}: {cause}")
 

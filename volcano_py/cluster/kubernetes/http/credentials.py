@@ -109,12 +109,12 @@ class Credentials:
         return str(named or "")
 
     def refresh_when_due(self) -> None:
-        """Start a refresh in the background when it is time; requests go on with what there is meanwhile."""
+        """Start a refresh in the background when it is due; requests use the old login meanwhile."""
         if self._clock.monotonic() >= self._due and self._refreshing is None:
             self._start()
 
     async def renew(self, refused: tuple[object, object]) -> bool:
-        """After a 401 for this (`authorization`, `ssl`): read everything anew. Whether there is now another login."""
+        """After a 401 for this (`authorization`, `ssl`): read everything again. Whether the login has changed."""
         if refused != (self.authorization, self.ssl):
             return True
         now = self._clock.monotonic()
@@ -124,7 +124,7 @@ class Credentials:
             self._forced = now
             self._forget()
         task = self._refreshing or self._start()
-        # Shielded: whoever gives up waiting must not stop the refresh that others wait for too.
+        # Shielded: a caller that stops waiting must not stop the refresh that others wait for too.
         await asyncio.shield(task)
         return refused != (self.authorization, self.ssl)
 

@@ -19,7 +19,7 @@ class TokenBucket:
 
     @property
     def last_asked(self) -> float:
-        """When somebody last wanted a token, by the monotonic clock; at first, when the bucket was made."""
+        """When a token was last asked for, by the monotonic clock; at first, when the bucket was created."""
         return self._filled
 
     def _fill(self) -> None:

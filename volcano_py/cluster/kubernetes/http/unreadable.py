@@ -1,4 +1,4 @@
-"""The little that can still be told of an event or object which does not decode as its kind."""
+"""What can still be read of an event or object that does not decode as its kind."""
 
 from __future__ import annotations
 

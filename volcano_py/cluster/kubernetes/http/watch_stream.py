@@ -16,7 +16,7 @@ class WatchStream:
         """`chunks` are the bytes as they come, an OSError where they break off; `close` makes them do so."""
         self._chunks, self._path, self._clock = chunks, path, clock
         self.abort = close
-        """Break the connection: whoever iterates gets an UnreachableError."""
+        """Break the connection: the iteration raises UnreachableError."""
         self.last_data = clock.monotonic()
         """When the server last sent anything, by the monotonic clock; at first, when it opened the watch."""
         self.heard = False

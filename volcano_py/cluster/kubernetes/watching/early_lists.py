@@ -1,4 +1,4 @@
-"""Lists that begin before there is anybody to take them in: the server answers while modules are loaded."""
+"""Lists that begin before the informers exist: the server answers while modules are loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_PAGES: Final = 16
 
 
 class EarlyLists:
-    """The first list of each kind, for whoever takes it first; on leaving the block the rest is given up."""
+    """The first list of each kind, for one reflector each; leaving the block cancels those that were not taken."""
 
     def __init__(self, client: KubernetesClient, kinds: Iterable[Kind]) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class EarlyList:
             async for page in self._pages:
                 await self._waiting.put(page)
         except Exception as error:
-            # Whatever it is, whoever reads the list has to know, or he would wait for ever.
+            # Whatever it is, the reader of the list has to get it, or it would wait without end.
             end = error
         await self._waiting.put(end)
 

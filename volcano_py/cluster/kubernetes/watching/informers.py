@@ -15,7 +15,7 @@ from volcano_py.cluster.kubernetes.watching.reflector import FRESH_FOR, Reflecto
 from volcano_py.cluster.kubernetes.watching.reflector_stats import ReflectorStats
 from volcano_py.cluster.protocol import BadObjectHandler, Sink
 
-# Seconds. Watches lose nothing by design; this bounds the time for which what they lose against design stays unseen.
+# Seconds. By design watches lose nothing; should one lose an event all the same, this bounds how long it is missed.
 RESYNC_EVERY = 3600.0
 
 
@@ -60,7 +60,7 @@ class Informers:
             )
 
     async def run(self) -> None:
-        """List and watch for ever; cancel to stop."""
+        """List and watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             for name, reflector in self.reflectors.items():
                 group.create_task(reflector.run(), name=f"reflector of {name}")
@@ -75,8 +75,8 @@ class Informers:
         await asyncio.gather(*(self.reflectors[kind].relist() for kind in kinds))
 
     def learn(self, kind: str, obj: ApiObject) -> None:
-        """The server has shown this object in an answer to somebody (see `Reflector.learn`); kinds that are not
-        followed here are left to others."""
+        """The server has shown this object in an answer (see `Reflector.learn`). Ignored if the kind is not watched
+        here."""
         if (reflector := self.reflectors.get(kind)) is not None:
             reflector.learn(obj)
 
@@ -85,13 +85,13 @@ class Informers:
         await self.relist(*(kind for kind in kinds if self.reflectors[kind].listed_from < moment))
 
     def behind(self, *kinds: str) -> dict[str, float]:
-        """Those of these kinds that are not known as they are now, and since how many seconds."""
+        """Those of these kinds whose state is out of date, and for how many seconds."""
         found = ((kind, self.reflectors[kind].behind) for kind in kinds)
         return {kind: seconds for kind, seconds in found if seconds > FRESH_FOR}
 
     def _followed(self, was_behind: bool) -> None:
         if was_behind:
-            # The server is back. Kinds that come back long after each other would hold up decisions.
+            # The server is back. Decisions wait for the last kind, so all should come back together.
             for reflector in self.reflectors.values():
                 reflector.hurry()
         if self.on_followed is not None:
@@ -99,7 +99,7 @@ class Informers:
 
     @property
     def unsynced(self) -> tuple[str, ...]:
-        """Kinds not listed yet; for readiness, which can so tell what it waits for."""
+        """Kinds not listed yet; readiness names them."""
         return tuple(name for name, reflector in self.reflectors.items() if not reflector.synced.is_set())
 
     def stats(self) -> Mapping[str, ReflectorStats]:

@@ -94,7 +94,7 @@ CSI_STORAGE_CAPACITY: Final = Kind(
     "CSIStorageCapacity", ApiPath(_STORAGE, "csistoragecapacities"), volumes.CSIStorageCapacity, optional=True
 )
 SELECTING_KINDS: Final = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
-"""What tells which pods belong together, and so are spread when they do not say how."""
+"""Kinds whose selectors say which pods belong together; such pods are spread by default."""
 VOLUME_KINDS: Final = (
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,

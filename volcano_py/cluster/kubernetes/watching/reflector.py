@@ -1,7 +1,7 @@
-"""Keeps a sink in step with one kind of objects: list, then watch, resume, and list again when the thread is lost.
+"""Keeps a sink in step with one kind of objects: list, then watch, resume, and list again when the watch cannot go on.
 
-What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. How stale news is told from
-news is in `versions.py`.
+What the sink may rely on, whatever the network and the server do: see `protocol.Sink`. How an
+old version is recognized: see `versions.py`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ T = TypeVar("T")
 # Seconds; the server ends a watch after a time between this and twice this, as client-go asks it to, so that the
 # watches of many clients spread over the API servers behind one address.
 WATCH_LASTS = 300.0
-# Seconds without any byte. The server sends a bookmark about once a minute, so that twice that means trouble; and to
-# be wrong costs one request. Of a kind of which nothing has happened since it started it sends none at all.
+# Seconds without any byte. The server sends a bookmark about once a minute, so two minutes of silence mean a broken
+# watch; a wrong guess costs one request. For a kind without a change since the server started it sends none at all.
 STALL_AFTER = 120.0
 # Seconds; a watch that ends sooner and brought nothing is a failure, or a broken proxy would be asked in a hot loop.
 _SHORTEST_WATCH = 1.0
@@ -139,14 +139,14 @@ class Reflector:
         return self._clock.monotonic() - self._current_until
 
     def hurry(self) -> None:
-        """The server answers others: if this waits for the next attempt, make it now."""
+        """The server answers again: if this waits for the next attempt, make it now."""
         self._hurry.set()
 
     def learn(self, obj: ApiObject) -> None:
-        """The server has shown this object in an answer to somebody: it counts like an event, if it is newer than what
-        is known, and what lists and watches bring later of earlier versions does not take it back."""
+        """The server has shown this object in an answer. If that is newer than what is known, it counts like an event,
+        and older versions that lists and watches bring later do not undo it."""
         meta = metadata_of(obj)
-        if self.synced.is_set() and self._versions.is_news(meta.key, meta.resource_version):
+        if self.synced.is_set() and self._versions.is_new(meta.key, meta.resource_version):
             self._echoes.note(obj)
             self._hand_on(meta, meta.key, obj)
 
@@ -161,7 +161,7 @@ class Reflector:
         await wanted
 
     async def run(self) -> NoReturn:
-        """List and watch for ever; cancel to stop."""
+        """List and watch until cancelled."""
         while True:
             try:
                 if self.resource_version and self.behind > FRESH_FOR:
@@ -181,12 +181,12 @@ class Reflector:
                 self._failure_log.failed(error)
                 await self._pause(error)
             except Exception:
-                # A defect of ours, met by some object: the other kinds go on, and this one starts afresh.
+                # A bug of ours, triggered by some object: the other kinds are not affected, and this one starts again.
                 log.exception("unexpected error while watching; retrying", kind=self.kind.name)
                 self.resource_version = ""
                 await self._pause(None)
 
-    def _all_is_well(self) -> None:
+    def _recovered(self) -> None:
         self._backoff.reset()
         self._failure_log.recovered()
 
@@ -229,7 +229,7 @@ class Reflector:
         await self._rest(_ABSENT_FOR)
 
     def _follow(self, stream: WatchStream | None) -> None:
-        """From now on the kind is not behind: this watch is open, or (None) there is nothing to watch."""
+        """From now on the kind is up to date: this watch is open, or (None) there is nothing to watch."""
         self._note_behind()
         was_behind, self._was_behind = self._was_behind, False
         self._stream, self._does_without = stream, stream is None
@@ -279,7 +279,7 @@ class Reflector:
         """All objects, the unreadable ones (key → UID), and the version of the list.
 
         No resourceVersion is asked for, which means the newest: a list from a server's cache may be older than what
-        another server has told us already.
+        another server has sent us already.
         """
         objects: list[ApiObject] = []
         bad: dict[str, str] = {}
@@ -305,7 +305,7 @@ class Reflector:
         return objects, bad, version
 
     async def _take_over(self, objects: list[ApiObject], bad: dict[str, str], version: str) -> None:
-        """Hand on what is news in a list, in slices: a large cluster has as many objects as take seconds.
+        """Hand on what is new in a list, in slices: in a large cluster that takes seconds.
 
         The sink gets the beginning of a first list as a whole, and of everything else what a watch would have shown.
         What is gone comes last, so that no node ever seems emptier than it is.
@@ -346,7 +346,7 @@ class Reflector:
             self._versions.note(meta.key, meta.uid, meta.resource_version)
 
     def _replaced(self, objects: list[ApiObject]) -> bool:
-        """Whether the sink has taken the list; if not, one by one will show which object it cannot digest."""
+        """Whether the sink has taken the list; if not, handing on one by one shows which object it cannot take."""
         try:
             self._sink.replace(self.kind.name, objects)
         except Exception:
@@ -400,7 +400,7 @@ class Reflector:
         if self._resync_is_due():
             self.resource_version = ""
         elif self._clock.monotonic() - started >= _SHORTEST_WATCH:
-            self._all_is_well()
+            self._recovered()
         elif self._events == events:
             raise UnreachableError("WATCH", str(self.kind.path), "the server ended the watch at once")
 
@@ -434,7 +434,7 @@ class Reflector:
             self._take_unusual(line, None)
             return
         self._events += 1
-        self._all_is_well()
+        self._recovered()
         self._apply(change, obj)
 
     def _apply(self, change: str, obj: ApiObject) -> None:
@@ -446,7 +446,7 @@ class Reflector:
             gone = self._versions.forget(key, uid, meta.resource_version)
             if gone is not None:
                 self._give(self._sink.delete, obj if gone == uid else self._tombstone(key, gone))
-        elif self._versions.is_news(key, meta.resource_version):
+        elif self._versions.is_new(key, meta.resource_version):
             self._hand_on(meta, key, obj)
         self._echoes.passed(key, meta)
         self._advance(meta.resource_version)
@@ -473,7 +473,7 @@ class Reflector:
             raise stream_error(str(self.kind.path), bytes(event.object))
         identity = identify(event.object)
         if event.type == "BOOKMARK":
-            self._all_is_well()
+            self._recovered()
         elif event.type == "DELETED":
             # Whatever else it holds, its name says what is gone.
             self._events += 1
@@ -502,7 +502,7 @@ class Reflector:
         try:
             method(self.kind.name, obj)
         except Exception as error:
-            # One object that the sink cannot digest must stop neither the others nor the daemon.
+            # One object that the sink cannot take must stop neither the others nor the daemon.
             meta = metadata_of(obj)
             log.exception("object could not be applied", kind=self.kind.name, object=meta.key)
             self._unreadable[meta.key] = meta.uid
@@ -523,4 +523,4 @@ def _release(waiting: list[asyncio.Future[None]]) -> None:
 
 
 def _ignore(kind: str, key: str, uid: str, error: Exception) -> None:
-    """The log has it; nobody else wants to know."""
+    """The default: nothing beyond the log."""

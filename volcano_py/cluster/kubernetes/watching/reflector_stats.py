@@ -1,4 +1,4 @@
-"""The numbers of a reflector, for metrics and for whoever looks for trouble."""
+"""The numbers of a reflector, for metrics and for debugging."""
 
 from __future__ import annotations
 

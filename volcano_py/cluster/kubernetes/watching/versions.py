@@ -1,4 +1,4 @@
-"""Which news of an object is news: resource versions of one resource are comparable integers on servers with etcd."""
+"""Which version of an object is newer: on servers with etcd, resource versions are comparable integers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Versions:
 
     def __init__(self) -> None:
         self.stale = 0
-        """How many events were dropped because they told nothing new."""
+        """How many events were dropped because they were not new."""
         self._uids: dict[str, str] = {}
         self._versions: dict[str, int] = {}
         self._deleted: dict[str, int] = {}
@@ -57,7 +57,7 @@ class Versions:
         """A list does not have the object any more."""
         del self._uids[key], self._versions[key]
 
-    def is_news(self, key: str, version: str) -> bool:
+    def is_new(self, key: str, version: str) -> bool:
         """Whether what has this key in this version is newer than what is known; counted as stale if not."""
         known = self._versions.get(key)
         if known is None:

@@ -1,7 +1,7 @@
 """Binds pods to nodes, and finds out what became of each attempt.
 
 A binding carries the pod's UID as precondition and the server refuses to bind a pod twice, so that repeating one whose
-outcome is unknown can do no harm: either it succeeds, or the pod itself tells whether the earlier attempt did.
+outcome is unknown can do no harm: either it succeeds, or the pod itself shows whether the earlier attempt did.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
 
-# A restart of the API server takes some seconds; after half a minute the next cycle decides anew with fresh facts.
+# A restart of the API server takes some seconds; after half a minute the next cycle decides again on the new state.
 RETRIES: Final = RetryPolicy(give_up_after=30.0)
 _UNTIL_ANSWERED: Final = RetryPolicy(give_up_after=math.inf)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
@@ -59,7 +59,7 @@ class _Bound(msgspec.Struct, frozen=True):
 class Binder:
     """Carries out `Bind` effects in turns, some at a time, and reports each once.
 
-    Reports of success make nobody act, so that they let bindings pass, for some seconds at most.
+    Nothing waits for a report of success, so bindings go first, for some seconds at most.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Binder:
         rng: random.Random | None = None,
     ) -> None:
         """`fence` is asked before each request: the lease may be over before anyone has noticed it. `on_surprise` gets
-        pods as the server has them when they are bound already: whoever decided did not know that."""
+        pods as the server has them when they are bound already: the decision was made without knowing that."""
         self._client, self._outcomes, self._retries = client, outcomes, retries
         self._on_surprise, self._fence = on_surprise, fence
         self._clock, self._rng = clock, rng or random.Random()
@@ -157,7 +157,7 @@ class Binder:
         try:
             await self._pipeline.retry(lambda: self._attempt(bind, path, body), self._retries, self._rng)
         except RequestError as error:
-            # An attempt may have succeeded without an answer. Until the pod itself tells, nobody else gets its place.
+            # An attempt may have succeeded without an answer. Until the pod shows it, no other pod gets its place.
             if not error.transient or self._pipeline.stopped:
                 raise
             if not await self._pipeline.retry(lambda: self._stands(bind, path), _UNTIL_ANSWERED, self._rng):

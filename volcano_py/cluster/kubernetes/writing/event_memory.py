@@ -1,4 +1,4 @@
-"""What has been told of which object: repetitions are counted, and nobody is told of one object without end."""
+"""Which events were written about which object: repetitions are counted, and events about one object are limited."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ V = TypeVar("V")
 OBJECT_RATE: Final = 1 / 300
 OBJECT_BURST: Final = 25
 OBJECT_REMEMBERED: Final = 1 / OBJECT_RATE
-"""Seconds of silence about an object after which it begins anew."""
+"""Seconds without an event about an object after which its limit starts again."""
 WINDOW: Final = 600.0
-"""Seconds after its last repetition for which an event is counted on, as in client-go; then it begins anew."""
+"""Seconds after its last repetition for which an event is counted, as in client-go; then it is a new event."""
 _REMEMBERED: Final = 4096  # events and objects, as in client-go
-# Objects that have gone are forgotten so many at a time: what is remembered is looked through for all of them at once.
+# Deleted objects are forgotten in batches of so many, with one pass over everything remembered.
 _GONE_AT_ONCE: Final = 256
 
 EventKey = tuple[ObjectRef, str, str, str]
-"""About whom, type, reason, message."""
+"""Object, type, reason, message."""
 
 
 class EventSeries(msgspec.Struct):
-    """One event object and what is to be told of it. `written` is the count on the server, 0 before it exists there."""
+    """One event object and what is to be written. `written` is the count on the server, 0 before it exists there."""
 
     key: EventKey
     name: str
@@ -67,7 +67,7 @@ class EventMemory:
         return iter(self._series.values())
 
     def count(self, key: EventKey) -> bool:
-        """Count this event in the series that it goes on. False when there is none."""
+        """Count this event in its series. False when there is none."""
         series, now = self._series.get(key), self._clock.monotonic()
         if series is None or now - series.last_seen >= WINDOW:
             return False
@@ -84,13 +84,13 @@ class EventMemory:
             self._series.popitem(last=False)
 
     def forget(self, series: EventSeries) -> None:
-        """A repetition will be told as an event of its own."""
+        """A repetition will be written as an event of its own."""
         if self._series.get(series.key) is series:
             del self._series[series.key]
 
     def forget_object(self, about: ObjectRef) -> None:
-        """The object is gone: little will be told of it any more. Takes effect when `_GONE_AT_ONCE` of them are; what
-        the server has still to be told is kept until it has been."""
+        """The object is gone: there will be few events about it. Takes effect once `_GONE_AT_ONCE` objects are gone;
+        what is still to be written is kept until then."""
         self._gone.add(about)
         if len(self._gone) < self._sweep_at:
             return

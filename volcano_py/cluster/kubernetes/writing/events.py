@@ -1,8 +1,8 @@
-"""Writes Kubernetes events: told once, counted when they repeat, limited per object and in all, and last in line.
+"""Writes Kubernetes events: once each, counted when they repeat, limited per object and in all, and after all else.
 
 A repetition is counted here and reaches the API server as a new count now and then, so that a pod that waits for a day
-costs a few writes and not one for each cycle. Why something waits may be another with each cycle: of what has not been
-written yet only the latest is, so that no more wait to be written than there are objects.
+costs a few writes and not one for each cycle. The reason why something waits may change with each cycle. Of those that
+are not written yet only the latest is kept, so that no more wait than there are objects.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BURST: Final = 500
 RETRIES: Final = RetryPolicy(give_up_after=10.0)
 
 STANDINGS: Final = frozenset({"FailedScheduling", UNSCHEDULABLE})
-"""Reasons of events that tell how an object stands, not what has happened to it."""
+"""Reasons of events that describe the state of an object, not something that happened to it."""
 COUNT_EVERY: Final = 60.0
 """Seconds between two writes of one event's count."""
 _LONGEST_MESSAGE: Final = 1024  # characters, the API's limit
@@ -205,7 +205,7 @@ class EventRecorder:
         self._queue.add(series.key[0].namespace, series)
 
     def _forget(self, series: EventSeries) -> None:
-        """A repetition will be told as an event of its own."""
+        """A repetition will be written as an event of its own."""
         self._taken_up(series)
         self._memory.forget(series)
 

@@ -30,7 +30,7 @@ from volcano_py.cluster.protocol import Outcomes
 
 log = structlog.get_logger(__name__)
 
-# Evictions come in tens, bindings in thousands; few at a time leave the server to the latter.
+# Evictions come in tens, bindings in thousands; a low limit leaves the server to bindings.
 IN_FLIGHT: Final = 16
 RETRIES: Final = RetryPolicy(give_up_after=30.0)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
@@ -64,7 +64,7 @@ class Evictor:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`emit` takes the events that tell of an eviction; `fence` is asked before each write (see `Binder`)."""
+        """`emit` takes the events about evictions; `fence` is asked before each write (see `Binder`)."""
         self._client, self._outcomes, self._emit, self._retries = client, outcomes, emit, retries
         self._fence = fence
         self._clock, self._rng = clock, rng or random.Random()

@@ -117,7 +117,7 @@ class LiveCluster:
         self.events.submit(events)
 
     def forget(self, gone: ObjectRef) -> None:
-        """The object is gone: what was written to it and told of it need not be remembered."""
+        """The object is gone: what was written to it, or as an event about it, need not be remembered."""
         self.events.forget_object(gone)
         self.status.forget_object(gone.uid)
 
@@ -130,9 +130,9 @@ class LiveCluster:
         self.events.stop_new()
 
     async def drain(self, seconds: float) -> int:
-        """Carry out what was decided, for that long at most, then stop for good. Returns how much was given up.
+        """Carry out what was decided, for that long at most, then stop. Returns how much was given up.
 
-        Events are told for a moment only and do not count: a successor waits for our Lease meanwhile.
+        Events are written for a moment only and do not count: a successor waits for our Lease meanwhile.
         """
         ends = self._clock.monotonic() + seconds
         given_up = await self.volumes.drain(seconds)

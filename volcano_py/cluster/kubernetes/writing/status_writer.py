@@ -38,7 +38,7 @@ Key = tuple[type[Status], str]
 """Type of effect, and the object's UID (a queue's name)."""
 
 Content = tuple[int, str, Mapping[str, str]]
-"""What of an effect reaches the object: a digest, and apart from it the nominated node and the allocated amounts."""
+"""What an effect writes to the object: a digest, then the nominated node and the allocated amounts."""
 
 IN_FLIGHT: Final = 8
 CAPACITY: Final = 50_000
@@ -47,12 +47,12 @@ RETRIES: Final = RetryPolicy(give_up_after=15.0, conflicts=True)
 PATIENCE: Final = 1.0
 """Seconds that bindings may delay a status."""
 PATIENCE_INQUEUE: Final = 0.1
-"""The same for a PodGroup that was let in: a controller waits for that, and makes its pods then."""
+"""The same for a PodGroup that was admitted: a controller waits for that before it creates the pods."""
 # Seconds for which written content is trusted to be there still. Should someone else have changed it meanwhile, the
 # scheduler, which sees the object, asks again and is heard after this time.
 _TRUSTED_FOR: Final = 300.0
 _REMEMBERED: Final = 100_000  # objects
-_REMEMBERED_FAILURES: Final = 4096  # objects; with more in trouble at a time some are told again
+_REMEMBERED_FAILURES: Final = 4096  # objects; when more fail at the same time, some are logged again
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -87,7 +87,7 @@ class StatusWriter:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`quiet` is set while there is nothing more urgent. `known_condition` tells the conditions that pods have now;
+        """`quiet` is set while there is nothing more urgent. `known_condition` returns a condition that a pod has now;
         without it, a pod's first condition after a start counts as a transition. `on_given_up`: what was not
         written, and will not be unless it is submitted again. `fence`: see `Binder`."""
         self._client, self._clock, self._retries, self._rng = client, clock, retries, rng or random.Random()
@@ -235,8 +235,8 @@ class StatusWriter:
     async def _write_queue(self, key: Key, update: QueueAllocated) -> None:
         path = ApiPath(SCHEDULING_API, "queues").of(update.queue)
         subresource = await self._paths.subresource(SCHEDULING_API, "queues")
-        # A merge patch removes a key of a map only if told to, so what is there has to be known: from our last write,
-        # or, the first time, from the queue.
+        # A merge patch removes a key of a map only if it names the key, so the keys have to be known: from our last
+        # write, or, the first time, from the queue.
         last = self._written.get(key)
         before = set(last[1][2]) if last else set((await self._client.read(path, Queue)).status.allocated)
         allocated = {**dict.fromkeys(before - set(update.allocated)), **update.allocated}

@@ -18,7 +18,7 @@ CLUSTER: Final = ""
 """The namespace that objects without one count as: together they are one tenant."""
 
 _SHARE: Final = 4
-"""A namespace takes another slot while it holds fewer than so many times what is free beside that one: so one that is
+"""A namespace takes another slot while it holds fewer than so many times what is free besides: so one that is
 alone gets four fifths of all, and the more namespaces there are, the less each of them gets."""
 
 
@@ -156,6 +156,6 @@ class Slots:
         while (found := self._turns.take()) is not None:
             namespace, ready = found
             if ready.done():
-                self._turns.done(namespace)  # nobody waits for it any more
+                self._turns.done(namespace)  # its caller has stopped waiting
             else:
                 ready.set_result(None)

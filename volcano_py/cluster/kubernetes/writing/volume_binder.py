@@ -1,10 +1,10 @@
 """Writes which volumes claims get, waits until they have them, and only then lets their pods be bound.
 
-The writing is ours, the binding Kubernetes' own: its volume binder completes what a volume's `claimRef` says, a
-provisioner makes a volume for the node that a claim is annotated with. That may take minutes, during which other
-bindings pass, and others may decide otherwise. So the volume that a claim has in the end is asked whether it can be
-used from the node: a pod that is bound where it cannot would wait there for ever. What was written stays when a pod is
-given up; whoever decides next heeds it.
+We write, Kubernetes binds: its volume binder completes what a volume's `claimRef` says, and a provisioner creates a
+volume for the node that a claim is annotated with. That may take minutes, during which other bindings go first and
+other controllers may decide otherwise. So in the end the volume of the claim is checked against the node: a pod that is
+bound to a node from which its volume cannot be used would wait there without end. What was written stays when a pod is
+given up; the next decision takes it into account.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 IN_FLIGHT: Final = 32
-"""Pods whose claims are written at a time; Kubernetes' own volume binder is slower than that."""
+"""Pods whose claims are written at the same time; Kubernetes' own volume binder is slower than that."""
 RETRIES: Final = RetryPolicy(give_up_after=30.0, conflicts=True)
 _ANSWER_WITHIN: Final = 15.0  # seconds for one attempt
 # Seconds without an update of a claim after which the claim and its volume are read. A lost event or a volume that was
@@ -110,7 +110,7 @@ class VolumeBinder:
         """Write nothing any more, and wait no longer."""
         self._stopped = self._stopped or why
         for task in list(self._tasks):
-            # Not at once: one that has not begun yet would end without a word to anybody.
+            # Not at once: one that has not begun yet would end without a report.
             asyncio.get_running_loop().call_soon(task.cancel)
 
     async def drain(self, seconds: float) -> int:
@@ -138,7 +138,7 @@ class VolumeBinder:
             self._fail(bind, StoppedError("claims", self._stopped))
             raise
         except Exception as error:
-            # A defect of ours must not leave the pod in between for ever.
+            # After a bug of ours the pod must not stay half bound.
             log.exception("unexpected error while binding claims", pod=bind.pod.key)
             self._fail(bind, ClaimError(bind.claims[0].claim.key, f"could not be bound: {error}"))
         else:
@@ -162,7 +162,7 @@ class VolumeBinder:
     # -- one claim ---------------------------------------------------------------------------------------------------
 
     async def _decide(self, bind: Bind, binding: ClaimBinding, latest: LatestClaim) -> None:
-        """Write what was decided for one claim, as long as nobody else has decided otherwise."""
+        """Write what was decided for one claim, unless another controller has decided otherwise."""
 
         async def attempt() -> None:
             if not self._fence():
@@ -193,7 +193,7 @@ class VolumeBinder:
     async def _order(
         self, bind: Bind, binding: ClaimBinding, claim: PersistentVolumeClaim, latest: LatestClaim
     ) -> None:
-        """A volume is to be made for the pod's node."""
+        """Ask for a volume on the pod's node."""
         if not _is_ordered(bind, claim):
             answer = await self._patch(_path(binding), claim, {SELECTED_NODE: bind.node})
             latest.take(msgspec.json.decode(answer, type=PersistentVolumeClaim))
@@ -205,7 +205,7 @@ class VolumeBinder:
         annotations: Mapping[str, str],
         claim: ClaimReference | None = None,
     ) -> bytes:
-        """Change the object as it was seen; if it has changed since, that is a conflict and all is looked at anew."""
+        """Change the object as it was seen; if it has changed since, it is a conflict, and the claim is read again."""
         meta = seen.metadata
         metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": annotations}
         body: dict[str, object] = {"metadata": metadata}
@@ -260,8 +260,8 @@ class VolumeBinder:
         if affinity is not None and affinity.required is not None and not matches(node, affinity.required):
             raise ClaimError(
                 claim.key,
-                f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; if it should "
-                "be, correct the labels of the node, or create the claim again",
+                f"has got volume {name}, which by its nodeAffinity cannot be used from node {bind.node}; correct the "
+                "labels of the node, or create the claim again",
             )
 
     async def _volume(self, claim: ObjectRef, name: str) -> PersistentVolume:
@@ -304,7 +304,7 @@ def _is_kept(volume: PersistentVolume, claim: ObjectRef) -> bool:
     """Whether the volume is this very claim's, so that Kubernetes binds the two.
 
     Raises:
-        ClaimError: it is another's, or will be nobody's.
+        ClaimError: it belongs to another claim, or is being deleted.
     """
     owner, name = volume.spec.claim_ref, volume.metadata.name
     if volume.metadata.deletion_timestamp is not None:
@@ -315,7 +315,7 @@ def _is_kept(volume: PersistentVolume, claim: ObjectRef) -> bool:
 
 
 def _is_ordered(bind: Bind, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume is to be made for the pod's node.
+    """Whether a volume on the pod's node has been asked for.
 
     Raises:
         ClaimError: for another one.

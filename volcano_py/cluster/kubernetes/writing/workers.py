@@ -45,7 +45,7 @@ class Source(Protocol[Item]):
 class Workers(Generic[T]):
     """Tasks, each of which takes work until there is none; they exist only while there is some.
 
-    How many there are at a time is up to the source.
+    The source decides how many there are.
     """
 
     def __init__(self, name: str, source: Source[T], work: Callable[[T], Awaitable[None]]) -> None:
