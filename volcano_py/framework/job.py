@@ -19,12 +19,12 @@ from volcano_py.state.task_class import Refusal, TaskClass
 # Summing a handful of Python integers beats a numpy reduction over as many.
 _ready = itemgetter(*np.flatnonzero(READY_STATUSES).tolist())
 _valid = itemgetter(*np.flatnonzero(VALID_STATUSES).tolist())
-_NOT_LET_IN = frozenset({int(Phase.NONE), int(Phase.PENDING)})
+_NOT_ADMITTED = frozenset({int(Phase.NONE), int(Phase.PENDING)})
 _allocated = itemgetter(*np.flatnonzero(ALLOCATED_STATUSES).tolist())
 
 
 class Job(msgspec.Struct, eq=False):
-    """One PodGroup in a session. Its counts are always those of this moment of the cycle."""
+    """One PodGroup in a session. Its counts are always current."""
 
     row: int
     info: JobInfo
@@ -32,12 +32,12 @@ class Job(msgspec.Struct, eq=False):
     namespace: str
     ledger: Ledger
     best_effort_pending: int = 0
-    """Pending tasks that ask for nothing; they count towards the gang before they are placed."""
+    """Pending tasks without requests; they count towards the gang before they are placed."""
     role_counts: Mapping[str, Mapping[TaskStatus, int]] | None = None
 
     @contextmanager
     def without_best_effort(self) -> Iterator[None]:
-        """Inside, pending tasks that ask for nothing do not count: what is ready is so by the tasks with a place."""
+        """Inside, pending tasks without requests do not count: only tasks with a place make the job ready."""
         counted, self.best_effort_pending = self.best_effort_pending, 0
         try:
             yield
@@ -57,7 +57,7 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def priority(self) -> int:
-        """That of its class, and no more than any of its pods has."""
+        """The priority of its class, at most the lowest priority of its pods."""
         return int(self.ledger.jobs.priority[self.row])
 
     @property
@@ -74,8 +74,8 @@ class Job(msgspec.Struct, eq=False):
 
     @property
     def is_pending(self) -> bool:
-        """Not let in by enqueue yet."""
-        return int(self.ledger.jobs.phase[self.row]) in _NOT_LET_IN
+        """Not admitted by enqueue yet."""
+        return int(self.ledger.jobs.phase[self.row]) in _NOT_ADMITTED
 
     @property
     def min_resources(self) -> IntVector | None:
@@ -135,7 +135,7 @@ class Task(msgspec.Struct, frozen=True, eq=False):
 
 
 class Placement(msgspec.Struct, frozen=True, eq=False):
-    """Tasks of one job and class that were put somewhere, or taken away, together."""
+    """Tasks of one job and class that were placed, or removed, together."""
 
     job: Job
     task_class: TaskClass
@@ -144,7 +144,7 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
     nodes: Rows
     """[K] node rows."""
     status: TaskStatus = TaskStatus.ALLOCATED
-    """What they were put into: ALLOCATED, PIPELINED, or RELEASING where they were taken away."""
+    """Their new status: ALLOCATED, PIPELINED, or RELEASING for evictions."""
 
     @property
     def count(self) -> int:
@@ -152,7 +152,7 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def request(self) -> IntVector:
-        """[R] what all of them ask for together."""
+        """[R] the sum of their requests."""
         return self.task_class.request * len(self.rows)
 
 
@@ -162,7 +162,7 @@ class FitError(msgspec.Struct, frozen=True):
     nodes: int
     counts: Mapping[str, int]
     refusal: Refusal
-    """The reason told, with the sentence."""
+    """The reason that is reported, with the sentence."""
 
     @classmethod
     def of_all(cls, nodes: int, refusal: Refusal) -> FitError:

@@ -2,13 +2,14 @@
 
 A plugin is a class with a `name`, an `Arguments` model and one method for each extension point it fills. The session
 sees which methods a class overrides; a point that is not overridden costs nothing. A plugin does no I/O: it reads the
-session, answers, and keeps its own numbers up to date from the `on_allocate` and `on_deallocate` events. A new
-instance is made for every cycle.
+session, answers, and keeps its own numbers up to date from the `on_allocate` and `on_deallocate` events. Every cycle
+has a new instance.
 
-How the answers of several plugins combine is told at each method. Plugins are asked tier by tier, in file order,
-leaving out those whose `enable…` flag for the point is off. A call that raises, or whose answer makes no sense, is
-taken as the closed answer of its point (refuse, no room, no victims, neutral order), logged and counted; others go on.
-A plugin that fails while it keeps its books (`on_session_open`, `on_allocate`, …) is closed for the rest of the cycle.
+Each method says how the answers of several plugins combine. Plugins are asked tier by tier, in file order, without
+those whose `enable…` flag for the point is off. When a call raises, or its answer makes no sense, the closed answer of
+its point counts (refuse, no room, no victims, neutral order); the failure is logged and counted, and the other plugins
+are asked as usual. A plugin that fails while it updates its own numbers (`on_session_open`, `on_allocate`, …) is closed
+for the rest of the cycle.
 """
 
 from __future__ import annotations
@@ -38,20 +39,20 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 Key = float | int | str | tuple[Any, ...]
-"""An ordering key: what is smaller goes first."""
+"""An ordering key: the smaller goes first."""
 
 
 class Reach(Enum):
-    """How far placing one task moves an answer, so that the placer refreshes just that."""
+    """How far placing one task changes an answer, so that the placer updates only that part."""
 
     STATIC = "static"
     """Nothing placed in this cycle changes it."""
     ROW = "row"
     """It may change for the node that took the task."""
     FEASIBLE_SET = "feasible set"
-    """It depends on which nodes are feasible (a score normalised over them)."""
+    """It depends on which nodes are feasible: a score normalised over them."""
     DOMAIN = "domain"
-    """It may change for any node (spread, affinity between pods)."""
+    """It may change for any node: spread, affinity between pods."""
 
 
 class Plugin:
@@ -60,18 +61,18 @@ class Plugin:
     name: ClassVar[str]
     arguments_type: ClassVar[type[Arguments]] = NoArguments
     guards: ClassVar[frozenset[str]] = frozenset()
-    """Victim points (`preemptable`, `reclaimable`) for which this plugin's no is final in whatever tier it stands."""
-    names_nobody: ClassVar[bool] = False
-    """Whether it only spares pods, as a guard: what it does not spare is no victim until another plugin says so. In a
-    tier of its own it would else give up everybody to anybody."""
-    protects_for_a_while: ClassVar[bool] = False
-    """Whether its no to a victim passes with time. Nobody counts on it where the question is whether two jobs would
-    evict each other in turn: they would do so all the same, only more slowly."""
+    """Victim points (`preemptable`, `reclaimable`) at which this plugin's no is final, whatever its tier."""
+    only_protects: ClassVar[bool] = False
+    """Whether it only protects pods. A pod that it does not protect becomes a victim only if another plugin offers it;
+    otherwise such a plugin, alone in a tier, would offer every pod to every preemptor."""
+    protects_temporarily: ClassVar[bool] = False
+    """Whether its no to a victim ends with time. Such a no is ignored when checking whether two jobs would evict each
+    other in turn: they would do so all the same, only more slowly."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}
-    """Field of `Flags` → what cannot be done yet. A configuration that switches one on is refused: it would be
-    scheduled by other rules than its author has written."""
+    """Field of `Flags` → what is not supported yet. A configuration that switches one on is refused, as it would be
+    scheduled by other rules than those written."""
 
     def __init__(self, arguments: Any, flags: Flags) -> None:
         """`arguments` is an instance of `arguments_type`; `flags` are the switches of this entry."""
@@ -87,7 +88,7 @@ class Plugin:
         """Called in tier order after the actions, before statuses are written."""
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
-        """Queue name → fields of `api.report.QueueReport` that this plugin works out. Asked at the end of a cycle."""
+        """Queue name → fields of `api.report.QueueReport` that this plugin computes. Asked at the end of a cycle."""
         return {}
 
     def describe_namespaces(self) -> Mapping[str, NamespaceShare]:
@@ -95,7 +96,7 @@ class Plugin:
         return {}
 
     def describe_jobs(self) -> Mapping[str, float]:
-        """PodGroup (namespace/name) → its share. Asked at the end of a cycle where series per job are wanted."""
+        """PodGroup (namespace/name) → its share. Asked at the end of a cycle if series per job are switched on."""
         return {}
 
     # -- order -----------------------------------------------------------------------------------------------------
@@ -109,37 +110,37 @@ class Plugin:
         raise NotImplementedError
 
     def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
-        """Queue name → names of the nodes below the root down to the queue's own: the tree that queues stand in.
+        """The tree of queues: queue name → names from the node below the root down to the queue's own node.
 
-        At most one plugin lays it; queues it leaves out stand below the root under their own name. `queue_order` then
-        only ranks queues (by priority, say) before the tree is asked.
+        At most one plugin gives the tree; queues it leaves out are below the root under their own name. `queue_order`
+        then only ranks queues (by priority, say) before the tree is asked.
         """
         raise NotImplementedError
 
     def branch_order(self, path: tuple[str, ...]) -> Key:
         """The key of a node of that tree among its siblings, as things stand.
 
-        Siblings that tie are told apart by the best below them that waits, level by level; then by its queue's creation
-        time and name.
+        Among equal siblings the best waiting node below them decides, level by level; then the creation time and name
+        of its queue.
 
-        Keys may move when tasks are placed or taken away, and at no other time.
+        Keys may change when tasks are placed or removed, and at no other time.
         """
         raise NotImplementedError
 
     def namespace_order(self, queue: QueueInfo, namespace: str) -> Key:
         """Among namespaces with work in the queue, combined as `job_order`; then the namespace's name decides.
 
-        Asked by allocate, before `job_order`, where `enableNamespaceOrder` is on. The key may move when something is
-        placed for the namespace in this queue.
+        Asked by allocate, before `job_order`, where `enableNamespaceOrder` is on. The key may change when a task of the
+        namespace in this queue is placed.
         """
         raise NotImplementedError
 
     def branch_epoch(self) -> int:
-        """Grows when keys of nodes moved that are not on the path of the queue that was just served."""
+        """A number that grows when keys changed of nodes that are not on the path of the queue that was just served."""
         return 0
 
     def task_order(self, rows: Rows) -> NDArray[np.float64]:
-        """[K] keys for tasks of one job; then number at the end of the name, creation time and UID decide."""
+        """[K] keys for tasks of one job; then the number at the end of the name, creation time and UID decide."""
         raise NotImplementedError
 
     # -- what may happen to a job ------------------------------------------------------------------------------------
@@ -147,17 +148,17 @@ class Plugin:
     def job_valid(self, job: Job) -> Refusal | None:
         """Why the job cannot be scheduled as it stands. The first refusal wins; not switchable.
 
-        It follows from the job, its tasks, the queues and the plugin's arguments: while they stay the same, a job that
-        no node will take is not asked about again.
+        It must follow from the job, its tasks, the queues and the plugin's arguments: while these stay the same, a job
+        that no node will take is not asked about again.
         """
         raise NotImplementedError
 
     def job_enqueueable(self, job: Job) -> Ballot:
-        """May a pending job enter the cluster? Votes, see Vote."""
+        """May a pending job be admitted? Votes, see Vote."""
         raise NotImplementedError
 
     def job_enqueued(self, job: Job) -> None:
-        """The job was let in. All are told."""
+        """The job was admitted. All plugins are notified."""
         raise NotImplementedError
 
     def job_ready(self, job: Job) -> bool:
@@ -165,7 +166,7 @@ class Plugin:
         raise NotImplementedError
 
     def tasks_to_ready(self, job: Job) -> int:
-        """At least how many more tasks `job_ready` wants; they are placed in one sweep. The largest answer holds."""
+        """How many more tasks `job_ready` needs at least; they are placed in one sweep. The largest answer holds."""
         raise NotImplementedError
 
     def job_pipelined(self, job: Job) -> Ballot:
@@ -174,13 +175,13 @@ class Plugin:
         raise NotImplementedError
 
     def job_starving(self, job: Job) -> bool:
-        """May the job ask for victims? All of the first tier with any such plugin must agree; with none never."""
+        """May the job ask for victims? All plugins of the first tier that has any must agree; with none it is no."""
         raise NotImplementedError
 
     # -- what a queue may take ---------------------------------------------------------------------------------------
 
     def overused(self, queue: QueueInfo) -> bool:
-        """Has the queue had its share? One yes drops it for the rest of the action."""
+        """Does the queue have its share already? One yes drops it for the rest of the action."""
         raise NotImplementedError
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
@@ -197,12 +198,12 @@ class Plugin:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """[K] what this plugin's answers about nodes depend on beside the pods themselves, for pending tasks `rows` of
+        """[K] what this plugin's answers about nodes depend on besides the pods themselves, for pending tasks `rows` of
         the job in that row: its queue, say. None or "" for nothing.
 
-        Tasks that are alike but for this are then of different classes, and `task_class.variant[name]` tells which.
+        Tasks that differ only in this are then of different classes, and `task_class.variant[name]` has the text.
         Asked before the session opens, hence of the copy of the cluster that it is built on. Every further
-        variant costs another look at all nodes, so plugins tell apart as little as they can.
+        variant costs another evaluation of all nodes, so return as few different texts as possible.
         """
         raise NotImplementedError
 
@@ -222,22 +223,22 @@ class Plugin:
         return Reach.STATIC
 
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes | None:  # noqa: ARG002
-        """[K] those refusals of `predicate` that follow from the class, the nodes (but for what is on them), the queues
-        and the plugin's arguments alone; `view` has all nodes. None: cannot tell.
+        """[K] those refusals of `predicate` that follow only from the class, the nodes (without their pods), the queues
+        and the plugin's arguments; `view` has all nodes. None: not known.
 
-        A class that all nodes refuse so is set aside before any job has its turn, and kept aside between cycles while
-        nodes and queues stay the same. A plugin that fills `pre_predicate` or `predicate_advice`, too, may answer only
-        for classes for which those follow from the same.
+        A class that every node refuses in this way is set aside before any job has its turn, and stays aside between
+        cycles while nodes and queues are the same. A plugin that also fills `pre_predicate` or `predicate_advice` may
+        answer only for classes for which those follow from the same facts.
         """
         return None
 
     def predicate_room(self, task_class: TaskClass, view: NodeView) -> Counts | None:
         """[K] how many tasks of the class each node takes one after the other before `predicate` says no.
 
-        Asked for classes whose `predicate_reach` is not STATIC, so that a gang can be placed in one sweep. A number
-        too large would break the predicate, one too small send tasks elsewhere. For a class of reach DOMAIN numbers
-        also say that its tasks, placed within them, change no answer of any other node. None, or no such method: nodes
-        are asked after each task.
+        Asked for classes whose `predicate_reach` is not STATIC, so that a gang can be placed in one sweep. With too
+        large a number tasks break the predicate; with one too small they go to other nodes than they should. For a
+        class of reach DOMAIN the numbers also promise that its tasks, placed within them, change no answer of any other
+        node. None, or no such method: nodes are asked after each task.
         """
         raise NotImplementedError
 
@@ -253,20 +254,20 @@ class Plugin:
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> Sequence[str]:
         """What would help a class that no node takes: sentences without a full stop, such as `Label a node gpu=a100 or
-        correct spec.nodeSelector`. They follow the summary of all refusals in what the pods are told.
+        correct spec.nodeSelector`. In the message of the pods they follow the summary of all refusals.
 
         Asked for each class of waiting pods once or more in a cycle, so keep what follows from nodes alone with
-        `ssn.nodes.kept`. What changes from cycle to cycle while the facts do not is written into every pod each time.
-        Long ones are cut, and those that make the message too long left out.
+        `ssn.nodes.kept`. A text that changes from cycle to cycle is written to every pod each time, so let it change
+        only with the facts. Long sentences are cut; those that would make the message too long are left out.
         """
         raise NotImplementedError
 
     def node_order(self, task_class: TaskClass, view: NodeView) -> Scores:
-        """[K] finite numbers, the more the better, a function of the node alone. Scores of all plugins are added."""
+        """[K] finite numbers, more is better, a function of the node alone. Scores of all plugins are added."""
         raise NotImplementedError
 
     def batch_node_order(self, task_class: TaskClass, view: NodeView) -> Scores | None:
-        """[K] scores that depend on the other nodes too; `view` has all feasible nodes. None is 0 everywhere. Added."""
+        """[K] scores that depend on other nodes, too; `view` has all feasible nodes. None is 0 everywhere. Added."""
         raise NotImplementedError
 
     def batch_node_order_reach(self, task_class: TaskClass) -> Reach:  # noqa: ARG002
@@ -292,10 +293,10 @@ class Plugin:
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """[K] which candidates of the same queue may be evicted for the preemptor; None abstains.
 
-        Candidates come lowest task priority first, then youngest first: who keeps running sums goes through them as
-        they come. Who is to go after others is asked about once more, alone, when those are evicted.
-        Inside a tier the answers intersect; the first tier with a victim left decides. A plugin that names the point
-        in `guards` also filters what any other tier decided.
+        Candidates are sorted by task priority, lowest first, then youngest first; a plugin with running sums adds them
+        up in this order. Before each victim but the first is evicted, the plugin is asked again about it alone. Inside
+        a tier the answers intersect; the first tier with a victim left decides. A plugin that names the point in
+        `guards` also filters what any other tier decided.
         """
         raise NotImplementedError
 
@@ -304,40 +305,40 @@ class Plugin:
         raise NotImplementedError
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
-        """[K] which candidates the plugin could give up at `point` (preemptable or reclaimable) out of whatever
-        selection of them; None: cannot tell.
+        """[K] which candidates the plugin could ever offer at `point` (preemptable or reclaimable), whatever the other
+        candidates are; None: not known.
 
-        Not a point of its own. Asked once for pods of all nodes together, so that nodes without hope are not looked at
-        one by one. A yes too many costs time, a no too many a victim.
+        Not a point of its own. Asked once for the pods of all nodes together, so that nodes with no possible victims
+        are skipped. A wrong yes costs time, a wrong no loses a victim.
         """
         return None
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
-        """Among queues that could lose pods to the queue `preemptor`; what is smaller loses first.
+        """Among queues that could lose pods to the queue `preemptor`; the smaller key loses first.
 
-        Combined as `job_order`; then what comes last in queue order loses first. Not switchable.
+        Combined as `job_order`; then the last in queue order loses first. Not switchable.
         """
         raise NotImplementedError
 
     def victim_tasks(self, running: Rows) -> Mapping[int, str]:
-        """Rows of running tasks that should go, whoever waits, each with the sentence that tells why.
+        """Rows of running tasks to evict, whatever waits, each with the sentence that says why.
 
         Asked by shuffle. Inside a tier the answers unite; the first tier with any decides.
         """
         raise NotImplementedError
 
     def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
-        """[K] which victims of shuffle stay after all, in whatever tier the plugin stands. One yes spares."""
+        """[K] which victims of shuffle stay after all, whatever the plugin's tier. One yes is enough."""
         raise NotImplementedError
 
     # -- events ------------------------------------------------------------------------------------------------------
 
     def on_allocate(self, placement: Placement) -> None:
-        """Tasks were allocated or pipelined, or an eviction was taken back. All are told, after the books are done."""
+        """Tasks were allocated or pipelined, or an eviction was undone. All plugins are notified, after the ledger."""
         raise NotImplementedError
 
     def on_deallocate(self, placement: Placement) -> None:
-        """Tasks were evicted, or an allocation was taken back. All are told."""
+        """Tasks were evicted, or an allocation was undone. All plugins are notified."""
         raise NotImplementedError
 
 

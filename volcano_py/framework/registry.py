@@ -1,4 +1,4 @@
-"""Which plugins and actions there are: ours, and those that other packages install.
+"""The plugins and actions that exist: ours, and those that other packages install.
 
 A package adds its own through the entry point groups `volcano_py.plugins` and `volcano_py.actions`; the entry's name is
 the name in the configuration, its value the class.

@@ -1,4 +1,4 @@
-"""Minimums of roles (`spec.minTaskMember`): a gang needs them as much as its minimum of pods."""
+"""Minimums of roles (`spec.minTaskMember`): a gang needs them as well as its minimum of pods."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 
 
 def role_minimums(info: JobInfo) -> Mapping[str, int]:
-    """Role → its minimum, as far as these hold: where minMember is less than their sum, the author wants any minMember
-    tasks."""
+    """Role → its minimum. Empty when minMember is less than their sum: then any minMember tasks will do."""
     minimums = {name: minimum for name, minimum in info.min_task_member.items() if minimum > 0}
     return minimums if sum(minimums.values()) <= info.min_member else {}
 
 
 def minimums_first(ssn: Session, job: Job, rows: Rows) -> Rows:
-    """The job's tasks, given in task order, with those in front that its roles lack to their minimums.
+    """The job's tasks, given in task order, with those first that its roles need to reach their minimums.
 
-    Else a gang would fill up with one role, and leave no room for the others. Of each role tasks that ask for nothing
-    come before others: they cost least.
+    Otherwise one role could take the room that the others need. Within a role, tasks without requests come first: they
+    cost least.
     """
     if job.tasks <= job.min_member:
-        return rows  # all are needed, which is by far the most frequent case
+        return rows  # all are needed: by far the most frequent case
     minimums = role_minimums(job.info)
     if not minimums:
         return rows
@@ -48,7 +47,7 @@ def minimums_first(ssn: Session, job: Job, rows: Rows) -> Rows:
 
 
 def short_roles(ssn: Session, job: Job, found: Rows) -> Iterator[ShortRole]:
-    """Roles that have less than their minimum, also if the tasks `found` had the places that were found for them."""
+    """Roles below their minimum, even if the tasks `found` had the places that were found for them."""
     tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
     placed = tasks.role[np.concatenate((rows[READY_STATUSES[tasks.status[rows]]], found))]
     named = [ssn.snapshot.roles[role] for role in placed.tolist()]

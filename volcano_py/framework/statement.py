@@ -48,10 +48,10 @@ class Operation(msgspec.Struct, eq=False):
 
 
 class Statement:
-    """Operations take effect in the session at once; only `commit` tells the outside world.
+    """Operations take effect in the session at once, and outside only with `commit`.
 
-    A statement that is neither committed nor discarded keeps its places until the cycle ends: so does a gang that
-    waits for resources to be released.
+    A statement that is neither committed nor discarded keeps its places until the cycle ends, as for a gang that waits
+    for resources to be released.
     """
 
     def __init__(self, cluster: ClusterCopy, placer: Placer, findings: Findings, moves: Moves, emit: Emit) -> None:
@@ -74,7 +74,7 @@ class Statement:
         self.do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
 
     def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
-        """Running tasks `rows` [K] of one job and class are to go; their nodes count them as releasing."""
+        """Evict running tasks `rows` [K] of one job and class; their nodes count them as releasing."""
         nodes = self._cluster.ledger.tasks.node[rows].astype(np.intp)
         self.do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
 
@@ -88,14 +88,14 @@ class Statement:
             self._undo(self._operations.pop())
 
     def take_back(self, row: int) -> Operation:
-        """Undo the one operation with this task, whatever was done since. `do` puts it last."""
+        """Undo the one operation with this task, whatever was done since. `do` carries it out again, at the end."""
         operation = next(each for each in reversed(self._operations) if row in each.placement.rows)
         self._operations.remove(operation)
         self._undo(operation)
         return operation
 
     def do(self, operation: Operation) -> None:
-        """Carry out an operation, a new one or one that was taken back."""
+        """Carry out an operation: a new one, or one that was taken back."""
         kind, placement = operation.kind, operation.placement
         self._cluster.ledger.move(placement.rows, placement.status, placement.nodes)
         self._operations.append(operation)
@@ -113,7 +113,7 @@ class Statement:
         self.rollback(0)
 
     def commit(self) -> None:
-        """Hand allocations to the binder and evictions to the evictor; what was pipelined stays reserved."""
+        """Emit bindings and evictions; pipelined places stay reserved."""
         effects: list[Effect] = []
         for operation in self._operations:
             placement = operation.placement

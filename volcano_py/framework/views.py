@@ -1,4 +1,4 @@
-"""What node plugins look at: some node rows with their numbers, real or supposed; gathered when asked for."""
+"""What node plugins see: some node rows with their numbers, real or assumed, gathered when first read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FITS = 0
 
 
 class NodeView:
-    """K nodes. A row may occur several times with different `used`, when the placer asks «and after one more?».
+    """K nodes. A row may occur several times with different `used`, when the placer asks for further tasks.
 
     Attributes:
         rows: [K] node rows; index node columns and label codes with them.
@@ -35,9 +35,9 @@ class NodeView:
         *,
         released: bool = False,
     ) -> None:
-        """The nodes of `rows`, supposing `placed` [K] more tasks of `task_class` on them.
+        """The nodes of `rows`, assuming `placed` [K] more tasks of `task_class` on them.
 
-        With `released` as they will be when terminating pods are gone and promised places are taken.
+        `released`: as they will be when terminating pods are gone and promised places are taken.
         """
         self.rows = rows
         self._table = table
@@ -50,12 +50,12 @@ class NodeView:
 
     @property
     def released(self) -> bool:
-        """Whether the nodes are shown as they will be, and not as they are."""
+        """Whether the nodes are shown as they will be, not as they are."""
         return self._released
 
     @property
     def supposed(self) -> NDArray[np.int64] | None:
-        """[K] how many more tasks of the class in question are supposed there; None for none anywhere."""
+        """[K] how many more tasks of the class are assumed there; None for none anywhere."""
         return None if self._placed is None else self._placed[:, 0]
 
     @property
@@ -78,7 +78,7 @@ class NodeView:
 
     @property
     def nonzero_used(self) -> NDArray[np.int64]:
-        """[K, 2] cpu and memory with defaults for containers that ask for nothing."""
+        """[K, 2] cpu and memory with defaults for containers without requests."""
         if self._nonzero_used is None:
             self._nonzero_used = self._table.nonzero_used.take(self.rows, axis=0)
             if self._placed is not None and self._task_class is not None:
@@ -92,7 +92,7 @@ class NodeView:
 
     @property
     def free(self) -> NDArray[np.int64]:
-        """[K, R] what is idle and not promised to anybody."""
+        """[K, R] idle and not promised."""
         return self.idle if self._released else self.idle - np.maximum(self._promised(), 0)
 
     def _promised(self) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from volcano_py.state.task_class import Refusal
 
 
 class Vote(IntEnum):
-    """Any REJECT met ends the walk with no; a tier in which somebody permits ends it with yes; else yes."""
+    """Tier by tier: a REJECT ends the vote with no, a tier with a PERMIT ends it with yes; at the end it is yes."""
 
     REJECT = -1
     ABSTAIN = 0
@@ -31,22 +31,22 @@ ABSTAIN: Final = Ballot(Vote.ABSTAIN)
 
 
 def reject(reason: Reason, message: str) -> Ballot:
-    """A no, with the sentence that people will read."""
+    """A REJECT, with the reason and the sentence that users read."""
     return Ballot(Vote.REJECT, Refusal(reason, message))
 
 
 class Room(msgspec.Struct, frozen=True):
-    """How many more tasks of a class a ceiling lets through, and, when that is none, what stops it."""
+    """How many more tasks of a class a ceiling lets through and, when that is none, why."""
 
     count: int
     refusal: Refusal | None = None
     short: tuple[int, int] | None = None
-    """(position on the resource axis, units) of what has to be given back for one more; None when that is no help."""
+    """(position on the resource axis, units) that must be given back for one more; None when that would not help."""
     ceiling: str = ""
-    """The queue above whose ceiling it is: what any queue below that one gives back will do. Empty: the queue's own."""
+    """The queue above whose ceiling it is: any queue below that one may give back. Empty: the queue's own ceiling."""
     meanwhile: Room | None = None
     """The room until the pods that are leaving are gone; None when it is the same. A task that is promised a place for
-    later needs `count`, one that is bound at once needs both."""
+    later needs `count`, a task that is bound at once needs both."""
 
     @property
     def at_once(self) -> Room:
@@ -55,4 +55,4 @@ class Room(msgspec.Struct, frozen=True):
 
 
 PLENTY: Final = Room(2**31)
-"""No ceiling in reach."""
+"""No ceiling is near."""

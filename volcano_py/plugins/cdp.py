@@ -20,8 +20,8 @@ class Cdp(Plugin):
 
     name = "cdp"
     guards = frozenset({"preemptable", "reclaimable"})
-    names_nobody = True
-    protects_for_a_while = True
+    only_protects = True
+    protects_temporarily = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -23,7 +23,7 @@ class Conformance(Plugin):
 
     name = "conformance"
     guards = frozenset({"preemptable", "reclaimable"})
-    names_nobody = True
+    only_protects = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -24,8 +24,8 @@ class Pdb(Plugin):
 
     name = "pdb"
     guards = frozenset({"preemptable", "reclaimable"})
-    names_nobody = True
-    protects_for_a_while = True
+    only_protects = True
+    protects_temporarily = True
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

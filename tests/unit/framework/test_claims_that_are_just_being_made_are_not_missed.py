@@ -1,4 +1,4 @@
-"""A claim comes a moment after its pod, by another watch or by a controller: nobody is told so at once."""
+"""A claim comes a moment after its pod, by another watch or by a controller: it is not reported missing at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement takes effect in the session at once; discarded, it leaves no trace, committed, it is told as a whole."""
+"""A statement takes effect in the session at once. Discarded it leaves no trace; committed its effects are emitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from volcano_py.state.status import TaskStatus
 
 
 class Books(Plugin):
-    """Sums up what it is told, as plugins that own shares do, and remembers the calls."""
+    """Adds up placements, as plugins that own shares do, and remembers the calls."""
 
     name = "books"
 
@@ -140,7 +140,7 @@ def test_what_is_committed_is_told_at_once_and_as_a_whole() -> None:
     do_something(session, statement)
     assert told == []
     statement.commit()
-    assert told == [["Bind", "Bind", "Evict", "Evict", "Bind"]], "a promised place is not told"
+    assert told == [["Bind", "Bind", "Evict", "Evict", "Bind"]], "a promised place is not an effect"
 
 
 def test_effects_name_pods_by_uid_and_their_job() -> None:

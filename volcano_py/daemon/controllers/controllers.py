@@ -46,7 +46,7 @@ class Controllers:
         queue_created: Callable[[Queue], None],
         pod_created: Callable[[float], None],
     ) -> None:
-        """`learn` is given what answers show of Jobs, their pods and PodGroups. `queue_created` is called with each queue
+        """`learn` gets what answers show of Jobs, their pods and PodGroups. `queue_created` is called with each queue
         that had to be created, as the server answered; `pod_created` for each pod created for a Volcano Job, with the
         seconds since the job was created."""
         wanted = options.controllers

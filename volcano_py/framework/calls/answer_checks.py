@@ -128,8 +128,8 @@ def _refusal_or_none(answer: Any, _asked: Any) -> None:
         return
     if not isinstance(answer, Refusal):
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Refusal or None")
-    told: tuple[object, object] = answer.reason, answer.message
-    if not isinstance(told[0], Reason) or not isinstance(told[1], str):
+    said: tuple[object, object] = answer.reason, answer.message
+    if not isinstance(said[0], Reason) or not isinstance(said[1], str):
         raise NonsenseError(f"{answer!r} does not have a reason and a sentence")
 
 
@@ -158,7 +158,7 @@ def _room(answer: Any, asked: Any) -> None:
 
 def _whole(answer: Any, _asked: Any) -> None:
     if not isinstance(answer, int | np.integer):
-        raise NonsenseError(f"there is {type(answer).__name__}, expected a whole number")
+        raise NonsenseError(f"one of the numbers is {type(answer).__name__}, expected a whole number")
 
 
 # -- nodes and victims ---------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def _scores(answer: Any, asked: Any) -> None:
     _numbers(answer, asked)
     # The dot product is finite when all scores are, and an order of magnitude cheaper than asking each of them.
     if not math.isfinite(answer.dot(answer)) and not np.isfinite(answer).all():
-        raise NonsenseError("there is a score that is no finite number")
+        raise NonsenseError("a score is not a finite number")
 
 
 def _scores_or_none(answer: Any, asked: Any) -> None:
@@ -208,9 +208,9 @@ def _domain_filter_or_none(answer: Any, asked: Any) -> None:
     _integers(answer.groups, asked)
     codes: object = answer.codes
     if not isinstance(codes, np.ndarray) or codes.ndim != 1 or codes.dtype.kind != "i":
-        raise NonsenseError("the codes of a DomainFilter are no array of integers")
+        raise NonsenseError("the codes of a DomainFilter are not an array of integers")
     if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < len(answer.codes):
-        raise NonsenseError("there is a group number without a code")
+        raise NonsenseError("a group number has no code")
 
 
 def _domain_score_or_none(answer: Any, asked: Any) -> None:
@@ -221,7 +221,7 @@ def _domain_score_or_none(answer: Any, asked: Any) -> None:
     _whole(answer.size, asked)
     _integers(answer.groups, asked)
     if len(asked) and not 0 <= int(answer.groups.min()) <= int(answer.groups.max()) < answer.size:
-        raise NonsenseError(f"there is a group number that is not below {answer.size}, the number of groups")
+        raise NonsenseError(f"a group number is not below {answer.size}, the number of groups")
 
 
 def _texts_or_none(answer: Any, asked: Any) -> None:
@@ -230,7 +230,7 @@ def _texts_or_none(answer: Any, asked: Any) -> None:
     if not isinstance(answer, list | tuple) or len(answer) != len(asked):
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a text for each of the {len(asked)}")
     if not all(isinstance(text, str) for text in answer):
-        raise NonsenseError("there is something that is no text")
+        raise NonsenseError("one of them is not a text")
 
 
 def _texts(answer: Any, _asked: Any) -> None:
@@ -248,7 +248,7 @@ def _sentences(answer: Any, asked: Any) -> None:
     if not isinstance(answer, Mapping) or not all(isinstance(text, str) for text in answer.values()):
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a sentence for each victim")
     if strangers := set(answer) - set(asked.tolist()):
-        raise NonsenseError(f"{len(strangers)} of the victims are none of the {len(asked)} running tasks")
+        raise NonsenseError(f"{len(strangers)} of the victims are not among the {len(asked)} running tasks")
 
 
 def _position_or_none(answer: Any, asked: Any) -> None:
@@ -265,12 +265,12 @@ def mapping_of(answer: Any, kind: Any) -> dict[str, Any]:
     """The answer, a mapping to values of `kind`.
 
     Raises:
-        NonsenseError: it is none.
+        NonsenseError: it is not one.
     """
     if not isinstance(answer, Mapping):
         raise NonsenseError(f"the answer is {type(answer).__name__}, expected a mapping")
     if strange := [value for value in answer.values() if not isinstance(value, kind)]:
-        raise NonsenseError(f"there is {strange[0]!r}, expected values of {kind}")
+        raise NonsenseError(f"a value is {strange[0]!r}, expected {kind}")
     return dict(answer)
 
 
@@ -309,9 +309,9 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 _KEYED: Final = frozenset({"job_order", "queue_order", "branch_order", "namespace_order", "victim_queue_order"})
 TOLD: Final = frozenset({"job_enqueued", "on_allocate", "on_deallocate"})
-"""Points at which plugins are told something: there is no answer to check."""
+"""Points at which plugins are only notified: there is no answer to check."""
 
 
 def check_of(point: str) -> Check | None:
-    """What looks at one plugin's answers at this point, for one cycle."""
+    """The check of one plugin's answers at this point, for one cycle."""
     return Keys() if point in _KEYED else _CHECKS.get(point)

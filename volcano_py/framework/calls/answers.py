@@ -1,4 +1,4 @@
-"""What holds when a plugin fails at an extension point."""
+"""The answers that count when a plugin fails at an extension point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLUGIN_ERROR_CODE: Final = 1
 
 
 class _NoKey:
-    """Stands where a plugin failed to give a key. It equals every key, so that the next one decides."""
+    """The key of a plugin that failed to give one. It equals every key, so that the next plugin decides."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -43,8 +43,8 @@ def _nobody(_plugin: str, _task: Any, candidates: Any) -> Any:
     return np.zeros(len(candidates), dtype=np.bool_)
 
 
-# Called with the plugin's name and the arguments of the call. Nothing is let through on account of a plugin that
-# failed, and its orders and scores count for nothing.
+# Called with the plugin's name and the arguments of the call. A plugin that failed lets nothing through, and its orders
+# and scores are neutral.
 CLOSED: Final[dict[str, Callable[..., Any]]] = {
     "job_order": lambda _plugin, _job: _NO_KEY,
     "queue_order": lambda _plugin, _queue: _NO_KEY,

@@ -1,4 +1,4 @@
-"""Asking plugins: who fills a point, in which order, and what holds when a call fails."""
+"""Calling plugins: which of them fill a point, in which order, and what holds when a call fails."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FLAG_LIKE: Final = {
     "predicate_advice": "predicate",
     "domain_order": "batch_node_order",
 }
-# Points at which a plugin writes its own books: when one of them fails, nothing it says can be trusted any more.
-# (task_variants: without them it would take pods of one queue for those of another.)
+# Points at which a plugin updates its own numbers: after a failure there, none of its answers can be trusted.
+# (task_variants: without them it would treat pods of one queue as those of another.)
 _KEEPS_BOOKS: Final = frozenset({"task_variants", "on_allocate", "on_deallocate", "job_enqueued"})
 
 
@@ -40,7 +40,7 @@ class PluginFailures(msgspec.Struct):
     closed: set[str] = msgspec.field(default_factory=set)
 
     def note(self, plugin: str, point: str, error: BaseException) -> None:
-        """Raises the error again if it is not the plugin's."""
+        """Raises the error again if it is an interrupt and not the plugin's."""
         if is_interrupt(error):
             raise error
         if plugin not in self.counts:
@@ -64,7 +64,7 @@ class Call:
         self._is_checked = is_checked
         self._check = check_of(point) if is_checked else None
         self._failures = failures
-        # What `__call__` needs at hand: it runs some twenty times for every task that is placed.
+        # Looked up once: `__call__` runs some twenty times for every task that is placed.
         self._name, self._closed = plugin.name, failures.closed
 
     def __call__(self, *args: Any) -> Any:
@@ -80,7 +80,7 @@ class Call:
             return CLOSED[self.point](self._name, *args)
 
     def failed(self, error: BaseException) -> None:
-        """The plugin's answer, or what is done with it, is of no use."""
+        """Note that the plugin's answer, or its use, failed."""
         self._failures.note(self._name, self.point, error)
         if self.point in _KEEPS_BOOKS:
             self._closed.add(self._name)
@@ -121,7 +121,7 @@ class Dispatch:
         for entry in configuration.plugins():
             plugin = made.get(entry.name)
             if plugin is None:
-                # Named again in a later tier, a plugin is asked again there, but keeps one set of books.
+                # A plugin that is named again in a later tier is asked there again, but is one instance.
                 plugin = made[entry.name] = self._make(registry.plugins[entry.name], entry)
                 self.plugins.append(plugin)
                 if entry.flags.hierarchy:
@@ -138,7 +138,7 @@ class Dispatch:
         self._tiers = {point: _by_tier(calls) for point, calls in self._calls.items()}
 
     def calls(self, point: str) -> list[Call]:
-        """Who fills the point, in tier and file order."""
+        """The calls of all plugins that fill the point, in tier and file order."""
         return self._calls.get(point, [])
 
     def by_tier(self, point: str) -> list[list[Call]]:

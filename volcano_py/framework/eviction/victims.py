@@ -73,12 +73,12 @@ def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Ro
 def _naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
     """The tiers in which somebody does more than spare pods."""
     for calls in dispatch.by_tier(point):
-        if not all(call.plugin.names_nobody for call in calls):
+        if not all(call.plugin.only_protects for call in calls):
             yield calls
 
 
 def _counts(call: Call, in_time: bool) -> bool:
-    return not (in_time and call.plugin.protects_for_a_while)
+    return not (in_time and call.plugin.protects_temporarily)
 
 
 def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
@@ -97,7 +97,7 @@ def _tier(calls: list[Call], task: Task, candidates: Rows) -> Rows | None:
         answer = call(task, candidates)
         if answer is not None:
             agreed = answer if agreed is None else agreed & answer
-            named |= not call.plugin.names_nobody
+            named |= not call.plugin.only_protects
             if not agreed.any():
                 break
     return candidates[agreed] if agreed is not None and named else None

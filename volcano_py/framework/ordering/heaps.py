@@ -1,7 +1,7 @@
-"""Priority queues of queues, jobs and tasks, with keys taken at the moment of the push.
+"""Heaps of queues, jobs and tasks, with keys computed at the push.
 
-An element's own key moves only when something is placed for it; the actions pop it, work, and push it back, so the
-heap is always true.
+An element's own key changes only when a task of it is placed. The actions pop an element, work on it and push it back,
+so the heap is always in order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Heap(Generic[T]):
         return len(self._heap)
 
     def __iter__(self) -> Iterator[T]:
-        """All elements, in no order."""
+        """All elements, in no particular order."""
         return (element for _, _, element in self._heap)
 
     def push(self, element: T) -> None:

@@ -1,4 +1,4 @@
-"""Whose turn it is inside a queue: the best job of all, or, where a plugin orders namespaces, the best namespace's."""
+"""The next job inside a queue: the best of all or, where a plugin orders namespaces, that of the best namespace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Waiting(Protocol[T]):
 
 
 def waiting_in(ssn: Session, queue: QueueInfo, elements: Iterable[T], job_of: Callable[[T], Job]) -> Waiting[T]:
-    """The elements, each of which stands for a job of the queue, in the order of this session's plugins."""
+    """The elements, one for each job of the queue, in the order of this session's plugins."""
 
     def job_key(element: T) -> tuple[Any, ...]:
         return ssn.ask.job_key(job_of(element))
@@ -46,9 +46,9 @@ def waiting_in(ssn: Session, queue: QueueInfo, elements: Iterable[T], job_of: Ca
 class _ByNamespace(Generic[T]):
     """A heap of namespaces, each with a heap of its own.
 
-    A turn moves the rank of its namespace and thereby of all the jobs in it, which is why this cannot be a matter of
-    the jobs' own keys: those of jobs that wait were taken before. The namespace that had its turn is ranked anew
-    before the next pop.
+    A turn changes the rank of its namespace, and with it that of all jobs in the namespace. So the rank cannot be part
+    of the jobs' own keys, which were computed earlier. The namespace that had its turn is ranked again before the next
+    pop.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""Which queue's turn it is: queues side by side, or in the one tree that a plugin lays over them.
+"""The next queue: queues side by side, or in the one tree that a plugin gives.
 
 In a tree the next queue is found by descent: at each node the child with the smallest key among those that still have
-work below them; of children that tie, the one with the best below it. Serving a queue moves the keys of the nodes on
-its path and of no others, so a turn costs O(depth × log children), and the order is transitive. Before the tree, queues
-are ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
+work below them; of equal children, the one with the best below it. Serving a queue changes the keys of the nodes on its
+path and of no others, so a turn costs O(depth × log children), and the order is transitive. Before the tree, queues are
+ranked by their `queue_order` keys (a priority, say): the tree only decides among queues of equal rank.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Path = tuple[str, ...]
 """Names of the nodes from below the root down to the queue's own node."""
 
 Rank = tuple[tuple[Any, ...], float, str]
-"""Of a node: its key and those on the way down to its best waiting queue, and that queue's creation time and name."""
+"""A node's key and the keys on the way down to its best waiting queue, and that queue's creation time and name."""
 
-# So many levels below a node are looked at when it ties with a sibling. No sensible tree is deeper, and a turn in one
-# that is must not cost the square of its depth.
+# How many levels below a node are compared when it equals a sibling. No sensible tree is deeper, and a turn in a deeper
+# one must not cost the square of its depth.
 _LEVELS: Final = 32
 
 
@@ -40,7 +40,7 @@ class QueueOrder(Protocol):
 
 
 def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
-    """The order for this session's plugins, with these queues in it."""
+    """These queues in the order of this session's plugins."""
     order: QueueOrder = TreeOrder(ssn) if ssn.dispatch.calls("queue_paths") else Heap(ssn.ask.queue_key)
     for queue in queues:
         order.push(queue)
@@ -50,7 +50,7 @@ def queue_order(ssn: Session, queues: Iterable[QueueInfo]) -> QueueOrder:
 class _Node:
     """A node of the tree; `active` counts the waiting queues at and below it.
 
-    Its entry in its parent's heap is the one with its `stamp`; `queued` tells whether that is still there.
+    Its entry in its parent's heap is the one with its `stamp`; `queued` says whether that is still there.
     """
 
     __slots__ = ("active", "children", "heap", "key", "path", "queued", "queues", "rank", "stamp")
@@ -96,7 +96,7 @@ class TreeOrder:
             self._last.take_out()
         walk = self._walks[min([rank for rank, walk in self._walks.items() if walk.root.active])]
         if self._last is not None and walk is not self._last:
-            # Nodes may be in several walks: queues of other ranks, served meanwhile, have moved their keys here, too.
+            # A node may be in several walks: queues of other ranks that were served meanwhile changed its keys, too.
             walk.forget_keys()
         self._last = walk
         self._size -= 1
@@ -104,8 +104,11 @@ class TreeOrder:
 
 
 class _Walk:
-    """A queue that is served stays where it is until the next one is wanted: most come back after their turn, and then
-    only the keys on its path are to be taken again."""
+    """The tree for the queues of one rank.
+
+    A queue that is served stays where it is until the next one is asked for: most come back after their turn, and then
+    only the keys on its path are computed again.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -116,9 +119,9 @@ class _Walk:
         self._way: list[_Node] = []
         """The nodes from below the root down to its own."""
         self._moved: list[_Node] = []
-        """Those of the last one that did not come back, until their keys are taken again."""
+        """Those of the last queue that did not come back, until their keys are computed again."""
         self._placements = ssn.moves.count
-        """How much had been placed when keys were taken last; they move with placements only."""
+        """How much had been placed when keys were computed last; they change with placements only."""
         self.root = _Node(())
 
     def push(self, path: Path, queue: QueueInfo) -> None:
@@ -140,7 +143,7 @@ class _Walk:
         self._refresh()
         node = self.root
         self._way = []
-        # A node may hold queues of its own beside children (several queues may share a path).
+        # A node may have both queues of its own and children (several queues may share a path).
         while not node.queues:
             node = self._first(node)
             self._way.append(node)
@@ -155,7 +158,7 @@ class _Walk:
             self._place_way(self._way)
 
     def take_out(self) -> None:
-        """The queue that was served, if it has not come back, waits no more."""
+        """Remove the queue that was served, if it has not come back."""
         if self.served is None:
             return
         self.served = None
@@ -166,11 +169,11 @@ class _Walk:
         self._moved = self._way
 
     def forget_keys(self) -> None:
-        """All keys may have moved."""
+        """Any key may have changed."""
         self._epoch = None
 
     def _refresh(self) -> None:
-        """Take the keys of the path that was served last, or of all nodes when everything may have moved."""
+        """Compute the keys of the path that was served last, or of all nodes when any may have changed."""
         moved, self._moved = self._moved, []
         epoch = self._ssn.ask.branch_epoch()
         if epoch != self._epoch:
@@ -188,7 +191,7 @@ class _Walk:
             self._place(parent, child)
 
     def _place_way(self, way: list[_Node], *, keys_moved: bool = True) -> None:
-        """Put the nodes on the way that queues wait at or below where they belong, from the last one up."""
+        """Sort in the nodes on the way that have waiting queues at or below them, from the last one up."""
         for depth in range(len(way) - 1, -1, -1):
             child = way[depth]
             if not child.active:
@@ -202,7 +205,7 @@ class _Walk:
         node.key = keys[0] if len(keys) == 1 else tuple(keys)
 
     def _place(self, parent: _Node, child: _Node) -> None:
-        """Put the child into its parent's heap as it ranks at this moment; an older entry becomes void."""
+        """Push the child to its parent's heap with its rank as of now; an older entry becomes void."""
         rank = self._rank(child)
         if child.queued and rank == child.rank:
             return
@@ -216,7 +219,7 @@ class _Walk:
             heapq.heappush(parent.heap, entry)
 
     def _rank(self, node: _Node) -> Rank:
-        """From its key and the rank of what comes first at or below it."""
+        """The node's key, followed by the rank of what comes first at or below it."""
         if node.queues:
             created, name, _ = node.queues[0]
             return (node.key,), created, name

@@ -1,4 +1,4 @@
-"""Classes of tasks that no node will take as nodes are, whatever is placed, leaves or passes.
+"""Classes of tasks that no node will take as nodes are, whatever pods come and go.
 
 Every node refuses such a class by its labels, taints or cordon, or is too small for it even when empty. Its tasks are
 set aside before any job has its turn. The answer follows from the class, the nodes and the queues, so it is kept
@@ -34,7 +34,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Barred:
-    """Answers for one session; `kept` holds those of earlier ones with the same nodes, queues and configuration."""
+    """Answers for one session; `kept` has those of earlier ones with the same nodes, queues and configuration."""
 
     def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, ask: CombinedAnswers, kept: Kept) -> None:
         self._cluster = cluster
@@ -46,12 +46,12 @@ class Barred:
         others = chain.from_iterable(map(dispatch.calls, ("pre_predicate", "predicate_advice")))
         self._predicates = predicates
         self._speakers = {call.plugin.name for call in others}
-        """Plugins that have to answer `predicate_for_good`, since they say more than which nodes refuse."""
+        """Plugins that must answer `predicate_for_good`, as they say more than which nodes refuse."""
 
     def error(self, task_class: TaskClass) -> FitError | None:
         """Why no node will take the class; None when one may."""
         if self._failures:
-            return None  # what a plugin that fails says is not for good
+            return None  # the answers of a failing plugin may not last
         key: Key = (task_class.key, *(text for item in sorted(task_class.variant.items()) for text in item))
         error = self._kept.keep(key, lambda: _Answer(self._judge(task_class))).error
         if self._failures:
@@ -73,7 +73,7 @@ class Barred:
         return explain_barred(self._cluster, self._advisers, task_class, codes)
 
     def _codes(self, task_class: TaskClass) -> Codes | None:
-        """[N] the first lasting refusal of each node; None when a plugin that says more cannot tell its own."""
+        """[N] the first lasting refusal of each node; None when a plugin that must answer does not."""
         nodes = self._cluster.ledger.nodes
         view = NodeView(nodes, np.arange(nodes.size))
         codes: Codes = np.where(nodes.present, FITS, self._cluster.absent_node).astype(np.int32)

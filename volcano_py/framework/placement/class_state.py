@@ -1,4 +1,4 @@
-"""What the placer keeps of a class of tasks: its evaluation over all nodes, as of a moment."""
+"""The evaluation of a class of tasks over all nodes, and the nodes offered to it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from volcano_py.state.task_class import TaskClass
 if TYPE_CHECKING:
     from volcano_py.framework.calls.dispatch import Call
 
-# Fewer rows than that are told apart sooner in a set than by marks over all nodes.
+# For fewer rows than this, a set is faster than marks over all nodes.
 _FEW_ROWS: Final = 128
 _WIDTH: Final = {reach: width for width, reach in enumerate(Reach)}
 
 
 class ClassState(msgspec.Struct):
-    """What is known of one class over all nodes, as of entry `position` of the log of touched rows."""
+    """One class over all nodes, as of entry `position` of the log of touched nodes."""
 
     task_class: TaskClass
     predicate_reach: Reach
@@ -36,11 +36,11 @@ class ClassState(msgspec.Struct):
     fit: Counts
     """[N] how many tasks fit into what is free and not promised to others."""
     room: Counts
-    """[N] how many of these the predicates let through."""
+    """[N] how many of these pass the predicates."""
     scores: Scores
     position: int
     bounds: list[Call] | None
-    """Who tells how many tasks a node takes before its answer changes; None: ask again after each task."""
+    """The calls that say how many tasks a node takes before its answer changes; None: ask again after each task."""
     filters: DomainFilters | None
     """What closes groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
     plan: Plan = msgspec.field(default_factory=Plan)
@@ -91,12 +91,12 @@ class Candidates(msgspec.Struct, frozen=True, eq=False):
 
 
 def reaches_of(calls: list[Call], question: str, task_class: TaskClass) -> list[Reach]:
-    """The reach that each plugin declares for the class; who cannot tell may mean the widest."""
+    """The reach that each plugin declares for the class; the widest when it fails."""
     return [call.ask(question, task_class, otherwise=Reach.DOMAIN) for call in calls]
 
 
 def distinct(rows: list[int], size: int) -> Rows:
-    """The rows, all below `size`, without doubles, in any order; a third of what numpy's `unique` takes."""
+    """The rows, all below `size`, without duplicates, in any order; in a third of the time of numpy's `unique`."""
     if len(rows) < _FEW_ROWS:
         return np.fromiter(set(rows), dtype=np.intp)
     marked = np.zeros(size, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Placing many alike tasks at once where the scores of whole groups of nodes move with each of them.
+"""Placing many equal tasks at once while the scores of whole groups of nodes change with each of them.
 
 At every step the domain score (`domain_scores.py`) gives each group its score, and the best node of a group is the one
 that is best by itself. So a step looks at the groups and not at the nodes. A domain filter (`domain_filters.py`)
@@ -27,12 +27,12 @@ MakeLadder = Callable[[Rows, Scores | None], Ladder]
 
 
 class DomainReplay(msgspec.Struct, frozen=True, eq=False):
-    """What a sweep starts from. K nodes, all that have room for a task and that nothing but the domain filter refuses.
+    """The start of a sweep: K nodes, all that have room and that nothing but the domain filter refuses.
 
     Attributes:
-        rows, scores, ties, room: [K] of each node; `scores` is what it has by itself, with `fixed` in it.
-        fixed: [K] the part of the scores that does not move while none of the nodes becomes full; None for none.
-        domain_filter: what closes groups of nodes; not together with `fixed`.
+        rows, scores, ties, room: [K] of each node; `scores` is without the domain score, and with `fixed`.
+        fixed: [K] the part of the scores that stays while no node becomes full; None for none.
+        domain_filter: closes groups of nodes; not together with `fixed`.
     """
 
     rows: Rows
@@ -55,11 +55,11 @@ class DomainReplay(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Buckets:
-    """Nodes that are in one group of the domain score and in one of the domain filter, and how many they are.
+    """Buckets of nodes that share a group of the domain score and a group of the domain filter.
 
     Attributes:
         of_node: [K] the bucket of each node.
-        population: [B] nodes that have room.
+        population: [B] how many nodes with room each has.
     """
 
     def __init__(self, sweep: DomainReplay) -> None:
@@ -84,7 +84,7 @@ class _Buckets:
         return self._pairs.columns[1]
 
     def bucket(self, score_group: int, filter_group: int) -> int:
-        """The bucket of that pair, a new one if need be."""
+        """The bucket of that pair, a new one if there is none."""
         bucket = self._pairs.number(score_group, filter_group)
         if bucket == len(self.population):
             self.population = np.append(self.population, 0)
@@ -92,7 +92,7 @@ class _Buckets:
 
 
 class _Steps:
-    """The sequence itself: positions among the K best nodes of each bucket."""
+    """The sequence itself, as positions among the K best nodes of each bucket."""
 
     def __init__(self, buckets: _Buckets, sweep: DomainReplay, top: Rows, ladder: Ladder) -> None:
         self._buckets = buckets
@@ -109,7 +109,7 @@ class _Steps:
         self._tie = np.array([heap[0][1] for heap in self._heaps], dtype=np.int64)
 
     def take(self, count: int, *, until_full: bool) -> list[int]:
-        """`until_full`: stop when a node is full, because the fixed scores depend on which nodes are not."""
+        """`until_full`: stop when a node is full, because the fixed scores depend on which nodes have room."""
         chosen: list[int] = []
         while len(chosen) < count and (bucket := self._best_bucket()) is not None:
             node = self._heaps[bucket][0][2]
@@ -122,7 +122,7 @@ class _Steps:
         return chosen
 
     def _best_bucket(self) -> int | None:
-        """The bucket with the best node of all that may take a task; the node of the lowest tie rank among equals."""
+        """The bucket with the best open node; among equal nodes the one with the lowest tie rank."""
         buckets = self._buckets
         willing, groups = buckets.population, buckets.score_group
         if self._filter is not None:
@@ -136,7 +136,7 @@ class _Steps:
         return int(equals[0] if len(equals) == 1 else equals[self._tie[equals].argmin()])
 
     def _move(self, bucket: int, node: int, *, is_full: bool) -> None:
-        """A task was placed on the best node of the bucket, which goes over to another one or drops out."""
+        """After a task on the best node of the bucket: the node moves to another bucket, or leaves when it is full."""
         buckets = self._buckets
         heapq.heappop(self._heaps[bucket])
         buckets.population[bucket] -= 1
@@ -164,8 +164,8 @@ class _Steps:
 
 
 def _heaps(scores: Scores, ties: NDArray[np.int64], buckets: Groups, size: int) -> list[list[tuple[float, int, int]]]:
-    """For each bucket (minus score, tie rank, position) of its nodes, best first, in order as a heap has to be. Nodes
-    come in the order of `best_per_group`."""
+    """For each bucket (minus score, tie rank, position) of its nodes, best first, which is a valid heap. Nodes come in
+    the order of `best_per_group`."""
     heaps: list[list[tuple[float, int, int]]] = [[] for _ in range(size)]
     entries = zip(buckets.tolist(), (-scores).tolist(), ties.tolist(), strict=True)
     for position, (bucket, score, tie) in enumerate(entries):

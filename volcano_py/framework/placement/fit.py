@@ -1,4 +1,4 @@
-"""Explaining why a class of tasks found no node."""
+"""Explain why no node takes a class of tasks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
-# Characters of what plugins advise: of one sentence, and of all together. With a summary of the usual length, the
-# message is then shorter than the 1,024 characters that an Event holds.
+# Characters of the plugins' advice: of one sentence, and of all together. With a summary of the usual length, the
+# message then fits into the 1,024 characters of an Event.
 _LONGEST_SENTENCE: Final = 320
 _LONGEST_ADVICE: Final = 640
 
@@ -48,8 +48,8 @@ def explain_misfit(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
         sentence = _even_when_empty(cluster, task_class, hopeful, short)
         refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     else:
-        told = [dim for dim in short if dim != PODS]
-        shortages = _shortages(cluster, task_class, willing, told, total)
+        dims = [dim for dim in short if dim != PODS]
+        shortages = _shortages(cluster, task_class, willing, dims, total)
         refusal = Refusal(Reason.NODES_REFUSE, nodes_refuse(total, counts, shortages, advice))
     return FitError(total, dict(counts), refusal)
 
@@ -57,7 +57,7 @@ def explain_misfit(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
 def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
     """The same for a class that each node refuses for good (`codes`) or is too small for even when empty.
 
-    What pods use at the moment is left out: it changes, and helps nobody here.
+    What pods use at the moment is left out: it changes, and more room would not help.
     """
     nodes = cluster.ledger.nodes
     total = int(nodes.present.sum())
@@ -76,7 +76,7 @@ def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
 def _count_short(
     cluster: ClusterCopy, task_class: TaskClass, free: NDArray[np.int64], counts: Counter[str]
 ) -> list[int]:
-    """Count each node by the first resource of which it has too little in `free` [K, R]; which resources those are."""
+    """Count each node by the first resource of which it has too little in `free` [K, R]; returns these resources."""
     undecided = np.ones(len(free), dtype=np.bool_)
     short: list[int] = []
     for dim in task_class.requested.tolist():
@@ -89,28 +89,28 @@ def _count_short(
 
 
 def _advice(advisers: Sequence[Call], task_class: TaskClass, refused: Refused) -> list[str]:
-    """What would help beside room, in the words of the plugins, kept short."""
+    """What would help besides room, in the plugins' words, kept short."""
     if not len(refused):
         return []
-    told: list[str] = []
+    sentences: list[str] = []
     left = _LONGEST_ADVICE
     for call in advisers:
         for sentence in call(task_class, refused):
             text = cut(sentence, _LONGEST_SENTENCE)
             if (left := left - len(text)) < 0:
-                return told
-            told.append(text)
-    return told
+                return sentences
+            sentences.append(text)
+    return sentences
 
 
 def _shortages(
-    cluster: ClusterCopy, task_class: TaskClass, willing: Rows, told: list[int], total: int
+    cluster: ClusterCopy, task_class: TaskClass, willing: Rows, dims: list[int], total: int
 ) -> list[Shortage]:
-    """How much of what there is too little of (`told`) the willing nodes have left at best."""
+    """For each missing resource in `dims`, how much the emptiest of the willing nodes has left."""
     nodes, request = cluster.ledger.nodes, task_class.request
     free = nodes.future_idle()[willing]
     shortages = []
-    for dim in told:
+    for dim in dims:
         emptiest = _most(cluster, willing, free[:, dim])
         name = cluster.snapshot.nodes[willing[emptiest]].name
         most = int(free[emptiest, dim])
@@ -121,7 +121,7 @@ def _shortages(
 
 
 def _even_when_empty(cluster: ClusterCopy, task_class: TaskClass, hopeful: Rows, short: list[int]) -> str:
-    """Which of the `short` resources (or all of them together) none of these nodes could ever give."""
+    """Which of the `short` resources, alone or together, none of these nodes has enough of even when empty."""
     names, request, nodes = cluster.axis.names, task_class.request, cluster.ledger.nodes
     allocatable, anywhere = nodes.allocatable[hopeful], nodes.allocatable[nodes.present]
     dim = next((dim for dim in short if allocatable[:, dim].max() < request[dim]), None)

@@ -1,7 +1,7 @@
 """The evaluations of classes of tasks over all nodes, kept up to date as nodes fill, and the choices made from them.
 
 For a class the placer keeps, over all nodes, which may take it, how many more of it each has room for, and the score.
-When a node is touched only its row is worked out again, and while none is touched an answer is given once: ten
+When a node is touched only its row is computed again, and while none is touched an answer is given once: ten
 thousand jobs that fit nowhere cost little more than one. What plugins say is collected by evaluator.py; how many tasks
 are placed at a time is decided in strategies.py.
 """

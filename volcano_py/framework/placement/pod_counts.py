@@ -1,4 +1,4 @@
-"""How many pods that somebody looks for stand on each node, or in each domain of a topology key, at this moment.
+"""How many pods that terms select are on each node, or in each domain of a topology key, at this moment.
 
 This is the one way in which plugins count pods by their labels: affinity and topology spread. Ask the session:
 
@@ -11,17 +11,17 @@ This is the one way in which plugins count pods by their labels: affinity and to
 
 - A *domain* is the set of nodes with one value of the topology key; `EACH_NODE` in place of a key makes every node a
   domain of its own. Nodes without the label are in no domain: their number is -1, which indexes the last element, where
-  what stands on them is counted. Leave that element out of sums, minima and the like.
-- A pod counts when it matches *all* the terms given (kube-scheduler wants that of required affinity).
-- Terms are found by value. They must be held by some class of pods (`Signature.pod_terms`), so that the term book
-  matches them with pods' labels as both come and go, and tells pods apart that terms tell apart.
-- Tallies are live: the session keeps them in step with placements, evictions and everything that is undone, so that
-  pods of one gang see each other. Ask anew each time: those that nobody has asked for the longest are given up when
-  they are too many. Do not write into them.
+  the pods on them are counted. Leave that element out of sums, minima and the like.
+- A pod counts when it matches *all* the terms given (as kube-scheduler requires for required affinity).
+- Terms are found by value. Some class of pods must hold them (`Signature.pod_terms`), so that the term book matches
+  them with pods' labels as both come and go, and puts pods that a term distinguishes into different classes.
+- Tallies are live: the session updates them with placements, evictions and everything that is undone, so that pods of
+  one gang see each other. Ask again each time: when there are too many, the least recently used are dropped. Do not
+  write to them.
 
-What it costs: matching is done before, once per distinct set of labels (state.term_book). A tally is counted from the
-task columns when it is first asked for in a cycle, in so many steps as there are pods to count, and then moves with
-the placements that concern it. Nothing at all is done in a cycle in which nobody asks.
+Cost: matching is done before, once per distinct set of labels (state.term_book). A tally is counted from the task
+columns when it is first asked for in a cycle, in as many steps as there are pods to count, and is then updated by the
+placements that concern it. A cycle in which no plugin asks pays nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from volcano_py.state.task_class import TaskClass
 from volcano_py.state.terms.affinity import AffinityTerm
 from volcano_py.state.terms.pod_terms import PodTerm
 
-# Of all tallies together, at 12 bytes each: two for each of 1,000 classes of pods that keep apart on 5,000 nodes.
+# For all tallies together, at 12 bytes each: two for each of 1,000 classes with anti-affinity on 5,000 nodes.
 MOST_DOMAINS: Final = 10_000_000
 EACH_NODE: Final = ""
 """In place of a topology key: every node is a domain."""
@@ -85,13 +85,13 @@ class Tally:
 
     @property
     def standing(self) -> Numbers:
-        """[D + 1] pods on nodes, those that are being released among them: what kube-scheduler sees."""
+        """[D + 1] pods on nodes, with those that are being released: what kube-scheduler sees."""
         counts: Numbers = self._counts[_HERE] + self._counts[_LEAVING]
         return counts
 
     @property
     def taken(self) -> Numbers:
-        """[D + 1] `standing`, and those that are promised a place: who must not be disturbed."""
+        """[D + 1] `standing`, and pods that are promised a place: what a new pod must not disturb."""
         counts: Numbers = self._counts.sum(axis=0, dtype=np.int32)
         return counts
 
@@ -115,14 +115,14 @@ class Tally:
 
 
 class _Kept(msgspec.Struct, frozen=True, eq=False):
-    """A tally, and the lists from which it has to be taken when it is given up."""
+    """A tally, and the lists to remove it from when it is dropped."""
 
     tally: Tally
     among: list[list[Tally]] = msgspec.field(default_factory=list)
 
 
 class PodCounts:
-    """See the module. Made by the session when somebody first asks."""
+    """See the module. The session creates it when it is first asked for."""
 
     def __init__(self, cluster: ClusterCopy) -> None:
         picture, tasks = cluster.snapshot.terms, cluster.ledger.tasks
@@ -148,7 +148,7 @@ class PodCounts:
 
     @property
     def any(self) -> bool:
-        """Whether there is any term at all. When not, nobody looks at anybody's labels."""
+        """Whether there is any term at all; if not, no pod's labels matter."""
         return bool(self._slots)
 
     def selects(self, task_class: TaskClass, term: PodTerm) -> bool:
@@ -209,7 +209,7 @@ class PodCounts:
         return placed
 
     def update(self, placement: Placement) -> None:
-        """Tasks were placed, evicted or taken back; what became of them is read off the books. For the session only."""
+        """Tasks were placed, evicted or taken back; the ledger has their new state. For the session only."""
         rows = placement.rows
         kinds, nodes = self._kind[rows], self._node[rows]
         self._kind[rows], self._node[rows] = self._standing(rows)
@@ -229,26 +229,26 @@ class PodCounts:
     def _keep(
         self,
         topology_key: str,
-        who: frozenset[int] | tuple[int, ...],
+        pods: frozenset[int] | tuple[int, ...],
         groups: _Groups,
-        listeners: dict[int, list[Tally]],
+        followers: dict[int, list[Tally]],
         numbers: Iterable[int],
     ) -> _Kept:
-        """A new tally of the pods in the groups of these numbers, which hears of them from now on."""
+        """A new tally of the pods in the groups of these numbers, which follows them from now on."""
         kept = _Kept(self._new(topology_key))
         for number in numbers:
             rows = groups.of(number)
             kept.tally.add(self._kind[rows], self._node[rows], 1)
-            hears = listeners.setdefault(number, [])
-            hears.append(kept.tally)
-            kept.among.append(hears)
-        self._kept[topology_key, who] = kept
+            tallies = followers.setdefault(number, [])
+            tallies.append(kept.tally)
+            kept.among.append(tallies)
+        self._kept[topology_key, pods] = kept
         self._domains += len(kept.tally)
         while self._domains > MOST_DOMAINS and len(self._kept) > 1:
-            _, given_up = self._kept.popitem(last=False)
-            self._domains -= len(given_up.tally)
-            for hears in given_up.among:
-                hears.remove(given_up.tally)
+            _, dropped = self._kept.popitem(last=False)
+            self._domains -= len(dropped.tally)
+            for tallies in dropped.among:
+                tallies.remove(dropped.tally)
         return kept
 
     def _profiles_with(self, slots: frozenset[int]) -> list[int]:
@@ -266,7 +266,7 @@ class PodCounts:
         tally.add(self._kind[rows], self._node[rows], 1)
 
     def _standing(self, rows: Rows) -> tuple[NDArray[np.int8], Rows]:
-        """[K] how tasks count by the books, and on which nodes."""
+        """[K] how tasks count by the ledger, and on which nodes."""
         nodes = self._tasks.node[rows]
         kinds = np.where(nodes >= 0, _KIND_OF_STATUS[self._tasks.status[rows]], np.int8(_NOT))
         return kinds.astype(np.int8), nodes.astype(np.intp)
@@ -279,7 +279,7 @@ class PodCounts:
         return Tally(column.codes, len(column.values), alone=column.distinct)
 
     def _all_carriers(self) -> dict[int, _Carriers]:
-        """Slot of a term → who carries it."""
+        """Slot of a term → the classes that carry it."""
         carriers: dict[int, _Carriers] = {}
         for task_class in self._classes:
             if task_class is None or not task_class.affinity_terms:

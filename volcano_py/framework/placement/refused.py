@@ -1,4 +1,4 @@
-"""What all nodes said to a class of pods that none of them takes: for plugins that tell what would help."""
+"""The refusals of all nodes for a class that none of them takes: for plugins that advise what would help."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from volcano_py.state.table.ledger import Rows
 
 
 class Refused:
-    """Messages of refusals, how many nodes gave each as their first, and which ones. Nodes that do not exist are left
-    out; so are those that only lack room."""
+    """The messages of refusals, and which nodes, and how many, gave each as their first. Nodes that do not exist, or
+    only lack room, are left out."""
 
     def __init__(self, cluster: ClusterCopy, codes: Codes) -> None:
         """`codes` [N]"""
@@ -38,7 +38,7 @@ class Refused:
         return len(self._counts)
 
     def count(self, message: str) -> int:
-        """How many nodes."""
+        """How many nodes gave this message."""
         return self._counts.get(message, 0)
 
     def mask(self, message: str) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
-"""Placing many alike tasks at once with the outcome of placing them one by one.
+"""Placing many equal tasks at once with the same result as one by one.
 
-A task always goes to the node that scores best at that moment. So K tasks can only ever use the K best nodes, and among
-those a heap replays the sequence, with scores worked out for «after one more, two more, …» in whole columns.
+A task always goes to the node that scores best at that moment. So K tasks can only use the K best nodes. Among those a
+heap replays the sequence, with the scores after one more task, two more, … computed in whole columns.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from volcano_py.framework.views import Counts, Scores
 from volcano_py.state.table.ledger import Rows
 
-# Nodes planned ahead for a class; past some hundreds the sweep costs as much as it saves.
+# Nodes planned ahead for a class; beyond some hundreds the sweep costs as much as it saves.
 _LONGEST_PLAN: Final = 512
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 Supposing = Callable[[Rows, Counts], Scores]
-"""Scores of nodes [K], supposing so many more tasks [K] on each."""
+"""Scores of nodes [K] with so many more tasks [K] on each."""
 
 
 def best_first(scores: Scores, ties: NDArray[np.int64], count: int) -> Rows:
@@ -64,10 +64,10 @@ def replay(
 
 
 class Ladder:
-    """Scores of K nodes after 1, 2, 3, … more tasks, worked out a few steps for all nodes at a time.
+    """Scores of K nodes after 1, 2, 3, … more tasks, computed for all nodes, a few steps at a time.
 
-    `fixed` [K] is the part of the scores that does not move; it is added as it was to the scores of now, so that equal
-    sums come out equal to the last bit.
+    `fixed` [K] is the part of the scores that does not change; it is added in the same way as to the scores of now, so
+    that equal sums are equal to the last bit.
     """
 
     def __init__(self, supposing: Supposing, rows: Rows, fixed: Scores | None, highest: int) -> None:
@@ -92,10 +92,10 @@ class Ladder:
 
 
 class Plan:
-    """The sequence of nodes a class would take next, worked out further than was asked for.
+    """The nodes that a class would take next, further than was asked for.
 
-    It holds for as long as nothing but its own tasks touched a node. It reaches further each time it was used up, so
-    that one-task jobs, which come one by one, cost little more than a gang.
+    It holds while only its own tasks touch nodes. It reaches further each time it was used up, so that jobs of a single
+    task, which come one by one, cost little more than a gang.
     """
 
     __slots__ = ("_ahead", "_first", "_last", "_nodes", "_seen")
@@ -116,7 +116,7 @@ class Plan:
         return nodes[: self._last]
 
     def next(self, count: int, log: list[int]) -> Rows | None:
-        """The next `count` nodes, None when the plan is used up or no longer true."""
+        """The next `count` nodes; None when the plan is used up or no longer holds."""
         if log[self._seen :] != self._nodes[self._first : self._last].tolist() or self._last == 0:
             self._ahead, self._last = 1, 0
             return None

@@ -1,8 +1,8 @@
-"""Telling apart pods that are alike, where a plugin's answers about nodes depend on more than the pods themselves.
+"""Split classes of tasks where a plugin's answers about nodes depend on more than the pods themselves.
 
-A class of tasks is made from what stands in the pods. Which nodes they may use can depend on their job, too: on its
-queue, or on which of its pods should be together. A plugin names such a difference by `task_variants`; tasks of one
-class that some plugin tells apart are of different classes for this session.
+A class is made from the pods' own fields. Which nodes they may use can depend on their job, too: on its queue, or on
+which of its pods should be together. A plugin names such a difference by `task_variants`; tasks of one class with
+different variants are of different classes in this session.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from volcano_py.state.table.ledger import Ledger, Rows
 from volcano_py.state.task_class import TaskClass
 
 _Variant = tuple[tuple[str, str], ...]
-"""(plugin name, what it says) of the plugins that say something."""
+"""(plugin name, its text) for each plugin that gives one."""
 
 
 def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
@@ -39,7 +39,7 @@ def tell_apart(cluster: ClusterCopy, dispatch: Dispatch) -> None:
 
 
 def _variants(cluster: ClusterCopy, calls: list[Call], job: int, rows: Rows) -> list[_Variant]:
-    """What all plugins say of each task."""
+    """[K] the variant of each task."""
     said: list[list[tuple[str, str]]] = [[] for _ in rows]
     for call in calls:
         answer = call(cluster, job, rows)
@@ -52,7 +52,7 @@ def _variants(cluster: ClusterCopy, calls: list[Call], job: int, rows: Rows) -> 
 
 
 class _Splitting:
-    """Classes as they are split, in the session's ledger and beside it."""
+    """The classes while they are split, in the session's ledger and in `classes`."""
 
     def __init__(self, ledger: Ledger, classes: list[TaskClass | None]) -> None:
         self._ledger = ledger

@@ -1,4 +1,4 @@
-"""The end of a cycle: phases, conditions and queue sums. Only what changed becomes an effect."""
+"""The end of a cycle: phases, conditions and sums of queues. Only changes become effects."""
 
 from __future__ import annotations
 
@@ -36,58 +36,58 @@ _FINISHED = np.flatnonzero(FINISHED_STATUSES)
 _COUNTED = [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _OPPOSITES = frozenset({names.SCHEDULED, names.UNSCHEDULABLE})
 _UNPLACED = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING]
-# Objects of one manifest arrive a moment apart. Before this age (seconds) of what refers to it, the absence of a
-# PodGroup or a queue is not worth a word; nor is that of pods and claims, which are just being created.
+# Objects of one manifest arrive a moment apart. A missing PodGroup or queue is not reported before the object that
+# refers to it has this age (seconds); nor are missing pods and claims, which may just be being created.
 _GRACE = 2.0
 _EMPTY = "empty since"
 _MAY_COME = frozenset({Reason.NOT_ENOUGH_TASKS, Reason.VOLUME_NOT_READY})
 
 
 class Closing:
-    """Works out the statuses of one finished cycle."""
+    """Computes the statuses of one finished cycle."""
 
     def __init__(self, ssn: Session, cycle: str, *, decided: bool = True) -> None:
-        """`decided`: whether the actions have run, so that it is known why things wait."""
+        """`decided`: whether the actions have run; only then it is known why jobs wait."""
         self._ssn = ssn
         self._cycle = cycle
         self._decided = decided
         self._moment = datetime.fromtimestamp(ssn.now, tz=UTC)
         self.pending: list[PendingJob] = []
         self.quiet: dict[int, PendingJob] = {}
-        """Job row → what is reported of it, for jobs that wait and of which nothing new is to be written."""
+        """Job row → its report, for waiting jobs about which nothing new has to be written."""
         self._too_early: set[int] = set()
-        """Rows of jobs of which it is too early to say why they wait."""
+        """Rows of jobs for which it is too early to say why they wait."""
         self.look_again_at = 0.0
-        # PodGroups that were let in and have no pods, by key, since when: who creates pods begins only then.
+        # Key of each admitted PodGroup without pods → since when: controllers create pods only after admission.
         self._memory = ssn.memory(__name__)
         self._empty_before: dict[str, float] = self._memory.get(_EMPTY, {})
         self._empty: dict[str, float] = {}
 
     def effects(self) -> list[Effect]:
         """All statuses that differ from what the API server has."""
-        told: list[Effect] = []
+        effects: list[Effect] = []
         waiting = dict(self._ssn.resting)
         for job in self._jobs_to_judge():
-            known, effects = len(self.pending), [*self._judge(job)]
-            told.extend(effects)
+            known, own = len(self.pending), [*self._judge(job)]
+            effects.extend(own)
             for reported in self.pending[known:]:
                 waiting[job.row] = reported
-                if not effects and job.row not in self._too_early:
+                if not own and job.row not in self._too_early:
                     self.quiet[job.row] = reported
         self.pending = [waiting[row] for row in sorted(waiting)]
         if self._decided:
-            told.extend(self._jobs_without_queue())
-            told.extend(self._pods_without_group())
+            effects.extend(self._jobs_without_queue())
+            effects.extend(self._pods_without_group())
             self._look_again_at_deadlines()
             self._memory[_EMPTY] = self._empty
-        told.extend(self._queues())
-        told.extend(self._queues_to_mend())
-        return told
+        effects.extend(self._queues())
+        effects.extend(self._invalid_queues())
+        return effects
 
     # -- PodGroups -------------------------------------------------------------------------------------------------
 
     def _jobs_to_judge(self) -> Iterator[Job]:
-        """Jobs that wait for something, or whose phase or counts the API server does not have; but for resting ones."""
+        """Jobs that wait, or whose phase or counts differ from the API server's; without resting ones."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         rows = ssn.job_rows()
         phases = self._phases()
@@ -103,15 +103,15 @@ class Closing:
                 yield job
 
     def _differs(self, rows: NDArray[np.intp], phases: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """[K] whether phase or counts differ from the PodGroup as it is stored, or the phase from what is taken to be
-        on its way: one that passed before it was written."""
+        """[K] whether phase or counts differ from the stored PodGroup, or the phase from the assumed one, which may be
+        provisional and never written."""
         jobs = self._ssn.ledger.jobs
         moved: NDArray[np.bool_] = (jobs.stored_phase[rows] != phases[rows]) | (jobs.phase[rows] != phases[rows])
         moved |= (jobs.stored_counts[rows] != jobs.counts[rows][:, _COUNTED]).any(axis=1)
         return moved
 
     def _phases(self) -> NDArray[np.int8]:
-        """[J] the phase of every PodGroup by its tasks; Unknown is decided with the job's verdict."""
+        """[J] the phase of every PodGroup from its tasks; Unknown is decided with the job's verdict."""
         jobs: JobTable = self._ssn.ledger.jobs
         scheduled = self._scheduled
         finished = jobs.counts[:, _FINISHED].sum(axis=1)
@@ -126,7 +126,7 @@ class Closing:
 
     @cached_property
     def _scheduled(self) -> NDArray[np.int64]:
-        """[J] tasks that count as scheduled: those that are leaving do while they have a node."""
+        """[J] tasks that count as scheduled; leaving ones count while they have a node."""
         tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
         leaving = np.flatnonzero((tasks.status == TaskStatus.RELEASING) & (tasks.node != NOWHERE) & (tasks.job >= 0))
         on_nodes = np.bincount(tasks.job[leaving], minlength=jobs.size)
@@ -143,8 +143,8 @@ class Closing:
 
     @cached_property
     def _about_to_run(self) -> NDArray[np.bool_]:
-        """[J] whether bindings of this cycle are among them, and do so within moments: where volumes have to be made
-        first, it takes minutes."""
+        """[J] whether bindings of this cycle do so within moments; with volumes that must be created first it takes
+        minutes."""
         ssn, jobs = self._ssn, self._ssn.ledger.jobs
         begun = jobs.counts[:, TaskStatus.BINDING] > ssn.snapshot.ledger.jobs.counts[:, TaskStatus.BINDING]
         begun[ssn.ledger.tasks.job[list(ssn.findings.claim_bindings)]] = False
@@ -158,9 +158,9 @@ class Closing:
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         if not self._decided:
-            # Nothing was tried in this cycle, so there is nothing new to say about why anything waits.
+            # No job was tried in this cycle, so there is no new reason why one waits.
             incomplete = phase if is_scheduled else _while_incomplete(job, phase)
-            if incomplete is not phase and _is_told_to_wait(conditions):
+            if incomplete is not phase and _is_marked_unschedulable(conditions):
                 phase = incomplete
             yield from self._status(job.row, phase, conditions, counts)
             return
@@ -175,20 +175,20 @@ class Closing:
             conditions = self._with(conditions, names.UNSCHEDULABLE, reason, gang_message(job, verdict))
         yield from self._status(job.row, phase, conditions, counts, provisional=provisional)
         if verdict is not None:
-            for row, told in pod_verdicts(ssn, job, verdict):
-                yield from self._pod(ssn.task_info(row), told, self._nominated(row))
+            for row, found in pod_verdicts(ssn, job, verdict):
+                yield from self._pod(ssn.task_info(row), found, self._nominated(row))
 
     def _nominated(self, row: int) -> str:
-        """The node that is kept for the task, since pods were evicted for it or its gang in this cycle."""
+        """The node that is kept for the task, because pods were evicted for it or its gang in this cycle."""
         node = self._ssn.findings.nominations.get(row)
         return "" if node is None else self._ssn.snapshot.nodes[node].name
 
     def _verdict(self, job: Job, phase: Phase) -> Refusal | None:
-        """Why the job waits, counted; None when it is too early to say it on the objects."""
+        """Why the job waits, added to the report; None when it is too early to write it to the objects."""
         verdict, since = job_verdict(self._ssn, job), job.created
         if not job.tasks and phase is Phase.INQUEUE:
             if verdict.reason is Reason.NOT_YET_EVALUATED:
-                return None  # let in, and nothing asks for pods
+                return None  # admitted, and no pods are expected
             since = self._empty[job.key] = self._empty_before.get(job.key, self._ssn.now)
         message = explain.message(verdict.reason, verdict.message)
         self.pending.append(PendingJob(job.key, job.queue.name, phase.text, verdict.reason, message, job.pending_tasks))
@@ -198,7 +198,7 @@ class Closing:
         return verdict
 
     def _with(self, conditions: Sequence[Condition], kind: str, reason: str, message: str) -> tuple[Condition, ...]:
-        """The conditions with one of `kind` True; untouched when it says the same already and is the latest word."""
+        """The conditions with `kind` True; unchanged when it is there with the same text and is the latest."""
         known = next((condition for condition in conditions if condition.type == kind), None)
         is_same = known is not None and (known.status, known.reason, known.message) == ("True", reason, message)
         if is_same and not _is_outdated(known, conditions):
@@ -226,7 +226,7 @@ class Closing:
     ) -> Iterator[Effect]:
         info = self._ssn.snapshot.jobs[row]
         if info is None or not info.ref.uid:
-            return  # only foreseen: the API server has no such PodGroup yet
+            return  # expected only: the API server has no such PodGroup yet
         is_overdue = info.is_provisional and not self._will_run[row]
         if (phase.text, conditions, counts) == (info.phase, info.conditions, info.counts) and not is_overdue:
             return
@@ -238,7 +238,7 @@ class Closing:
             elif condition.type == names.SCHEDULED:
                 yield Event(info.ref, "Normal", names.SCHEDULED, names.POD_GROUP_READY)
 
-    # -- what no session job stands for ------------------------------------------------------------------------------
+    # -- without a queue or a PodGroup -------------------------------------------------------------------------------
 
     def _jobs_without_queue(self) -> Iterator[Effect]:
         ssn = self._ssn
@@ -275,13 +275,13 @@ class Closing:
             yield from self._pods_of(row, refusal)
 
     def _look_again_at_deadlines(self) -> None:
-        """A place that is kept in vain is free for others from its deadline on; plugins have moments of their own."""
+        """At its deadline an unused reservation ends; plugins ask for times of their own."""
         for moment in (self._ssn.reservations.next_deadline(), self._ssn.wakeups.next_progress):
             if moment:
                 self.look_again_at = min(self.look_again_at, moment) if self.look_again_at else moment
 
     def _is_young(self, created: float) -> bool:
-        """Whether to say nothing yet; another look is then asked for."""
+        """Whether it is too early to report it; then another cycle is requested."""
         if created <= self._ssn.now - _GRACE:
             return False
         self.look_again_at = max(self.look_again_at, created + _GRACE)
@@ -290,13 +290,13 @@ class Closing:
     def _pods_of(self, job_row: int, refusal: Refusal) -> Iterator[Effect]:
         tasks, rows = self._ssn.ledger.tasks, self._ssn.tasks_of_row(job_row)
         rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
-        told = PodVerdict.of(names.POD_REASON_UNDETERMINED, refusal)
+        verdict = PodVerdict.of(names.POD_REASON_UNDETERMINED, refusal)
         for row in rows.tolist():
-            yield from self._pod(self._ssn.task_info(row), told)
+            yield from self._pod(self._ssn.task_info(row), verdict)
 
     def _pod(self, info: TaskInfo, verdict: PodVerdict, nominated: str = "") -> Iterator[Effect]:
         reason, message = verdict.reported
-        # A promise is made anew with the evictions, though the pod may name the node already.
+        # A nomination is written again with new evictions, even if the pod names the node already.
         if info.reported != verdict.reported or nominated:
             yield PodCondition(info.ref, reason, message, verdict.refusal.reason, nominated)
         if info.reported != verdict.reported:
@@ -309,7 +309,7 @@ class Closing:
         sums = ssn.used_by_queue()
         tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
         for name in reversed(tree.order[1:]):
-            # What the queues below hold counts, too, whichever plugin divides the cluster.
+            # Usage of the queues below counts, too, whichever plugin shares out the cluster.
             if (parent := tree.parents[name]) in sums:
                 sums[parent] += sums[name]
         for name, queue in ssn.queues.items():
@@ -320,8 +320,8 @@ class Closing:
             if not _same_amounts(allocated, queue):
                 yield QueueAllocated(name, allocated)
 
-    def _queues_to_mend(self) -> Iterator[Effect]:
-        """Amounts and weights that count as something else than what is written, whichever plugins look at them."""
+    def _invalid_queues(self) -> Iterator[Effect]:
+        """Warnings for amounts and weights that are not used as written, whichever plugins read them."""
         for name, queue in self._ssn.queues.items():
             for problem in queue.problems:
                 if problem.startswith("spec."):
@@ -329,14 +329,14 @@ class Closing:
 
 
 def _while_incomplete(job: Job, phase: Phase) -> Phase:
-    """The phase of a job that lacks tasks: Unknown when some run all the same."""
+    """The phase of a job that lacks tasks: Unknown when some of its tasks run."""
     if job.count(TaskStatus.RUNNING):
         return Phase.UNKNOWN
     return Phase.PENDING if phase is Phase.UNKNOWN else phase
 
 
 def _is_filled_by_leavers(job: Job) -> bool:
-    """Whether it would be complete if the pods that are leaving stayed."""
+    """Whether it would be complete if its leaving pods stayed."""
     return job.ready + job.count(TaskStatus.RELEASING) >= job.min_member
 
 
@@ -346,14 +346,14 @@ def _status_counts(counts: NDArray[np.int32]) -> tuple[int, int, int]:
     return by_status[TaskStatus.RUNNING], by_status[TaskStatus.SUCCEEDED], by_status[TaskStatus.FAILED]
 
 
-def _is_told_to_wait(conditions: Sequence[Condition]) -> bool:
-    """Whether `Unschedulable` is the latest word."""
+def _is_marked_unschedulable(conditions: Sequence[Condition]) -> bool:
+    """Whether `Unschedulable` is the latest condition."""
     known = next((condition for condition in conditions if condition.type == names.UNSCHEDULABLE), None)
     return known is not None and not _is_outdated(known, conditions)
 
 
 def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bool:
-    """Whether the opposite was said later: `Scheduled` after `Unschedulable`, or the other way round."""
+    """Whether the opposite condition is later: `Scheduled` after `Unschedulable`, or the other way round."""
     if known is None or known.last_transition_time is None:
         return False
     times = [other.last_transition_time for other in conditions if other.type in _OPPOSITES and other is not known]
@@ -361,7 +361,7 @@ def _is_outdated(known: Condition | None, conditions: Sequence[Condition]) -> bo
 
 
 def _condition_reason(verdict: Refusal) -> str:
-    """Volcano's strings: what fails validity has its own, everything else is «not enough resources»."""
+    """Volcano's strings: an invalid job has its own reason, everything else is NotEnoughResources."""
     if verdict.reason is Reason.NOT_ENOUGH_TASKS:
         return names.NOT_ENOUGH_PODS_OF_TASK if "minTaskMember" in verdict.message else names.NOT_ENOUGH_TASKS
     return names.NOT_ENOUGH_RESOURCES

@@ -1,4 +1,4 @@
-"""Who named a queue that does not exist. Most people never write a PodGroup: theirs are made for them."""
+"""Where the name of a missing queue comes from. Most users never write a PodGroup: controllers create them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def queue_source(ssn: Session, row: int, info: JobInfo) -> QueueSource | None:
-    """Where the PodGroup of this row has its queue from; None when from its own spec."""
+    """The object that gave the PodGroup of this row its queue; None when its own spec did."""
     owner = info.owner
     if owner is None:
         return None

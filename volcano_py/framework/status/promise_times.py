@@ -1,7 +1,7 @@
-"""How long jobs have held a promise that their pods do not use, and which jobs lost theirs that way.
+"""How long jobs have held a promise that their pods do not use, and which jobs have lost it.
 
-It is remembered between cycles by the PodGroup's UID, and not read from the PodGroup: whoever may edit a PodGroup may
-edit its status. Only after a restart do conditions tell how long pods have been missing, so that time is not lost.
+The times are kept between cycles by the PodGroup's UID, and not read from the PodGroup: a user who may edit a PodGroup
+may edit its status. Only after a restart, conditions say how long pods have been missing, so that the time is not lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROMISES: Final = __name__
 """The name of their memory."""
 _ENQUEUE: Final = "enqueue"
 _OF_MISSING_PODS: Final = frozenset({names.NOT_ENOUGH_TASKS, names.NOT_ENOUGH_PODS_OF_TASK})
-# Entries of PodGroups that are gone are dropped when there are more than twice as many as PodGroups, and so many more.
+# Entries of deleted PodGroups are dropped when entries exceed twice the number of PodGroups plus this.
 _SPARE_ENTRIES: Final = 1000
 
 
@@ -31,7 +31,7 @@ class EnqueueArguments(Arguments):
     promise_timeout: PositiveDuration = argument(
         "promiseTimeout",
         timedelta(seconds=60),
-        "How long a job that was let in counts with all of its minResources, though its pods do not exist yet. "
+        "How long an admitted job counts with all of its minResources while its pods do not exist yet. "
         "Afterwards it counts with what its pods ask for. Without any pod, its PodGroup goes back to Pending, behind "
         "the jobs that waited then.",
     )
@@ -56,11 +56,11 @@ class PromiseTimes:
         self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
         self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
         self._lapsed_of: dict[tuple[str, str], float] = memory.setdefault("lapsed of", {})
-        """Queue and namespace → when one of their jobs last lost its promise."""
+        """Queue and namespace → when a job of theirs last lost its promise."""
         self._forget_those_gone()
 
     def is_over(self, row: int) -> bool:
-        """Whether the job in this row, whose pods ask for less than it is promised, has had the time to create them."""
+        """Whether the time is over for the job in this row, whose pods request less than it is promised."""
         info, now = self._snapshot.jobs[row], self._snapshot.now
         if info is None or not info.ref.uid:
             return False
@@ -83,7 +83,7 @@ class PromiseTimes:
             self.are_ignored = False
 
     def begin(self, job: Job) -> None:
-        """The job was let in: it has its time again."""
+        """The job was admitted: its time starts again."""
         self._unused_since.pop(job.info.ref.uid, None)
         self._lapsed_at.pop(job.info.ref.uid, None)
 
@@ -97,8 +97,8 @@ class PromiseTimes:
         return job.info.ref.uid in self._lapsed_at
 
     def behind(self, job: Job) -> float | None:
-        """Jobs that waited at this time go before `job`: when it lost its last promise, or, as long as it has no pods,
-        when another of its namespace in the queue lost one. None when none has.
+        """The time such that jobs that waited then go before `job`: when it lost its last promise or, as long as it has
+        no pods, when another job of its namespace in the queue lost one. None when none did.
         """
         lapsed_at = self._lapsed_at.get(job.info.ref.uid)
         if lapsed_at is None and not job.tasks:
@@ -115,6 +115,6 @@ class PromiseTimes:
 
 
 def _missing_since(info: JobInfo, now: float) -> float:
-    """Since when the PodGroup's conditions say that pods are missing; `now` when they do not."""
-    told = (each for each in info.conditions if each.type == names.UNSCHEDULABLE and each.reason in _OF_MISSING_PODS)
-    return min((each.last_transition_time.timestamp() for each in told if each.last_transition_time), default=now)
+    """Since when the PodGroup's conditions report missing pods; `now` when they do not."""
+    missing = (each for each in info.conditions if each.type == names.UNSCHEDULABLE and each.reason in _OF_MISSING_PODS)
+    return min((each.last_transition_time.timestamp() for each in missing if each.last_transition_time), default=now)

@@ -1,4 +1,4 @@
-"""What a cycle tells of every queue."""
+"""The report of a cycle about every queue."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
 
 
 def _completed(reports: dict[str, QueueReport], plugin: Plugin) -> dict[str, QueueReport]:
-    told = mapping_of(plugin.describe_queues(), Mapping)
-    if not told:  # as most plugins, for which a thousand queues need not be looked through
+    answer = mapping_of(plugin.describe_queues(), Mapping)
+    if not answer:  # true for most plugins: skip the pass over a thousand queues
         return reports
-    return {name: _complete(report, told[name]) if told.get(name) else report for name, report in reports.items()}
+    return {name: _complete(report, answer[name]) if answer.get(name) else report for name, report in reports.items()}
 
 
-def _complete(report: QueueReport, told: Mapping[str, Any]) -> QueueReport:
-    for name, value in told.items():
+def _complete(report: QueueReport, fields: Mapping[str, Any]) -> QueueReport:
+    for name, value in fields.items():
         kind = Mapping if isinstance(getattr(report, name, None), Mapping) else str | int | float | np.number | np.bool_
         if not isinstance(value, kind):
             raise NonsenseError(f"{name} of queue {report.name} is {value!r}, expected {kind}")
-    return replace(report, **told)
+    return replace(report, **fields)
 
 
 def _by_phase(counts: NDArray[np.int64]) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""Jobs that rest: no node will take any of their pods as nodes are, and all of that has been reported.
+"""Jobs that rest: no node will take any of their pods as nodes are, and that has been reported.
 
-A resting job costs a cycle a comparison: it is not evaluated, has no turn, and its status is not worked out again. It
+A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes. What a cycle decides
 and reports is the same as if nothing were kept.
 """
@@ -30,14 +30,14 @@ from volcano_py.state.task_class import Signature
 _MOST_TASKS: Final = 100_000
 """At some 2 KB each; jobs beyond that are looked at in every cycle."""
 
-# The class is compared by its signature: its row is another one as other classes come and go. Labels alone move nothing
-# of what follows from nodes, nor does among whom a pod would be spread.
+# The class is compared by its signature: its row changes as other classes come and go. Labels alone change nothing that
+# follows from nodes, nor do the pods among which a pod would be spread.
 _TASK_COLUMNS: Final = tuple(sorted(TaskTable.columns.keys() - {"task_class", "labels", "spread"}))
 _JOB_COLUMNS: Final = tuple(sorted(JobTable.columns))
 
 
 class _Basis(msgspec.Struct, frozen=True, eq=False):
-    """What all answers depend on."""
+    """What every answer depends on."""
 
     offers_version: int
     queues_version: int
@@ -78,7 +78,7 @@ class _Job(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Rows(msgspec.Struct, frozen=True, eq=False):
-    """Rows of a table, as they were in all columns that matter here."""
+    """Rows of a table, as they were in all columns that matter."""
 
     rows: Rows
     columns: Mapping[str, NDArray[Any]]
@@ -115,7 +115,7 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
         )
 
     def unchanged(self, cluster: ClusterCopy) -> list[_Job]:
-        """Those for which nothing has changed."""
+        """The jobs for which nothing has changed."""
         ledger, jobs = cluster.snapshot.ledger, self.jobs
         same = self.job_rows.are_same(ledger.jobs)
         owners = np.repeat(np.arange(len(jobs)), [len(job.tasks) for job in jobs])
@@ -124,7 +124,7 @@ class _Memory(msgspec.Struct, frozen=True, eq=False):
 
 
 class Resting:
-    """What a scheduler keeps of them between cycles. `classes` are the answers about classes, see barred.py."""
+    """The memory of them between cycles. `classes` are the answers about classes, see barred.py."""
 
     def __init__(self) -> None:
         self.classes = Kept()
@@ -133,7 +133,7 @@ class Resting:
         self._recalled: list[_Job] = []
 
     def recall(self, cluster: ClusterCopy, configuration: SchedulerConfiguration) -> dict[int, PendingJob]:
-        """Job row → what is reported of it, for all jobs that rest."""
+        """Job row → its report, for all jobs that rest."""
         if self._basis is None or not self._basis.holds_for(cluster, configuration):
             snapshot = cluster.snapshot
             self._basis = _Basis(snapshot.offers_version, snapshot.queues_version, cluster.axis, configuration)
@@ -146,7 +146,7 @@ class Resting:
         self._memory = None
 
     def remember(self, cluster: ClusterCopy, set_aside: Mapping[int, Rows], quiet: Mapping[int, PendingJob]) -> None:
-        """After a deciding cycle: `quiet` are jobs of which everything has been reported, with what that is;
+        """After a deciding cycle: `quiet` are jobs about which everything has been reported, with their reports;
         `set_aside` are the tasks of jobs that got no turn, by job row."""
         new: list[_Job] = []
         for row, reported in quiet.items():
@@ -158,8 +158,8 @@ class Resting:
 
 
 def _waiting_in_vain(cluster: ClusterCopy, set_aside: Mapping[int, Rows], job: int) -> Rows:
-    """All tasks of a job that was let in, if each waits and nothing but a change of its own, or of nodes, can get it a
-    place: it is gated or malformed, or was set aside. Else none."""
+    """All tasks of an admitted job, if each waits and only a change of the task or of nodes can give it a place: it is
+    gated or malformed, or was set aside. Otherwise none."""
     tasks, rows = cluster.ledger.tasks, cluster.tasks_of_row(job)
     in_vain = tasks.gated[rows] | cluster.hopeless_classes[tasks.task_class[rows]]
     if (aside := set_aside.get(job)) is not None:
@@ -184,7 +184,7 @@ def _bounded(jobs: Sequence[_Job]) -> tuple[_Job, ...]:
 
 
 def _says_the_same(now: TaskInfo | None, known: TaskInfo) -> bool:
-    """Whether it is the same but for the echo of what was written into its status."""
+    """Whether it is the same except for what our own status write echoes."""
     if now is None or now.reported != known.reported:
         return False
     return replace(now, condition=known.condition, on_its_way=known.on_its_way) == known

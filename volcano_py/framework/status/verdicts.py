@@ -1,4 +1,4 @@
-"""The one reason told for each job that does not run, and for each of its pods."""
+"""The one reason that is reported for each job that does not run, and for each of its pods."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 _WAITING = np.zeros(STATUS_COUNT, dtype=np.bool_)
 _WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = True
-# Looked up once, because thousands of pods are gone through in a cycle.
+# Looked up once: a cycle goes through thousands of pods.
 _ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
 
 
 class PodVerdict(msgspec.Struct, frozen=True):
-    """What is written on a pod: `reason` of the condition, the closed code and the whole message."""
+    """What is written to a pod: `reason` of the condition, and the refusal with our code and message."""
 
     reason: str
     refusal: Refusal
     reported: tuple[str, str]
-    """Reason and message as they stand in the condition."""
+    """Reason and message of the condition."""
 
     @classmethod
     def of(cls, reason: str, refusal: Refusal) -> PodVerdict:
@@ -43,7 +43,7 @@ class PodVerdict(msgspec.Struct, frozen=True):
 
 
 def job_verdict(ssn: Session, job: Job) -> Refusal:
-    """Why the job does not run (all of it): what must be mended first, by the rank of reasons."""
+    """Why the whole job does not run: of several reasons the one to fix first, by rank."""
     return min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
 
 
@@ -51,7 +51,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
     note = ssn.findings.notes.get(job.row)
     if note is not None:
         yield note
-    # Controllers create pods once the PodGroup is let in: that it has none is no mistake while it is kept out.
+    # Controllers create pods after the PodGroup is admitted: until then, having none is not an error.
     is_kept_out = note is not None and job.is_pending and not job.tasks
     if not is_kept_out and (invalid := ssn.ask.job_valid(job)) is not None:
         yield invalid
@@ -67,7 +67,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
         yield Refusal(Reason.SCHEDULING_GATED, f"a pod {explain.scheduling_gated(gates)}")
     has_places = any(row in ssn.findings.tentative for row in waiting.tolist())
     for error in ssn.findings.fit_errors.get(job.row, {}).values():
-        # What is free was counted with the gang's own pods in their places; say so.
+        # Free amounts were counted with the gang's own pods in place, which the message has to say.
         yield Refusal(error.refusal.reason, _gang(ssn, job, waiting)) if has_places else error.refusal
     if job.waiting:
         yield _waits_for_release(ssn, rows[tasks.status[rows] == TaskStatus.PIPELINED].tolist())
@@ -77,7 +77,7 @@ def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
 
 
 def gang_message(job: Job, verdict: Refusal) -> str:
-    """Volcano's «n/m tasks in gang unschedulable» with our code in front and the reason behind."""
+    """Volcano's `n/m tasks in gang unschedulable` between our code and the reason."""
     missing = max(job.min_member - job.ready, 0) or job.pending_tasks
     return explain.message(
         verdict.reason, explain.gang_unschedulable(missing, max(job.tasks, job.min_member), verdict.message)
@@ -85,7 +85,7 @@ def gang_message(job: Job, verdict: Refusal) -> str:
 
 
 def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int, PodVerdict]]:
-    """Task row → what to tell, for every task of the job that waits and is not gated."""
+    """Task row → its verdict, for every waiting task of the job that is not gated."""
     tasks, tentative = ssn.ledger.tasks, ssn.findings.tentative
     rows = ssn.tasks_of(job)
     rows = rows[_WAITING[tasks.status[rows]] & ~tasks.gated[rows]]
@@ -110,7 +110,7 @@ def pod_verdicts(ssn: Session, job: Job, verdict: Refusal) -> Iterator[tuple[int
 
 
 def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
-    """What was found of the class itself. What nodes refuse is `Unschedulable`, as autoscalers act on the word."""
+    """The verdict on the class itself. Refusals by nodes are `Unschedulable`, the word that autoscalers act on."""
     task_class = ssn.snapshot.classes[class_row]
     if task_class is not None and task_class.problem is not None:
         return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
@@ -119,11 +119,11 @@ def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
 
 
 def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerdict:
-    """The job's verdict for those of its pods of which nothing was found. If it was found of others, the first of them
-    is named, as these may have none of the fields that it speaks of.
+    """The job's verdict for those of its pods that have none of their own. If it is the verdict of other pods, the
+    message names the first of these, as its advice may be about fields that the pod does not have.
 
-    A node more would help jobs that are kept out because the whole cluster is taken: that is `Unschedulable`, too. What
-    waits for its queue is `Undetermined`.
+    One more node would help jobs that are not admitted because the cluster is full: that is `Unschedulable`, too. A job
+    that waits for its queue is `Undetermined`.
     """
     if verdict.reason is Reason.CLUSTER_OVERCOMMITTED:
         return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, verdict)
@@ -149,7 +149,7 @@ def _gang(ssn: Session, job: Job, waiting: Iterable[int] | Rows) -> str:
 
 
 def _waits_for_release(ssn: Session, rows: list[int]) -> Refusal:
-    """Whom these tasks wait for, all of which have a place that is not free yet."""
+    """What these tasks wait for; all of them have a place that is not free yet."""
     nodes = sorted({int(ssn.ledger.tasks.node[row]) for row in rows})
     named = sorted(ssn.snapshot.nodes[node].name for node in nodes)
     if all(ssn.reservations.backs_off(row) for row in rows):

@@ -79,7 +79,7 @@ def test_keys_that_can_be_compared_pass() -> None:
 def test_a_domain_filter_needs_codes_that_are_numbers() -> None:
     check = check_of("domain_filter")
     assert check is not None
-    with pytest.raises(NonsenseError, match="no array of integers"):
+    with pytest.raises(NonsenseError, match="not an array of integers"):
         check(DomainFilter(np.zeros(2, dtype=np.intp), [0], object), np.arange(2))  # type: ignore[arg-type]
 
 

@@ -35,7 +35,7 @@ def broken_at(*points: str, **members: Any) -> type[Plugin]:
 
 
 class Sound(Plugin):
-    """Fills the ordering points, beside the broken one."""
+    """Fills the ordering points alongside the broken one."""
 
     name = "sound"
 
@@ -201,7 +201,7 @@ def test_scores_of_a_plugin_that_raises_count_for_nothing(point: str) -> None:
 
 
 class Answers(Plugin):
-    """Scores and predicates as it is told to give them."""
+    """Gives the scores and predicates that it is configured with."""
 
     name = "answers"
     scores: Any = None
@@ -388,7 +388,7 @@ def test_a_plugin_named_twice_keeps_one_set_of_books() -> None:
     opened.place("a", {"a-0": "n1"})
     opened.ssn.ask.job_ready(opened.job("a"))
     counter = opened.plugin(Counter)
-    assert (counter.placed, counter.asked) == (1, 2), "told once, asked in each tier"
+    assert (counter.placed, counter.asked) == (1, 2), "notified once, asked in each tier"
 
 
 def _open_failing(*plugins: type[Plugin]) -> Opened:

@@ -1,4 +1,4 @@
-"""What victims free belongs to whom they were evicted for, until it is taken or the deadline passes."""
+"""What victims free is kept for the pods they were evicted for, until it is taken or the deadline passes."""
 
 from __future__ import annotations
 

@@ -93,10 +93,10 @@ def test_guards(tiers: list[list[str]], victims: str) -> None:
 
 @pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
 def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
-    """Not alone in a tier, nor beside one that abstains; beside one that names victims it has its say."""
+    """Not alone in a tier, nor with one that abstains; with one that names victims its answer counts."""
 
     def spares(others: str) -> type[Plugin]:
-        return type("Spares", (gives_up(others, guard=True, point=point),), {"names_nobody": True})
+        return type("Spares", (gives_up(others, guard=True, point=point),), {"only_protects": True})
 
     def names(victims: str | None) -> type[Plugin]:
         return gives_up(victims, point=point)
@@ -108,7 +108,7 @@ def test_who_only_spares_pods_makes_nobody_a_victim(point: str) -> None:
 
 
 def test_protection_that_passes_is_left_out_where_it_is_asked_who_could_be_a_victim_in_time() -> None:
-    spares = type("Spares", (gives_up("1", guard=True),), {"names_nobody": True, "protects_for_a_while": True})
+    spares = type("Spares", (gives_up("1", guard=True),), {"only_protects": True, "protects_temporarily": True})
     opened = opened_with([gives_up("012"), spares])
     task, candidates = opened.task("p-0"), opened.running("v")
     now = opened.ssn.ask.victims("preemptable", task, candidates)

@@ -76,7 +76,7 @@ def order_of(session: Opened, *names: str) -> QueueOrder:
 
 
 def popped(order: QueueOrder) -> list[str]:
-    """All that wait, in order, with nobody served in between."""
+    """All that wait, in order, with no queue served in between."""
     return [order.pop().name for _ in range(len(order))]
 
 

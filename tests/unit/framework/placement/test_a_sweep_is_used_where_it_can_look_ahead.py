@@ -93,7 +93,10 @@ class MovesWithin(Moves):
 )
 def test_a_sweep_needs_all_that_changes_to_be_known_ahead(plugins: list[type[Plugin]], strategy: str) -> None:
     opened = open_session(node("n0", cpu="4"), node("n1", cpu="4"), gang("g", pods=4, cpu="1"), tiers=[plugins])
-    evaluator, task_class = Evaluator(opened.ssn), opened.ssn.task_class(int(opened.rows("g-0")[0]))
+    evaluator, task_class = (
+        Evaluator(opened.ssn, opened.ssn.dispatch),
+        opened.ssn.task_class(int(opened.rows("g-0")[0])),
+    )
     state = evaluator.evaluate(task_class, 0)
     offered = Candidates(state, state.room, state.filters, np.arange(2), evaluator.domain_score(task_class))
     strategies = Strategies(evaluator, np.arange(2))

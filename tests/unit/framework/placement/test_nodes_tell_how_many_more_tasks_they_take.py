@@ -1,4 +1,4 @@
-"""A predicate that moves with each placement may tell how many more tasks pass it: a gang then takes one sweep."""
+"""A predicate that changes with each placement may say how many more tasks pass: a gang then takes one sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The placer against a reference that places one task at a time and looks at every node anew each time."""
+"""The placer against a reference that places one task at a time and evaluates every node again each time."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Slot:
 
 
 def reference(slots: list[Slot], count: int, request: int, formula: str, plugins: list[type[Plugin]]) -> list[str]:
-    """Where `count` tasks go when each looks at all nodes anew; the first by name among equals."""
+    """Where `count` tasks go when all nodes are evaluated again for each; the first by name among equals."""
     placed = []
     for _ in range(count):
         zone = {parity: sum(slot.pods for slot in slots if int(slot.name[1:]) % 2 == parity) for parity in (0, 1)}

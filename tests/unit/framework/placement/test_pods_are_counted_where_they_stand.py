@@ -1,4 +1,4 @@
-"""Pod counts: by node and by domain, by what matches and by who carries, at every moment of a cycle."""
+"""Pod counts: by node and by domain, by matching terms and by carried terms, at every moment of a cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plugin may tell alike pods apart by what their job says; the placer then looks at nodes once for each kind."""
+"""A plugin may split a class of pods by their jobs; the placer then evaluates nodes once for each part."""
 
 from __future__ import annotations
 

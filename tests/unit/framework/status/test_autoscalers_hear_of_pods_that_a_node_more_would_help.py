@@ -21,7 +21,7 @@ FULL = [pod(f"foreign-{index}", cpu="1", on="n1", scheduler="other") for index i
 
 
 def waiting(name: str, **fields: Any) -> Objects:
-    """A job of one pod that asks for 1 cpu, in its minResources too, and is not let in yet."""
+    """A job of one pod that requests 1 cpu, also in its minResources, and is not admitted yet."""
     return gang(name, cpu="1", min_resources={"cpu": "1"}, group_phase="Pending", **fields)
 
 

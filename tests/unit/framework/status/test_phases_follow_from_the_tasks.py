@@ -44,10 +44,10 @@ def in_phase(stored: str, *pods: str, min_member: int = 2) -> list[ApiObject]:
 @pytest.mark.parametrize(
     ("stored", "pods", "phase"),
     [
-        pytest.param("", [], "Inqueue", id="new: let in"),
-        pytest.param("Pending", [], "Inqueue", id="pending: let in"),
-        pytest.param("Inqueue", [], "Inqueue", id="let in, its pods are not made yet"),
-        pytest.param("Inqueue", ["Pending", "Pending"], "Inqueue", id="let in, and no room"),
+        pytest.param("", [], "Inqueue", id="new: admitted"),
+        pytest.param("Pending", [], "Inqueue", id="pending: admitted"),
+        pytest.param("Inqueue", [], "Inqueue", id="admitted, its pods are not created yet"),
+        pytest.param("Inqueue", ["Pending", "Pending"], "Inqueue", id="admitted, and no room"),
         pytest.param("Inqueue", ["Running", "Pending"], "Unknown", id="one of two runs"),
         pytest.param("Inqueue", ["Bound", "Bound"], "Running", id="bound is scheduled"),
         pytest.param("Inqueue", ["Running", "Running"], "Running", id="running"),
@@ -118,7 +118,7 @@ def test_what_was_bound_in_this_cycle_runs_from_the_next_one_on() -> None:
 # -- what passes by itself -----------------------------------------------------------------------------------------
 
 
-def test_until_its_bindings_are_carried_out_a_status_is_passing() -> None:
+def test_until_its_bindings_are_carried_out_a_status_is_provisional() -> None:
     update = closed(node("n1"), gang("g", pods=2, cpu="1")).status("g")
     assert update is not None
     assert update.provisional

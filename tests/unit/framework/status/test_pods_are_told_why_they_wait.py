@@ -33,7 +33,7 @@ class Ceiling(Plugin):
 
 
 class Shut(Plugin):
-    """Nobody is let in."""
+    """No job is admitted."""
 
     name = "shut"
     reason = Reason.OVER_CAPABILITY

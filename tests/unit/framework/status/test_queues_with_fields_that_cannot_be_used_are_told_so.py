@@ -1,4 +1,4 @@
-"""With a loosened CRD anything can stand in a queue. It counts as something else, and is told there."""
+"""With a loosened CRD a queue may have any fields. Unusable ones are replaced, and the queue gets an event."""
 
 from __future__ import annotations
 
