@@ -250,7 +250,7 @@ def test_what_no_single_node_has_together_never_fits_and_says_so() -> None:
     assert reason is Reason.NEVER_FITS
     assert message == (
         "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Insufficient memory. The pod asks 8 cpu, 32Gi memory; no"
-        " single node has that together even when empty: ask for less or add a larger node."
+        " single node has all of that even when empty: ask for less or add a larger node."
     )
 
 
@@ -319,5 +319,5 @@ def test_no_node_with_places_for_pods_may_be_large_enough_for_one() -> None:
     assert reason is Reason.NEVER_FITS
     assert message == (
         "0/2 nodes are unavailable: 1 Insufficient cpu, 1 Too many pods. The pod asks 4 cpu, 1 pod; no single node "
-        "has that together even when empty: ask for less or add a larger node."
+        "has all of that even when empty: ask for less or add a larger node."
     )
