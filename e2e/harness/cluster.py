@@ -25,7 +25,7 @@ from volcano_py.local.processes.readiness import wait_ready
 _T = TypeVar("_T")
 
 EXTERNAL_BINARIES = ("kubectl", "kwok")
-"""What the tests need when the control plane is somebody else's."""
+"""What the tests need when the cluster is not their own."""
 
 _LEASE_SECONDS = 40
 """kubelet's own; a real cluster's node controller declares a node without a fresh lease dead after about as long."""
@@ -82,7 +82,7 @@ class Cluster:
 
     async def wait_namespaces_gone(self) -> None:
         """Wait until no namespace is being deleted. A server that comes back after a kill serves CRDs a moment later
-        than the rest: Kubernetes then takes a namespace for empty, and what is left in it stays for ever."""
+        than the rest: Kubernetes then takes a namespace for empty, and the rest of its objects stays."""
 
         async def gone() -> None:
             items = (await self.client.get("/api/v1/namespaces"))["items"]
@@ -114,7 +114,7 @@ class Cluster:
         return sorted(items, key=lambda item: str(item["metadata"]["name"]))
 
     async def _diagnose(self) -> str:
-        return "\n".join(tell() for tell in self.diagnostics)
+        return "\n".join(diagnosis() for diagnosis in self.diagnostics)
 
 
 @asynccontextmanager

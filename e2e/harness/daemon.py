@@ -48,7 +48,7 @@ async def daemon_kubeconfig(cluster: Cluster, path: Path, server: str = "", *, a
 
 
 class Daemon(SchedulerProcess):
-    """One `volcano-py run`. Several may run at a time; the Lease lets one of them work."""
+    """One `volcano-py run`. Several may run at the same time; the Lease lets one of them work."""
 
     async def ready(self) -> None:
         """Wait until /readyz answers 200; the test fails with what it answers instead, and the end of the log."""

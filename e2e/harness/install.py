@@ -65,7 +65,7 @@ async def deployment_at_rest(cluster: Cluster) -> AsyncIterator[None]:
 
 async def give_lease_back(cluster: Cluster) -> None:
     """For a leader that was killed, as it would have done itself. A deleted Lease would not do: in a cluster with bound
-    pods whoever finds none waits, because another leader may not have noticed yet."""
+    pods a replica that finds no Lease waits, because another leader may not have noticed yet."""
     try:
         await cluster.client.merge_patch(LEASE_PATH, {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})
     except APIError as error:

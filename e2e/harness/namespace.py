@@ -25,7 +25,7 @@ class Namespace:
         await wait_for_default_service_account(self.cluster.client, self.name, WAIT_SECONDS)
 
     async def remove(self) -> None:
-        """Delete it, and wait until none of its pods takes anybody's room; the rest goes in its own time."""
+        """Delete it, and wait until none of its pods uses a node; the rest may take longer."""
         pods = f"/api/v1/namespaces/{self.name}/pods"
         await self.cluster.delete(f"/api/v1/namespaces/{self.name}")
 

@@ -1,4 +1,4 @@
-"""Keeps the load of nodes in the state up to date, where the configuration names who measures it.
+"""Keeps the load of nodes in the state up to date, where the configuration names a source.
 
 Load that is old is not used (the plugin `usage` has the limit), so a source that fails does no harm but that placing
 goes by requests alone; that is said in the log, in the metrics and in /status.

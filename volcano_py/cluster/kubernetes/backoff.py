@@ -1,4 +1,4 @@
-"""Waiting between attempts: exponential, with full jitter so that those who failed together do not return together."""
+"""Waiting between attempts: exponential, with full jitter so that clients that failed together return apart."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class _LeaseObject:
         try:
             return await self._take()
         except ConflictError:
-            # Somebody else was faster, and may lead now: see who, at once.
+            # Another replica was faster, and may lead now: read the Lease at once.
             return await self._take()
 
     async def release(self) -> bool:

@@ -1,1 +1,1 @@
-"""How much of nodes is in use, asked of those who measure it."""
+"""How much of nodes is in use, from metrics-server or Prometheus."""

@@ -34,7 +34,7 @@ class LoadSink(Protocol):
 
 
 class LoadSource(Protocol):
-    """Somebody who measures nodes."""
+    """A source of measurements of nodes."""
 
     async def read(self, sink: LoadSink) -> int:
         """Ask once and hand the answer on; the number of nodes in it.

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class Election:
-    """To be made on the main loop, whose events these are:
+    """Create it on the main loop, whose events these are:
 
     Attributes:
         attempted: a first attempt at the Lease has ended, in whatever way.

@@ -11,7 +11,7 @@ from volcano_py.observe.metrics.definition import PREFIX, Alias, Definition, Met
 
 
 class Outcome(StrEnum):
-    """What the API server made of a request."""
+    """How the API server answered a request."""
 
     DONE = "done"
     CONFLICT = "conflict"

@@ -36,7 +36,7 @@ class TokenBucket:
         return True
 
     async def take(self) -> None:
-        """Take a token, waiting for it if need be; those who wait are served in the order in which they came."""
+        """Take a token, waiting for it if need be; callers are served in the order in which they came."""
         self._fill()
         self._tokens -= 1
         if self._tokens >= 0:

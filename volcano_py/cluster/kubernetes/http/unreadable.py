@@ -31,7 +31,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def identify(raw: msgspec.Raw) -> Identity:
-    """What the object says about who it is."""
+    """The identity that the object states."""
     try:
         document = msgspec.json.decode(raw)
     except msgspec.MsgspecError:

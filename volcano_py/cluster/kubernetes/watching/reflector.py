@@ -105,7 +105,7 @@ class Reflector:
         self._echoes = WriteEchoes()
         self._unreadable: dict[str, str] = {}
         self._stream: WatchStream | None = None
-        self._wanted: list[asyncio.Future[None]] = []  # who waits for a list that has not begun yet
+        self._wanted: list[asyncio.Future[None]] = []  # callers that wait for a list that has not begun yet
         self._failure_log = FailureLogThrottle(kind.name, clock)
         self._listed_at = 0.0
         self._heard = clock.monotonic()

@@ -257,7 +257,7 @@ class StatusWriter:
         self._written[key] = now, _content(update)
         self._written.move_to_end(key)
         self._failures_logged.pop(key, None)
-        # Beside those that are known to be gone: whose last write is old is asked about again anyway.
+        # Not only those known to be gone: an object that was written long ago is read again.
         while now - next(iter(self._written.values()))[0] > _TRUSTED_FOR or len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
 

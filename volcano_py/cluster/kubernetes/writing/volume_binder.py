@@ -59,7 +59,7 @@ class ClaimError(RequestError):
 
 
 class VolumeBinder:
-    """Hands on `Bind` effects whose claims are bound. `claims` is a sink: it has to hear of all claims."""
+    """Hands on `Bind` effects whose claims are bound. `claims` is a sink that must get all claims."""
 
     def __init__(
         self,
