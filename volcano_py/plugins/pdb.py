@@ -42,7 +42,7 @@ class Pdb(Plugin):
         return ~self._within_budgets(victims)
 
     def _within_budgets(self, candidates: Rows) -> NDArray[np.bool_]:
-        """[K] who may go, one after the other."""
+        """[K] which candidates may be evicted, one after the other."""
         taken: Counter[Budget] = Counter()
         for row in self._evicted_in_this_cycle().tolist():
             taken.update(self._budgets_of(row))

@@ -1,9 +1,10 @@
 """Which queue may reclaim, and which queues have to give.
 
 A queue may reclaim while it, or (`ancestorReclaimLevel`) a queue above it, stays within what it deserves of something
-that is asked for. What makes an exchange final: who would go beyond what it deserves of one resource to get what it
-deserves of another takes only from queues that are beyond theirs in everything they lose, and who takes by right of a
-queue above takes from outside of that queue. Otherwise the two would take the same places from each other in turn.
+that is asked for. Two rules make an exchange final. A queue that would exceed what it deserves of one resource to get
+what it deserves of another takes only from queues that exceed theirs in everything they lose. A queue that takes by the
+right of a queue above takes only from outside of that queue. Otherwise two queues would take the same places from each
+other in turn.
 """
 
 from __future__ import annotations

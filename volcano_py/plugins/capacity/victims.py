@@ -172,7 +172,7 @@ class _Sweep:
         return keeping
 
     def _may_ever_go(self) -> Flags:
-        """[K] not of kin who deserve as little of it as the claimant does."""
+        """[K] not of related queues that deserve as little of it as the claimant does."""
         if not self._right.deserves_none:
             return np.ones(len(self._requests), dtype=np.bool_)
         is_kin = np.array([self._right.are_kin(queue) for queue in self._queues], dtype=np.bool_)[self._queue]

@@ -1,8 +1,8 @@
 """resource-strategy-fit: pack pods by one resource, spread them by another, and keep nodes with scarce devices free.
 
-The score of a node is the sum of two: that of the strategies (a weighted mean over resources, each gathered or spread)
-and that of retention (points for nodes without scarce resources). The policy proportional keeps cpu and memory free
-beside idle devices; as a rule on nodes, not as a score.
+The score of a node is the sum of two: that of the strategies (a weighted mean over resources, each packed or spread)
+and that of retention (points for nodes without scarce resources). The policy proportional keeps cpu and memory free for
+idle devices, as a rule on nodes, not as a score.
 
 Pods may bring strategies of their own by annotation. What cannot be read there is ignored, and the pod gets an event
 when it is placed.
