@@ -25,7 +25,7 @@ from volcano_py.daemon.garbage import collect_seldom
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import plan_flow
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginObject
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
@@ -43,7 +43,7 @@ _PLUGINS: Final = JobPlugins.of(BUILTIN)
 
 def _job(tasks: list[dict[str, Any]], *, group: str = "Inqueue", **spec: Any) -> World:
     body = {"metadata": {"name": "j", "namespace": "a", "uid": "u"}, "spec": {"tasks": tasks, **spec}}
-    job = with_defaults(msgspec.convert({**body, "status": {"state": {"phase": "Pending"}}}, Job), JobRules())
+    job = with_defaults(msgspec.convert({**body, "status": {"state": {"phase": "Pending"}}}, VolcanoJob), JobRules())
     podgroup = {"metadata": {"name": "j-u", "namespace": "a"}, "status": {"phase": group}}
     return World(job=job, group=msgspec.convert(podgroup, PodGroup), plugins=_PLUGINS.for_job(job), now=time.time())
 

@@ -20,7 +20,7 @@ import uvloop
 
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.pods import pod_of
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import daemon_kubeconfig, install
@@ -54,7 +54,7 @@ async def count(client: KubernetesClient, namespace: str) -> int:
 async def bare(client: KubernetesClient, jobs: int, replicas: int) -> float:
     """Seconds to create the pods and nothing else."""
     body = {**manifest(0, replicas), "metadata": {"name": "x", "namespace": "bare", "uid": "x"}}
-    job = with_defaults(msgspec.convert(body, Job), JobRules())
+    job = with_defaults(msgspec.convert(body, VolcanoJob), JobRules())
     waiting = [f"pod-{number}" for number in range(jobs * replicas)]
     pod = pod_of(job, job.spec.tasks[0], 0)
     del pod["metadata"]["ownerReferences"]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from e2e.conftest import NodePool
-from e2e.faults.job_churn import JobChurn, VolcanoJob
+from e2e.faults.job_churn import ChurningJob, JobChurn
 from e2e.faults.patience import patiently
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import deployment, pod, pod_group
@@ -96,7 +96,7 @@ class Churn:
         self._jobs = JobChurn(namespace, pool.selector, queues, self._rng, self._leave)
 
     @property
-    def jobs(self) -> Mapping[str, VolcanoJob]:
+    def jobs(self) -> Mapping[str, ChurningJob]:
         """The Volcano Jobs by name."""
         return self._jobs.jobs
 

@@ -41,7 +41,7 @@ Leave = Callable[[str, Callable[[], Awaitable[object]]], None]
 
 
 @dataclass(slots=True)
-class VolcanoJob:
+class ChurningJob:
     """A job as it was written last; `ends` when its pods finish by themselves."""
 
     name: str
@@ -76,7 +76,7 @@ class JobChurn:
         rng: random.Random,
         leave: Leave,
     ) -> None:
-        self.jobs: dict[str, VolcanoJob] = {}
+        self.jobs: dict[str, ChurningJob] = {}
         self._client = namespace.cluster.client
         self._selector, self._queues, self._rng, self._leave = selector, queues, rng, leave
         self._path = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace.name}/jobs"
@@ -163,7 +163,7 @@ class JobChurn:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def _any(self) -> VolcanoJob:
+    def _any(self) -> ChurningJob:
         return self.jobs[self._rng.choice(list(self.jobs))]
 
     def _some_minimum(self, replicas: Mapping[str, int]) -> int:
@@ -183,7 +183,7 @@ class JobChurn:
             spec["ttlSecondsAfterFinished"] = TTL_SECONDS
         if self._rng.random() < 0.3:
             spec["plugins"] = {"svc": [], "env": []}
-        job = VolcanoJob(
+        job = ChurningJob(
             name=name,
             number=self._number,
             cpu=self._rng.choice((1, 1, 2)),
@@ -206,7 +206,7 @@ class JobChurn:
                 return
             await asyncio.sleep(_NAMESAKE_PAUSE)
 
-    def _tasks(self, job: VolcanoJob) -> list[dict[str, Any]]:
+    def _tasks(self, job: ChurningJob) -> list[dict[str, Any]]:
         annotations = {COMPLETES: "1s"} if job.ends else {}
         spec = pod_spec(cpu=str(job.cpu), node_selector=self._selector, scheduler_name="", restartPolicy="Never")
         template = {"metadata": {"annotations": annotations}, "spec": spec}
@@ -216,7 +216,7 @@ class JobChurn:
         body = {"metadata": {"annotations": {annotation: "0s"}}}
         await patiently(lambda: self._client.merge_patch(f"{self._pods}/{pod}", body), fine=(404,))
 
-    async def _command(self, job: VolcanoJob, action: str) -> None:
+    async def _command(self, job: ChurningJob, action: str) -> None:
         there = await patiently(lambda: self._client.get(f"{self._path}/{job.name}"), fine=(404,))
         if there is None or there["metadata"]["annotations"].get(_NUMBER) != str(job.number):
             return

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from e2e.faults.invariants import Object, Picture, is_finished, key_of
-from e2e.faults.job_churn import VolcanoJob
+from e2e.faults.job_churn import ChurningJob
 from e2e.faults.patience import patiently
 from e2e.harness.namespace import Namespace
 
@@ -21,7 +21,7 @@ _MADE_FOR_JOBS = ("services", "configmaps", "secrets", "persistentvolumeclaims")
 """Besides pods and PodGroups."""
 
 
-async def job_problems(namespace: Namespace, picture: Picture, wanted: Mapping[str, VolcanoJob]) -> list[str]:
+async def job_problems(namespace: Namespace, picture: Picture, wanted: Mapping[str, ChurningJob]) -> list[str]:
     """Where the jobs of a namespace, and what was made for them, are other than `wanted`, the jobs as last written."""
     core, batch = f"/api/v1/namespaces/{namespace.name}", "/apis/batch.volcano.sh/v1alpha1"
     jobs = await _listed(namespace, f"{batch}/namespaces/{namespace.name}/jobs")
@@ -46,7 +46,7 @@ async def _listed(namespace: Namespace, path: str) -> list[Object]:
     return items
 
 
-def _not_as_written(jobs: list[Object], wanted: Mapping[str, VolcanoJob]) -> list[str]:
+def _not_as_written(jobs: list[Object], wanted: Mapping[str, ChurningJob]) -> list[str]:
     """Jobs that are missing, too many, or have another spec; one with a time to live goes by itself."""
     there = {job["metadata"]["name"]: job for job in jobs}
     found = [f"job {name} was deleted, and is there" for name in there.keys() - wanted.keys()]

@@ -7,7 +7,7 @@ import asyncio
 from e2e.conftest import SimulatedNodes, StartDaemon
 from e2e.faults.conftest import Scale
 from e2e.faults.invariants import Picture, bound_twice, differences
-from e2e.faults.job_churn import VolcanoJob
+from e2e.faults.job_churn import ChurningJob
 from e2e.faults.job_invariants import job_problems
 from e2e.faults.plans import Calm, Gate, Outage, is_binding, is_read, is_write
 from e2e.faults.proxy import FaultProxy
@@ -21,9 +21,9 @@ OUTAGE_SECONDS, OUTAGE_SECONDS_SOAK = 3.0, 150.0
 """The longer one outlasts the half minute for which a binding is repeated."""
 
 
-def job(name: str, replicas: int) -> VolcanoJob:
+def job(name: str, replicas: int) -> ChurningJob:
     """What there must be of such a job."""
-    return VolcanoJob(name, 0, 1, {"worker": replicas}, replicas, ends=False)
+    return ChurningJob(name, 0, 1, {"worker": replicas}, replicas, ends=False)
 
 
 async def lives_on(daemon: Daemon) -> None:
@@ -34,7 +34,7 @@ async def lives_on(daemon: Daemon) -> None:
 
 
 async def nothing_was_lost(
-    cluster: Cluster, control_plane: ControlPlane, namespace: Namespace, daemon: Daemon, *jobs: VolcanoJob
+    cluster: Cluster, control_plane: ControlPlane, namespace: Namespace, daemon: Daemon, *jobs: ChurningJob
 ) -> None:
     """Wait until the jobs are whole and the daemon's picture is right; no pod was bound twice."""
 

@@ -23,7 +23,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
+from volcano_py.jobs.model import FINISHED, JobAction, JobPhase, VolcanoJob
 from volcano_py.jobs.plan import Request, World, plan
 
 MOST_STEPS = 40
@@ -61,7 +61,7 @@ class Life(RuleBasedStateMachine):
             "metadata": {"name": "j", "namespace": "ns", "uid": "u"},
             "spec": {"tasks": list(tasks), "policies": policies, "maxRetry": retries},
         }
-        self.job: Job | None = msgspec.convert(body, Job)
+        self.job: VolcanoJob | None = msgspec.convert(body, VolcanoJob)
         self.pods: dict[str, Pod] = {}
         self.group: PodGroup | None = None
         self.now = 1000.0

@@ -42,7 +42,7 @@ from volcano_py.cluster.kubernetes.writing.status_writer import StatusWriter
 from volcano_py.cluster.kubernetes.writing.volume_binder import VolumeBinder
 from volcano_py.jobs.crons.plan import CronJob
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.operator.jobs.controller import JobController
 from volcano_py.operator.jobs.cron_jobs import CronJobController
 from volcano_py.operator.jobs.flow_probes import PodProber
@@ -164,7 +164,7 @@ _MODELS: Final[dict[str, type[ApiObject]]] = {
     "Pod": Pod,
     "PodGroup": PodGroup,
     "Queue": Queue,
-    "VolcanoJob": Job,
+    "VolcanoJob": VolcanoJob,
     "VolcanoCronJob": CronJob,
     "JobFlow": JobFlow,
     "JobTemplate": JobTemplate,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.support.killable import KillableCluster, Kinds
 from volcano_py.api.objects import Namespace, Pod, PodGroup, PriorityClass
-from volcano_py.jobs.model import Job, JobAction
+from volcano_py.jobs.model import JobAction, VolcanoJob
 from volcano_py.operator.jobs.controller import JobController
 
 NAMESPACE = "ns"
@@ -17,7 +17,7 @@ JOBS = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 GROUPS = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{NAMESPACE}/podgroups"
 KINDS: Final[Kinds] = {
-    JOBS: ("VolcanoJob", Job),
+    JOBS: ("VolcanoJob", VolcanoJob),
     PODS: ("Pod", Pod),
     GROUPS: ("PodGroup", PodGroup),
     "/api/v1/namespaces": ("Namespace", Namespace),

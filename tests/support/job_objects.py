@@ -12,7 +12,7 @@ from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.group import group_of
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.pods import pod_of
 
 NOW = 1_800_000_000.0
@@ -28,7 +28,9 @@ def task(name: str = "worker", replicas: int = 1, *, cpu: str = "1", **fields: A
     return {"name": name, "replicas": replicas, "template": {"spec": {"containers": [container]}}, **fields}
 
 
-def job(*tasks: dict[str, Any], phase: str = "Running", status: dict[str, Any] | None = None, **spec: Any) -> Job:
+def job(
+    *tasks: dict[str, Any], phase: str = "Running", status: dict[str, Any] | None = None, **spec: Any
+) -> VolcanoJob:
     """A job called `train` with its defaults filled in; `spec` and `status` as the API has them."""
     state = {"phase": phase, "lastTransitionTime": moment()}
     body = {
@@ -36,10 +38,10 @@ def job(*tasks: dict[str, Any], phase: str = "Running", status: dict[str, Any] |
         "spec": {"tasks": list(tasks) or [task()], **spec},
         "status": {"state": state, **(status or {})},
     }
-    return with_defaults(msgspec.convert(body, Job), JobRules())
+    return with_defaults(msgspec.convert(body, VolcanoJob), JobRules())
 
 
-def pods(of: Job, states: dict[str, str], **changes: Any) -> list[Pod]:
+def pods(of: VolcanoJob, states: dict[str, str], **changes: Any) -> list[Pod]:
     """Pods of the job. `states`: name without the job's → phase, with `!` behind it when the pod is being deleted.
 
     `changes` are merged into each pod's metadata.
@@ -70,11 +72,11 @@ def failed(pod: Pod, exit_code: int, *, seconds: float = 0.0) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.convert(status, type(pod.status), strict=False))
 
 
-def members(of: Job, states: dict[str, str]) -> Members:
+def members(of: VolcanoJob, states: dict[str, str]) -> Members:
     return Members.of(of, pods(of, states))
 
 
-def group(of: Job, phase: str = "Running", **metadata: Any) -> PodGroup:
+def group(of: VolcanoJob, phase: str = "Running", **metadata: Any) -> PodGroup:
     """The PodGroup that the job has made."""
     body = group_of(of, {})
     full = {**body["metadata"], "uid": "group-uid", **metadata}

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.support.killable import Controller, KillableCluster, Kinds
 from volcano_py.jobs.crons.plan import CronJob
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 NAMESPACE = "ns"
 _BATCH, _FLOW = "/apis/batch.volcano.sh/v1alpha1", "/apis/flow.volcano.sh/v1alpha1"
@@ -20,7 +20,7 @@ CRONS = f"{_BATCH}/namespaces/{NAMESPACE}/cronjobs"
 FLOWS = f"{_FLOW}/namespaces/{NAMESPACE}/jobflows"
 TEMPLATES = f"{_FLOW}/namespaces/{NAMESPACE}/jobtemplates"
 KINDS: Final[Kinds] = {
-    JOBS: ("VolcanoJob", Job),
+    JOBS: ("VolcanoJob", VolcanoJob),
     CRONS: ("VolcanoCronJob", CronJob),
     FLOWS: ("JobFlow", JobFlow),
     TEMPLATES: ("JobTemplate", JobTemplate),

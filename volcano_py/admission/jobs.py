@@ -19,7 +19,7 @@ from volcano_py.admission.violation import NOT_SET, Violation, Violations, new_v
 from volcano_py.api.dns_names import is_subdomain
 from volcano_py.api.names import DEFAULT_QUEUE
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import Job, JobSpec, Task, VolumeSpec
+from volcano_py.jobs.model import JobSpec, Task, VolcanoJob, VolumeSpec
 from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins import JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
@@ -42,7 +42,7 @@ class JobContext(msgspec.Struct, frozen=True):
     namespace: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-def defaults(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
+def defaults(job: VolcanoJob, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
     """What is filled in, as a merge patch. `raw_spec` is the spec as it came; lists are given whole.
 
     No queue becomes `default`, as in the CRD. What that means is decided when pods are created for the job,
@@ -77,13 +77,17 @@ def _filled_task(task: Mapping[str, Any], full: Task) -> dict[str, Any]:
     return filled
 
 
-def validate_create(job: Job, world: QueueWorld, context: JobContext) -> Violations:
+def validate_create(job: VolcanoJob, world: QueueWorld, context: JobContext) -> Violations:
     """What is wrong with a new job; defaults count as filled in."""
     return tuple(job_violations(job, "spec", world, context))
 
 
 def validate_update(
-    before: Job, after: Job, raw_before: Mapping[str, Any], raw_after: Mapping[str, Any], context: JobContext
+    before: VolcanoJob,
+    after: VolcanoJob,
+    raw_before: Mapping[str, Any],
+    raw_after: Mapping[str, Any],
+    context: JobContext,
 ) -> Violations:
     """What of the update cannot be, from both objects and their specs as they came.
 
@@ -94,7 +98,7 @@ def validate_update(
     return (*changed, *new_violations(now, was))
 
 
-def job_violations(job: Job, path: str, world: QueueWorld, context: JobContext) -> Iterator[Violation]:
+def job_violations(job: VolcanoJob, path: str, world: QueueWorld, context: JobContext) -> Iterator[Violation]:
     """The same for a job that stands in a template; `path` is that of its spec."""
     written = job.spec.queue
     job = with_defaults(job, context.rules, context.namespace)
@@ -115,7 +119,7 @@ def job_violations(job: Job, path: str, world: QueueWorld, context: JobContext) 
     yield from queue_violations(f"{path}.queue", spec.queue, world, written)
 
 
-def as_submitted(job: Job) -> Job:
+def as_submitted(job: VolcanoJob) -> VolcanoJob:
     """The job without what Volcano's controller adds: next to a claim template it writes the
     name of the claim that it has created."""
     volumes = [
@@ -125,7 +129,7 @@ def as_submitted(job: Job) -> Job:
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, volumes=volumes))
 
 
-def _filled(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
+def _filled(job: VolcanoJob, raw_spec: Mapping[str, Any], context: JobContext) -> dict[str, Any]:
     """The spec as it came, with its defaults, and without what was added to it."""
     patch = defaults(job, raw_spec, context).get("spec", {})
     plugins = {**(raw_spec.get("plugins") or {}), **patch.get("plugins", {})}
@@ -133,7 +137,7 @@ def _filled(job: Job, raw_spec: Mapping[str, Any], context: JobContext) -> dict[
     return {**raw_spec, **patch, "plugins": plugins, "volumes": volumes}
 
 
-def _limits(job: Job) -> Iterator[Violation]:
+def _limits(job: VolcanoJob) -> Iterator[Violation]:
     for index, task in enumerate(job.spec.tasks):
         yield from number_violations(f"spec.tasks[{index}]", task)
         yield from pod_name_violations(job.metadata.name, f"spec.tasks[{index}]", task)
@@ -161,7 +165,7 @@ def _minimum(path: str, spec: JobSpec) -> Iterator[Violation]:
         )
 
 
-def _plugins(path: str, job: Job, plugins: JobPlugins) -> Iterator[Violation]:
+def _plugins(path: str, job: VolcanoJob, plugins: JobPlugins) -> Iterator[Violation]:
     for name in job.spec.plugins:
         field = f"{path}.plugins[{name}]"
         if name not in plugins.classes:

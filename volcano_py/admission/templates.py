@@ -20,7 +20,7 @@ from volcano_py.jobs.crons.plan import CronJob, job_name
 from volcano_py.jobs.crons.schedule import ScheduleError, parse_schedule
 from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import JobFlow
-from volcano_py.jobs.model import Job, JobMeta, JobSpec
+from volcano_py.jobs.model import JobMeta, JobSpec, VolcanoJob
 from volcano_py.jobs.names import LONGEST_LABEL
 
 _SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # as many minutes after the epoch, in digits, as now
@@ -85,12 +85,14 @@ def _cron(name: str, raw: Mapping[str, Any], world: QueueWorld, context: JobCont
         except ScheduleError as error:
             yield Violation(field=error.field, value=error.value or NOT_SET, rule=error.rule, fix=error.fix)
     made = JobMeta(name=job_name(CronJob(metadata=ObjectMeta(name=name)), _SOME_TIME))
-    yield from job_violations(Job(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, context)
+    yield from job_violations(
+        VolcanoJob(metadata=made, spec=spec.job_template.spec), "spec.jobTemplate.spec", world, context
+    )
 
 
 def _template(_: str, raw: Mapping[str, Any], world: QueueWorld, context: JobContext) -> Iterator[Violation]:
     """Jobs that flows create from it would be admitted, if the flows' names are short enough."""
-    yield from job_violations(Job(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, context)
+    yield from job_violations(VolcanoJob(metadata=JobMeta(), spec=converted(raw, JobSpec)), "spec", world, context)
 
 
 def _flow(name: str, raw: Mapping[str, Any], *_: object) -> Iterator[Violation]:

@@ -26,7 +26,7 @@ from volcano_py.api.objects import ApiObject, Container, Node, ObjectMeta, Pod, 
 from volcano_py.api.wording.summarize import counted
 from volcano_py.cluster.memory_volumes import with_default_class
 from volcano_py.cluster.yaml_bounds import DEEPEST, BoundError, load_all
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 _NO_TEXT: Final = re.compile(r"Expected `str`, got `\w+` - at `\$\.(?P<path>.+)\[\.\.\.\]`")
 _STEP: Final = re.compile(r"\w+")
@@ -50,7 +50,7 @@ _OF_GROUP: Final[Mapping[str, Mapping[str, type[ApiObject]]]] = {
     },
     "apps": dict.fromkeys(("ReplicaSet", "StatefulSet", "DaemonSet"), workloads.Workload),
     "batch": {"Job": workloads.Workload},
-    "batch.volcano.sh": {"Job": Job},
+    "batch.volcano.sh": {"Job": VolcanoJob},
     "metrics.k8s.io": {"NodeMetrics": objects.NodeMetrics},
     "policy": {"PodDisruptionBudget": workloads.PodDisruptionBudget},
     "scheduling.k8s.io": {"PriorityClass": objects.PriorityClass},
@@ -276,7 +276,7 @@ def _read_as(body: Mapping[str, Any]) -> type[ApiObject] | None:
 
 def _kept_as(body: Mapping[str, Any], read_as: type[ApiObject]) -> str:
     """The kind under which objects are kept: Volcano's Jobs and those of `batch/v1` share their name."""
-    return VOLCANO_JOB if read_as is Job else str(body["kind"])
+    return VOLCANO_JOB if read_as is VolcanoJob else str(body["kind"])
 
 
 def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) -> ApiObject:

@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.api.names import DEFAULT_QUEUE, DEFAULT_SCHEDULER_NAME
 from volcano_py.api.queue_choice import queue_for
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 
 MAX_RETRY: Final = 3
 """Of jobs and tasks that name none, or 0."""
@@ -22,7 +22,7 @@ class JobRules(msgspec.Struct, frozen=True):
     default_queue: str = DEFAULT_QUEUE
 
 
-def with_defaults(job: Job, rules: JobRules, namespace: Mapping[str, str] | None = None) -> Job:
+def with_defaults(job: VolcanoJob, rules: JobRules, namespace: Mapping[str, str] | None = None) -> VolcanoJob:
     """The job with everything that was left open filled in.
 
     `namespace`: annotations of its namespace, which may name the queue of work that names none.

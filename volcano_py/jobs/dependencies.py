@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volcano_py.api.wording.summarize import summarize
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.policies.evaluation import failures, policy_for
 
 
@@ -18,7 +18,7 @@ def may_start(task: Task, members: Members) -> bool:
     return members.started.issuperset(depends.name)
 
 
-def waits_for_itself(job: Job, members: Members) -> str:
+def waits_for_itself(job: VolcanoJob, members: Members) -> str:
     """Why the job can never start, as a gang of pods some of which are created only when others run; "" if it can."""
     phases, spec = members.phases, job.spec
     held = _held(job, members)
@@ -38,7 +38,7 @@ def waits_for_itself(job: Job, members: Members) -> str:
     )
 
 
-def never_starts(job: Job, members: Members) -> str:
+def never_starts(job: VolcanoJob, members: Members) -> str:
     """Why a task can never start: too many pods of those it depends on have failed, and no policy covers it; "" if
     none is so."""
     hopeless = {task.name: place for place, task in enumerate(job.spec.tasks) if _is_hopeless(job, task, members)}
@@ -57,11 +57,11 @@ def never_starts(job: Job, members: Members) -> str:
     return ""
 
 
-def _held(job: Job, members: Members) -> list[Task]:
+def _held(job: VolcanoJob, members: Members) -> list[Task]:
     """Tasks whose pods are not created yet because of others."""
     return [task for task in job.spec.tasks if members.is_short_of(task) and not may_start(task, members)]
 
 
-def _is_hopeless(job: Job, task: Task, members: Members) -> bool:
+def _is_hopeless(job: VolcanoJob, task: Task, members: Members) -> bool:
     failed = list(failures(task, members.current[task.name]))
     return task.replicas - len(failed) < task.minimum and not any(policy_for(job, each) for each in failed)

@@ -14,14 +14,14 @@ from volcano_py.api.objects import PodGroup, PodSpec, ResourceList
 from volcano_py.api.quantity import LARGEST
 from volcano_py.api.quota_usage import pod_limits, quota_usage
 from volcano_py.api.requests import Amounts, RequestError, pod_requests
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.names import JOB_VERSION, PARTITION_ID, group_name
 
 # What kubectl keeps there is about the Job, and may be large.
 _NOT_INHERITED: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 
-def group_of(job: Job, priorities: Mapping[str, int]) -> JsonObject:
+def group_of(job: VolcanoJob, priorities: Mapping[str, int]) -> JsonObject:
     """The PodGroup as it is to be. `priorities`: value of each PriorityClass."""
     meta, spec = job.metadata, job.spec
     annotations = {key: value for key, value in meta.annotations.items() if key not in _NOT_INHERITED}
@@ -53,7 +53,7 @@ def group_of(job: Job, priorities: Mapping[str, int]) -> JsonObject:
     }
 
 
-def is_outdated(job: Job, group: PodGroup) -> bool:
+def is_outdated(job: VolcanoJob, group: PodGroup) -> bool:
     """Whether the group is that of an earlier version. One that says nothing was created by Volcano's controller."""
     text = group.metadata.annotations.get(JOB_VERSION, "")
     return text.isascii() and text.isdigit() and int(text[:10]) < job.status.version
@@ -76,7 +76,7 @@ def group_changes(existing: PodGroup, wanted: JsonObject) -> JsonObject:
     return {"spec": changes} if changes else {}
 
 
-def min_resources(job: Job, priorities: Mapping[str, int]) -> ResourceList | None:
+def min_resources(job: VolcanoJob, priorities: Mapping[str, int]) -> ResourceList | None:
     """What the pods take that the job needs at least, under the names of a quota.
 
     With a minimum below that of all tasks: of the first `minAvailable` pods, tasks of higher priority first. Otherwise
@@ -107,7 +107,7 @@ def template_spec(task: Task) -> PodSpec:
     return msgspec.convert(task.template.get("spec") or {}, PodSpec, strict=False)
 
 
-def _chosen(job: Job, priorities: Mapping[str, int]) -> list[tuple[Task, int]]:
+def _chosen(job: VolcanoJob, priorities: Mapping[str, int]) -> list[tuple[Task, int]]:
     """How many pods of each task count as the minimum."""
     tasks = sorted(job.spec.tasks, key=lambda task: -_priority(job, task, priorities))
     minimum = job.spec.min_available
@@ -122,18 +122,18 @@ def _chosen(job: Job, priorities: Mapping[str, int]) -> list[tuple[Task, int]]:
     return [(task, counts[task.name]) for task in tasks if counts[task.name]]
 
 
-def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
+def _priority(job: VolcanoJob, task: Task, priorities: Mapping[str, int]) -> int:
     return priorities.get(_class_of(job, task), 0)
 
 
-def _class_of(job: Job, task: Task) -> str:
+def _class_of(job: VolcanoJob, task: Task) -> str:
     """The PriorityClass that pods of the task get; "" for none."""
     spec = task.template.get("spec")
     name = spec.get("priorityClassName", "") if isinstance(spec, dict) else ""
     return str(name or job.spec.priority_class_name)
 
 
-def _lowest_class(job: Job, priorities: Mapping[str, int]) -> str:
+def _lowest_class(job: VolcanoJob, priorities: Mapping[str, int]) -> str:
     """The lowest of the PriorityClasses of the job and of its pods, as the scheduler counts it once there are pods."""
     names = [job.spec.priority_class_name, *(_class_of(job, task) for task in job.spec.tasks if task.replicas)]
     return min(names, key=lambda name: priorities.get(name, 0))

@@ -12,7 +12,7 @@ import msgspec
 
 from volcano_py.api.names import TASK_SPEC
 from volcano_py.api.objects import Pod
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION, pod_name
 
 DONE: Final = frozenset({"Succeeded", "Failed"})
@@ -84,14 +84,14 @@ class Members:
     task that was taken out. `outdated`: of an earlier version. `leaving`: being deleted, whatever they were.
     """
 
-    job: Job
+    job: VolcanoJob
     current: Mapping[str, Mapping[int, Member]] = field(repr=False)
     surplus: Sequence[Member]
     outdated: Sequence[Member]
     leaving: Sequence[Member]
 
     @classmethod
-    def of(cls, job: Job, pods: Iterable[Pod]) -> Members:
+    def of(cls, job: VolcanoJob, pods: Iterable[Pod]) -> Members:
         """Pods are recognized by their names, which cannot change; those with other names are not the job's."""
         replicas = {task.name: task.replicas for task in job.spec.tasks}
         tasks = {f"{job.metadata.name}-{name}": name for name in replicas}
@@ -163,7 +163,7 @@ class Members:
         return len(self.leaving) + len(self.outdated)
 
 
-def _member(pod: Pod, job: Job, tasks: Mapping[str, str]) -> Member | None:
+def _member(pod: Pod, job: VolcanoJob, tasks: Mapping[str, str]) -> Member | None:
     """`tasks`: their names, by what the names of their pods begin with."""
     name, annotations = pod.metadata.name, pod.metadata.annotations
     prefix, _, number = name.rpartition("-")

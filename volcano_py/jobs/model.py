@@ -252,7 +252,7 @@ class JobStatus(ApiObject, frozen=True):
             return JobPhase.NEW
 
 
-class Job(ApiObject, frozen=True):
+class VolcanoJob(ApiObject, frozen=True):
     """A Volcano Job."""
 
     metadata: JobMeta

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import FINISHED, Job, JobAction, JobPhase
+from volcano_py.jobs.model import FINISHED, JobAction, JobPhase, VolcanoJob
 from volcano_py.jobs.policies.evaluation import TARGETED
 
 _STOPPING: Final = {
@@ -48,7 +48,7 @@ class Step(msgspec.Struct, frozen=True):
     targeted: bool = False
 
 
-def asked_for(job: Job, action: JobAction) -> Step | None:
+def asked_for(job: VolcanoJob, action: JobAction) -> Step | None:
     """Where a Command or a policy takes the job; None when the action means nothing in its phase."""
     phase = job.status.phase
     # A job that no controller has seen yet is about to be Pending.
@@ -64,18 +64,18 @@ def asked_for(job: Job, action: JobAction) -> Step | None:
     return None
 
 
-def has_to_wait(job: Job, action: JobAction) -> bool:
+def has_to_wait(job: VolcanoJob, action: JobAction) -> bool:
     """Whether a Command stops a job that is being restarted: if it did not wait, the job would continue after it."""
     return job.status.phase is JobPhase.RESTARTING and action in _STOPPING
 
 
-def _restart(job: Job) -> Step:
+def _restart(job: VolcanoJob) -> Step:
     """At its last try what has finished is kept, so that its owner can see why it failed."""
     last = job.status.retry_count >= job.spec.max_retry - 1
     return Step(JobPhase.RESTARTING, retries=True, anew=not last)
 
 
-def by_itself(job: Job, members: Members) -> Step | None:
+def by_itself(job: VolcanoJob, members: Members) -> Step | None:
     """The next phase that follows from the pods alone, without a request."""
     phase = job.status.phase
     if phase is JobPhase.NEW:
@@ -92,7 +92,7 @@ def by_itself(job: Job, members: Members) -> Step | None:
     return None
 
 
-def _pending(job: Job, members: Members) -> Step | None:
+def _pending(job: VolcanoJob, members: Members) -> Step | None:
     phases = members.phases
     started = phases["Running"] + phases["Succeeded"] + phases["Failed"]
     if job.spec.min_available <= started:
@@ -100,7 +100,7 @@ def _pending(job: Job, members: Members) -> Step | None:
     return None
 
 
-def _running(job: Job, members: Members) -> Step | None:
+def _running(job: VolcanoJob, members: Members) -> Step | None:
     phases, total = members.phases, job.replicas
     succeeded, failed = phases["Succeeded"], phases["Failed"]
     if total == 0:
@@ -115,7 +115,7 @@ def _running(job: Job, members: Members) -> Step | None:
     return None
 
 
-def _all_done(job: Job, members: Members, succeeded: int) -> Step:
+def _all_done(job: VolcanoJob, members: Members, succeeded: int) -> Step:
     spec = job.spec
     if spec.min_available >= sum(task.minimum for task in spec.tasks):
         for task in spec.tasks:
@@ -130,7 +130,7 @@ def _all_done(job: Job, members: Members, succeeded: int) -> Step:
     return Step(JobPhase.FAILED, why=f"{succeeded} pods have succeeded, minAvailable is {spec.min_available}")
 
 
-def _restarting(job: Job, members: Members) -> Step | None:
+def _restarting(job: VolcanoJob, members: Members) -> Step | None:
     if retries_exhausted(job):
         count = _ordinal(job.status.retry_count)
         return Step(JobPhase.FAILED, why=f"it would have been restarted for the {count} time (maxRetry)")
@@ -140,7 +140,7 @@ def _restarting(job: Job, members: Members) -> Step | None:
     return None
 
 
-def retries_exhausted(job: Job) -> bool:
+def retries_exhausted(job: VolcanoJob) -> bool:
     """Whether the restart that was decided is not to be carried out: what has finished is kept."""
     return job.status.retry_count >= job.spec.max_retry
 

@@ -32,7 +32,7 @@ from volcano_py.jobs.dependencies import may_start, never_starts, waits_for_itse
 from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.group import group_changes, group_of, is_outdated
 from volcano_py.jobs.members import Member, Members
-from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
+from volcano_py.jobs.model import FINISHED, JobAction, JobEvent, JobPhase, VolcanoJob
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.phases import ACTIVE, WITHOUT_GROUP, Step, asked_for, by_itself, retries_exhausted
 from volcano_py.jobs.plugins.plugin import JobPlugin
@@ -65,7 +65,7 @@ class World(msgspec.Struct, frozen=True):
     job as it is written, or "". `request`: what a Command asks for.
     """
 
-    job: Job
+    job: VolcanoJob
     pods: Sequence[Pod] = ()
     group: PodGroup | None = None
     now: float = 0.0
@@ -118,7 +118,7 @@ def plan(world: World) -> Plan:
     return Plan(tuple(actions), look_again_at=later, waiting=waiting)
 
 
-def _expiry(job: Job) -> float | None:
+def _expiry(job: VolcanoJob) -> float | None:
     """When a finished job is to be deleted."""
     ttl, ended = job.spec.ttl_seconds_after_finished, job.status.state.last_transition_time
     return None if ttl is None or ended is None else ended.timestamp() + ttl
@@ -152,7 +152,7 @@ def _verdicts(world: World, members: Members, edit: Edit | None) -> tuple[Sequen
     return judgement.verdicts, judgement.look_again_at, lost
 
 
-def _noted(job: Job, edit: Edit | None, verdicts: Sequence[Verdict]) -> Edit | None:
+def _noted(job: VolcanoJob, edit: Edit | None, verdicts: Sequence[Verdict]) -> Edit | None:
     """What is noted of edits when the phase stays: those of a job that creates pods, or restarts a part, may wait."""
     waits = not any(verdict.cause.event is JobEvent.JOB_UPDATED for verdict in verdicts)
     if job.status.phase is JobPhase.RESTARTING:
@@ -214,7 +214,7 @@ def _asked_step(
     return Plan((WriteStatus(status, decides=True),), (event,))
 
 
-def _targets(job: Job, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
+def _targets(job: VolcanoJob, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
     """Pods that a targeted restart has still to delete: of the parts it is about, created before it was decided."""
     parts = frozenset(job.status.controlled_resources.get(TARGET, "").split())
     begun = {

@@ -19,7 +19,7 @@ from volcano_py.api.names import (
     REVOCABLE_ZONE,
     TASK_SPEC,
 )
-from volcano_py.jobs.model import Job, Task, VolumeSpec
+from volcano_py.jobs.model import Task, VolcanoJob, VolumeSpec
 from volcano_py.jobs.names import (
     JOB_NAME,
     JOB_NAMESPACE,
@@ -40,7 +40,7 @@ _INHERITED_ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE, JDB
 _INHERITED_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
 
-def pod_of(job: Job, task: Task, index: int, plugins: Sequence[JobPlugin] = ()) -> JsonObject:
+def pod_of(job: VolcanoJob, task: Task, index: int, plugins: Sequence[JobPlugin] = ()) -> JsonObject:
     """The pod of this number of the task. The same call makes the same pod.
 
     A plugin may raise anything: it may come from outside this project.
@@ -79,13 +79,13 @@ def partition_of(task: Task, index: int) -> int | None:
     return index // partition.partition_size if partition is not None and partition.partition_size > 0 else None
 
 
-def claim_name(job: Job, number: int) -> str:
+def claim_name(job: VolcanoJob, number: int) -> str:
     """Name of the claim that is created for the volume of this number: the same every time, and of this job alone."""
     digest = hashlib.sha256(f"{job.metadata.uid}/{number}".encode()).hexdigest()[:12]
     return f"{job.metadata.name}-pvc-{digest}"
 
 
-def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
+def claim_of(job: VolcanoJob, number: int, volume: VolumeSpec) -> JsonObject:
     """The PersistentVolumeClaim for a volume that brings its own."""
     return {
         "apiVersion": "v1",
@@ -100,7 +100,7 @@ def claim_of(job: Job, number: int, volume: VolumeSpec) -> JsonObject:
     }
 
 
-def _labels(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
+def _labels(job: VolcanoJob, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
     inherited: dict[str, str] = {
         key: job.metadata.labels[key] for key in _INHERITED_LABELS if key in job.metadata.labels
     }
@@ -120,7 +120,7 @@ def _labels(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[
     return labels
 
 
-def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
+def _annotations(job: VolcanoJob, task: Task, index: int, given: Mapping[str, str]) -> dict[str, str]:
     seen = job.metadata.annotations
     annotations: dict[str, str] = {
         **{key: seen[key] for key in _INHERITED_ANNOTATIONS if key in seen},
@@ -140,7 +140,7 @@ def _annotations(job: Job, task: Task, index: int, given: Mapping[str, str]) -> 
     return annotations
 
 
-def _add_volumes(spec: dict[str, Any], job: Job) -> None:
+def _add_volumes(spec: dict[str, Any], job: VolcanoJob) -> None:
     """Every container gets every volume of the job."""
     mounts = []
     for number, volume in enumerate(job.spec.volumes):

@@ -10,7 +10,16 @@ import msgspec
 
 from volcano_py.api.go_values import format_duration
 from volcano_py.jobs.members import Member, Members
-from volcano_py.jobs.model import FINISHED, Job, JobAction, JobCondition, JobPhase, JobState, JobStatus, TaskState
+from volcano_py.jobs.model import (
+    FINISHED,
+    JobAction,
+    JobCondition,
+    JobPhase,
+    JobState,
+    JobStatus,
+    TaskState,
+    VolcanoJob,
+)
 from volcano_py.jobs.phases import Step
 from volcano_py.jobs.pods import claim_name, partition_of
 from volcano_py.jobs.policies.edits import NOTE, Edit
@@ -28,7 +37,7 @@ _LONGEST_MESSAGE: Final = 1024  # characters, as in conditions of Kubernetes
 
 
 def counted(
-    job: Job, members: Members, problem: str = "", edit: Edit | None = None, lost: Sequence[Lost] = ()
+    job: VolcanoJob, members: Members, problem: str = "", edit: Edit | None = None, lost: Sequence[Lost] = ()
 ) -> JobStatus:
     """The status with everything that is counted brought up to date; `problem` is what is wrong with the job, `edit`
     what is noted of edits, `lost` the pods that have not come back yet."""
@@ -57,7 +66,7 @@ def counted(
 
 
 def stepped(
-    job: Job,
+    job: VolcanoJob,
     members: Members,
     step: Step,
     now: float,
@@ -96,7 +105,7 @@ def stepped(
     return status
 
 
-def target_of(job: Job, verdict: Verdict) -> str:
+def target_of(job: VolcanoJob, verdict: Verdict) -> str:
     """What a targeted restart is about: `pod/<task>/<index>`, `partition/<task>/<number>`, `task/<task>/`; "" when its
     cause says of no part that it was concerned."""
     cause, action = verdict.cause, verdict.action
@@ -112,7 +121,7 @@ def target_of(job: Job, verdict: Verdict) -> str:
     return f"task/{task.name}/"
 
 
-def is_target(targets: Collection[str], job: Job, member: Member) -> bool:
+def is_target(targets: Collection[str], job: VolcanoJob, member: Member) -> bool:
     """Whether the pod is of one of these parts (as `target_of` has them)."""
     task = job.task(member.task)
     partition = partition_of(task, member.index) if task is not None else None
@@ -120,7 +129,7 @@ def is_target(targets: Collection[str], job: Job, member: Member) -> bool:
     return any(part in targets for part in own)
 
 
-def _controlled(job: Job, members: Members, edit: Edit | None, lost: Sequence[Lost]) -> dict[str, str]:
+def _controlled(job: VolcanoJob, members: Members, edit: Edit | None, lost: Sequence[Lost]) -> dict[str, str]:
     """What was created for the job, as Volcano notes it (plugins, claims of volumes), and what is noted for later."""
     kept = {key: value for key, value in job.status.controlled_resources.items() if key == TARGET}
     if edit is not None:
@@ -133,7 +142,7 @@ def _controlled(job: Job, members: Members, edit: Edit | None, lost: Sequence[Lo
     return {**plugins, **{f"volume-pvc-{name}": name for name in claims}, **kept}
 
 
-def _duration(job: Job, end: datetime) -> str:
+def _duration(job: VolcanoJob, end: datetime) -> str:
     """How long the job has been running, in Go's spelling; from when it ran last."""
     times = [
         condition.last_transition_time

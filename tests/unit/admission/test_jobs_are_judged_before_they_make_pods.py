@@ -15,7 +15,7 @@ from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.templates import judge
 from volcano_py.api.names import QUEUE_NAME
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.mpi import MpiPlugin
 from volcano_py.jobs.plugins.ray import RayPlugin
@@ -44,8 +44,8 @@ def spec(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"queue": "team", "tasks": list(tasks or (task(),)), **fields}
 
 
-def job(content: dict[str, Any], name: str = "train") -> Job:
-    return msgspec.convert({"metadata": {"name": name}, "spec": content}, Job)
+def job(content: dict[str, Any], name: str = "train") -> VolcanoJob:
+    return msgspec.convert({"metadata": {"name": name}, "spec": content}, VolcanoJob)
 
 
 def created(content: dict[str, Any], name: str = "train") -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from volcano_py.admission.jobs import JobContext, defaults, validate_update
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 CUSTOMS = JobContext(JobRules(), JobPlugins.of(BUILTIN))
@@ -33,8 +33,8 @@ def with_a_bad_minimum() -> dict[str, Any]:
     return spec
 
 
-def job(spec: dict[str, Any]) -> Job:
-    return msgspec.convert({"metadata": {"name": "train"}, "spec": spec}, Job)
+def job(spec: dict[str, Any]) -> VolcanoJob:
+    return msgspec.convert({"metadata": {"name": "train"}, "spec": spec}, VolcanoJob)
 
 
 def updated(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from tests.support.queue_worlds import world
 from volcano_py.admission.jobs import JobContext, validate_create, validate_update
 from volcano_py.admission.templates import judge
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 WORLD = world()
@@ -22,8 +22,8 @@ def spec(replicas: int = 2, **fields: Any) -> dict[str, Any]:
     return {"tasks": [{"name": "worker", "replicas": replicas, "minAvailable": 1, "template": template}], **fields}
 
 
-def job(name: str, content: dict[str, Any]) -> Job:
-    return msgspec.convert({"metadata": {"name": name}, "spec": content}, Job)
+def job(name: str, content: dict[str, Any]) -> VolcanoJob:
+    return msgspec.convert({"metadata": {"name": name}, "spec": content}, VolcanoJob)
 
 
 def scaled(name: str, before: int, after: int) -> list[str]:

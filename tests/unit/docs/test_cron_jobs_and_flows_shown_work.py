@@ -14,7 +14,7 @@ from volcano_py.jobs.crons.plan import CronJob, job_for, plan_cron
 from volcano_py.jobs.flows.jobs import flow_job
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.flows.plan import flow_problems
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -35,7 +35,7 @@ def bodies(kind: str, group: str) -> list[Any]:
 
 def runs(body: dict[str, Any]) -> None:
     """The Job can be read, has tasks, and plugins that understand their arguments."""
-    job = msgspec.convert(body, Job)
+    job = msgspec.convert(body, VolcanoJob)
     assert job.spec.tasks
     JobPlugins.of(BUILTIN).for_job(job)
 

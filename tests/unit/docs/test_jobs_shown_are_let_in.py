@@ -15,7 +15,7 @@ from volcano_py.admission.jobs import JobContext, validate_create
 from volcano_py.admission.templates import judge
 from volcano_py.admission.violation import Violation
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 CUSTOMS: Final = JobContext(JobRules(), JobPlugins.of(BUILTIN))
@@ -41,7 +41,7 @@ def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
     spec = body["spec"]
     queues = world(*(queue(name) for name in {str(spec.get("queue", "default")), "default"}))
     if body["kind"] == "Job":
-        return validate_create(msgspec.convert(body, Job), queues, CUSTOMS)
+        return validate_create(msgspec.convert(body, VolcanoJob), queues, CUSTOMS)
     return judge(body["kind"].lower(), body["metadata"]["name"], spec, None, queues, CUSTOMS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from volcano_py.jobs.crons.plan import CronJob
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 
 def at(time: str) -> datetime:
@@ -34,7 +34,9 @@ def due_name(time: str) -> str:
     return f"report-{int(at(time).timestamp()) // 60}"
 
 
-def job(due: str, phase: str = "Running", *, ended: str = "", owner: str = "cron", deleting: bool = False) -> Job:
+def job(
+    due: str, phase: str = "Running", *, ended: str = "", owner: str = "cron", deleting: bool = False
+) -> VolcanoJob:
     """The Job that was due at this time."""
     name = due_name(due)
     reference = {"kind": "CronJob", "apiVersion": "batch.volcano.sh/v1alpha1", "uid": owner, "controller": True}
@@ -48,4 +50,4 @@ def job(due: str, phase: str = "Running", *, ended: str = "", owner: str = "cron
     if deleting:
         metadata["deletionTimestamp"] = f"2026-03-02T{due}:59Z"
     state = {"phase": phase, "lastTransitionTime": f"2026-03-02T{ended or due}:30Z"}
-    return msgspec.convert({"metadata": metadata, "status": {"state": state}}, Job)
+    return msgspec.convert({"metadata": metadata, "status": {"state": state}}, VolcanoJob)

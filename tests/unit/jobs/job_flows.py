@@ -9,7 +9,7 @@ import msgspec
 
 from volcano_py.jobs.flows.model import JobFlow, JobTemplate
 from volcano_py.jobs.flows.plan import FlowPlan, owned_by, plan_flow
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ def step(name: str, *targets: str, probe: dict[str, Any] | None = None, **more: 
     return body
 
 
-def job(step_name: str, phase: str, *, owner: str = "flow", minute: int = 0, **status: Any) -> Job:
+def job(step_name: str, phase: str, *, owner: str = "flow", minute: int = 0, **status: Any) -> VolcanoJob:
     """The Job of a step; it has the tasks `serve` (two pods) and `log` (one pod, none needed)."""
     reference = {"kind": "JobFlow", "apiVersion": "flow.volcano.sh/v1alpha1", "uid": owner, "controller": True}
     body = {
@@ -46,7 +46,7 @@ def job(step_name: str, phase: str, *, owner: str = "flow", minute: int = 0, **s
         "spec": {"tasks": [{"name": "serve", "replicas": 2}, {"name": "log", "replicas": 1, "minAvailable": 0}]},
         "status": {"state": {"phase": phase, "lastTransitionTime": f"2026-03-02T08:{minute:02}:00Z"}, **status},
     }
-    return msgspec.convert(body, Job)
+    return msgspec.convert(body, VolcanoJob)
 
 
 def template(name: str, **spec: Any) -> JobTemplate:
@@ -55,7 +55,7 @@ def template(name: str, **spec: Any) -> JobTemplate:
     return msgspec.convert(body, JobTemplate)
 
 
-def plan(flow: JobFlow, *jobs: Job, without: tuple[str, ...] = (), answers: Any = None) -> FlowPlan:
+def plan(flow: JobFlow, *jobs: VolcanoJob, without: tuple[str, ...] = (), answers: Any = None) -> FlowPlan:
     """The plan with templates for all steps but those in `without`."""
     templates = {each.name: template(each.name) for each in flow.spec.flows if each.name not in without}
     return plan_flow(flow, owned_by(flow, jobs), templates, answers or {}, NOW)

@@ -9,30 +9,30 @@ import pytest
 
 from tests.support.job_objects import NOW, failed, group, job, pods, task
 from volcano_py.jobs.actions import WriteStatus
-from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import Plan, Request, World, plan
 
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 
 
-def serving(timeout: str = "", action: str = "RestartJob", **spec: Any) -> Job:
+def serving(timeout: str = "", action: str = "RestartJob", **spec: Any) -> VolcanoJob:
     """A job that runs, whose spec has been seen as it is."""
     policies = [{"event": "JobUpdated", "action": action, "timeout": timeout}]
     return seen(job(task("worker", 2), policies=policies, **spec))
 
 
-def asked(of: Job, at: float = 0.0, **fields: Any) -> Plan:
+def asked(of: VolcanoJob, at: float = 0.0, **fields: Any) -> Plan:
     """The plan so many seconds after `NOW`."""
     return plan(World(job=of, pods=pods(of, RUNNING), group=group(of), now=NOW + at, **fields))
 
 
-def seen(of: Job, at: float = 0.0, **fields: Any) -> Job:
+def seen(of: VolcanoJob, at: float = 0.0, **fields: Any) -> VolcanoJob:
     """The job after the controller has had a look and has written what it saw."""
     written = [each.status for each in asked(of, at, **fields).actions if isinstance(each, WriteStatus)]
     return msgspec.structs.replace(of, status=written[0]) if written else of
 
 
-def edited(of: Job, **spec: Any) -> Job:
+def edited(of: VolcanoJob, **spec: Any) -> VolcanoJob:
     """The job with another spec, and so another generation."""
     metadata = msgspec.structs.replace(of.metadata, generation=of.metadata.generation + 1)
     return msgspec.structs.replace(of, metadata=metadata, spec=msgspec.structs.replace(of.spec, **spec))

@@ -11,12 +11,12 @@ from tests.support.job_objects import group, job, pods, task
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.group import group_changes, group_of, is_outdated, min_resources
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import JobPlugin
 from volcano_py.jobs.pods import claim_name, claim_of, pod_of
 
 
-def made(of: Job, task_name: str = "worker", index: int = 0, **fields: Any) -> dict[str, Any]:
+def made(of: VolcanoJob, task_name: str = "worker", index: int = 0, **fields: Any) -> dict[str, Any]:
     found = of.task(task_name)
     assert found is not None
     return pod_of(of, found, index, **fields)
@@ -136,7 +136,7 @@ def test_plugins_see_the_finished_pod_in_their_order() -> None:
     seen = []
 
     class Noting(JobPlugin):
-        def on_pod_create(self, pod: dict[str, Any], job: Job, task: Any, index: int) -> None:
+        def on_pod_create(self, pod: dict[str, Any], job: VolcanoJob, task: Any, index: int) -> None:
             seen.append((self.arguments, pod["metadata"]["name"], task.name, index))
 
     made(job(), plugins=[Noting(["one"]), Noting(["two"])])
@@ -292,7 +292,7 @@ def test_what_admission_would_have_filled_in() -> None:
             ],
         },
     }
-    found = with_defaults(msgspec.convert(body, Job), JobRules("volcano", "common")).spec
+    found = with_defaults(msgspec.convert(body, VolcanoJob), JobRules("volcano", "common")).spec
     assert [(each.name, each.min_available, each.max_retry) for each in found.tasks] == [
         ("default0", 3, 3),
         ("b", 4, 3),

@@ -10,15 +10,15 @@ import pytest
 from tests.support.job_objects import NOW, failed, job, moment, pods, task
 from volcano_py.api.objects import ContainerStatus, Pod
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.policies.evaluation import Judgement, Lost, judge
 
 
-def judged(of: Job, there: list[Pod], **happened: Any) -> Judgement:
+def judged(of: VolcanoJob, there: list[Pod], **happened: Any) -> Judgement:
     return judge(of, Members.of(of, there), **{"now": NOW, **happened})
 
 
-def asked(of: Job, there: list[Pod], **happened: Any) -> list[tuple[str, str]]:
+def asked(of: VolcanoJob, there: list[Pod], **happened: Any) -> list[tuple[str, str]]:
     """Actions and their causes."""
     return [(each.action.value, str(each.cause)) for each in judged(of, there, **happened).verdicts]
 
@@ -26,7 +26,7 @@ def asked(of: Job, there: list[Pod], **happened: Any) -> list[tuple[str, str]]:
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 
 
-def with_policies(*policies: dict[str, Any], **fields: Any) -> Job:
+def with_policies(*policies: dict[str, Any], **fields: Any) -> VolcanoJob:
     return job(task("worker", 2, **fields), policies=list(policies))
 
 

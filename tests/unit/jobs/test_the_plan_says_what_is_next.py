@@ -19,7 +19,7 @@ from volcano_py.jobs.actions import (
     UpdateGroup,
     WriteStatus,
 )
-from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.plan import MOST_AT_ONCE, Plan, Request, World, plan
 from volcano_py.jobs.plugins import JobPlugin, PluginObject
 from volcano_py.jobs.policies.losses import losses
@@ -27,7 +27,7 @@ from volcano_py.jobs.policies.losses import losses
 RUNNING = {"worker-0": "Running", "worker-1": "Running"}
 
 
-def world(of: Job, states: dict[str, str] | None = None, **fields: Any) -> World:
+def world(of: VolcanoJob, states: dict[str, str] | None = None, **fields: Any) -> World:
     there = fields.pop("pods", None) or pods(of, states or {})
     return World(job=of, pods=there, group=fields.pop("group", group(of)), now=NOW, **fields)
 
@@ -41,7 +41,7 @@ def only(made: Plan, kind: type) -> Any:
     return found
 
 
-def settled(of: Job, states: dict[str, str]) -> Job:
+def settled(of: VolcanoJob, states: dict[str, str]) -> VolcanoJob:
     """The job with a status that says what its pods are."""
     written = [action.status for action in plan(world(of, states)).actions if isinstance(action, WriteStatus)]
     return msgspec.structs.replace(of, status=written[0]) if written else of
@@ -114,7 +114,7 @@ def test_a_plugin_that_raises_spoils_only_its_pods() -> None:
     class Picky(JobPlugin):
         name = "picky"
 
-        def on_pod_create(self, pod: dict[str, Any], job: Job, task: Any, index: int) -> None:
+        def on_pod_create(self, pod: dict[str, Any], job: VolcanoJob, task: Any, index: int) -> None:
             if index == 1:
                 raise ValueError("not this one")
 
@@ -128,7 +128,7 @@ def test_what_has_been_prepared_once_is_looked_at_again_only_where_it_follows_th
     class Keeping(JobPlugin):
         name = "keeping"
 
-        def objects(self, job: Job) -> list[PluginObject]:
+        def objects(self, job: VolcanoJob) -> list[PluginObject]:
             return [
                 PluginObject("v1", "Secret", "keys", dict),
                 PluginObject("v1", "ConfigMap", "hosts", dict, follows_job=True),
@@ -266,7 +266,7 @@ def test_fewer_replicas_take_the_last_pods_away_and_the_group_follows() -> None:
     assert only(made, UpdateGroup).changes["spec"]["minMember"] == 1
 
 
-def replace_spec(of: Job, *tasks: dict[str, Any]) -> Job:
+def replace_spec(of: VolcanoJob, *tasks: dict[str, Any]) -> VolcanoJob:
     return msgspec.structs.replace(of, spec=job(*tasks).spec)
 
 

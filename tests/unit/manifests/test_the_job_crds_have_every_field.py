@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.manifests.schemas import Find, Node, nodes, schema
 from volcano_py.api.objects import ApiObject
-from volcano_py.jobs.model import FINISHED, Job, JobAction, JobEvent, JobPhase
+from volcano_py.jobs.model import FINISHED, JobAction, JobEvent, JobPhase, VolcanoJob
 from volcano_py.operator.queues.states import QueueAction
 
 # Taken as they are: pod templates and claims have the API server's own schema.
@@ -52,7 +52,7 @@ def fields_of(of: Any, path: str = "") -> Iterator[str]:
 def test_everything_that_the_controller_reads_is_declared(named: Find) -> None:
     """A field that is not declared is thrown away by the API server."""
     declared = {path for path, _ in nodes(of(named, "jobs.batch.volcano.sh"))}
-    read = {path for path in fields_of(Job) if not path.startswith("metadata")}
+    read = {path for path in fields_of(VolcanoJob) if not path.startswith("metadata")}
     assert len(read) > 45
     assert read <= declared
 

@@ -19,7 +19,7 @@ from tests.unit.operator.jobs.test_job_flow_controller import steps, submit
 from tests.unit.operator.podgroups.test_pod_group_controller import GROUP_NAME, PODS, Cluster
 from volcano_py.api.effects import Event
 from volcano_py.cluster.kubernetes.http.errors import ApiError, api_error
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.run_all import run_all
 
@@ -107,7 +107,7 @@ async def test_jobs_of_a_flow_that_are_refused(api: Any) -> None:
 
 
 def test_the_plugins_of_a_job() -> None:
-    job = msgspec.convert({"metadata": {}, "spec": {"plugins": {"pytorch": ["--port=1234"], "env": []}}}, Job)
+    job = msgspec.convert({"metadata": {}, "spec": {"plugins": {"pytorch": ["--port=1234"], "env": []}}}, VolcanoJob)
     plugins = JobPlugins.of(BUILTIN)
     assert [plugin.name for plugin in plugins.for_job(job)] == ["svc", "pytorch", "env"]
     assert knots() == []

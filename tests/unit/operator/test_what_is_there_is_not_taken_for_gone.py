@@ -24,7 +24,7 @@ from volcano_py.cluster.kubernetes.http.errors import api_error
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import POD
 from volcano_py.cluster.kubernetes.watching.reflector import Reflector
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 LOOPS = 500
 """Requests after which a controller is stopped: in a loop without a pause no time would pass."""
@@ -168,7 +168,7 @@ async def test_a_flow_takes_up_jobs_again_that_come_back_after_a_list(flow: Make
     flows.submit(flow, flows.steps("a"))
     await flow.live(3)
     asked = asked_from_now_on(flow)
-    listed_without(flow, "VolcanoJob", JOBS, Job)
+    listed_without(flow, "VolcanoJob", JOBS, VolcanoJob)
     await flow.live(5)
     assert asked == []
 
@@ -178,7 +178,7 @@ async def test_a_cron_job_that_forbids_a_second_job_makes_none_after_a_list(cron
     cron.start()
     cron.submit(CRONS, "tick", crons.spec(concurrencyPolicy="Forbid"))
     await cron.live(62)
-    listed_without(cron, "VolcanoJob", JOBS, Job)
+    listed_without(cron, "VolcanoJob", JOBS, VolcanoJob)
     await cron.live(120)
     assert list(cron.jobs()) == [crons.due(1)]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobAction, JobPhase
+from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, JobAction, JobPhase, VolcanoJob
 from volcano_py.jobs.phases import asked_for
 from volcano_py.operator.kube_api import BUS_API
 
@@ -26,7 +26,7 @@ SUSPEND: Final = Ask("suspend", JobAction.ABORT, "suspended")
 RESUME: Final = Ask("resume", JobAction.RESUME, "resumed")
 
 
-def objection(ask: Ask, job: Job) -> str:
+def objection(ask: Ask, job: VolcanoJob) -> str:
     """Why the controller would do nothing; empty if it would do something."""
     phase, who = job.status.phase, f"job {job.metadata.key}"
     if asked_for(job, ask.action) is not None:
@@ -45,7 +45,7 @@ def objection(ask: Ask, job: Job) -> str:
     return f"{who} is {phase}, which is about to end it: there is nothing to suspend"
 
 
-def command_for(ask: Ask, job: Job) -> JsonObject:
+def command_for(ask: Ask, job: VolcanoJob) -> JsonObject:
     """The Command, which goes with its job."""
     metadata = job.metadata
     target = {"apiVersion": BATCH_API, "kind": JOB_KIND, "name": metadata.name, "uid": metadata.uid, "controller": True}

@@ -16,7 +16,7 @@ from volcano_py.cli.printing.output import console
 from volcano_py.cli.printing.show import Shown, show
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.paths import field_selector
-from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
 
 LOOK_AGAIN = 3.0
 """Seconds until the PodGroup of a job that does not change is asked again what it waits for."""
@@ -50,11 +50,11 @@ async def describe_with_events(client: KubernetesClient, found: JsonObject) -> N
     await _describe(client, found, job, await _what_it_waits_for(client, job))
 
 
-async def _what_it_waits_for(client: KubernetesClient, job: Job) -> str:
+async def _what_it_waits_for(client: KubernetesClient, job: VolcanoJob) -> str:
     return await requests.why_its_group_waits(client, job) if job.status.phase in BEFORE_PODS else ""
 
 
-async def _describe(client: KubernetesClient, found: JsonObject, job: Job, waits: str) -> None:
+async def _describe(client: KubernetesClient, found: JsonObject, job: VolcanoJob, waits: str) -> None:
     events = await requests.JOB.events_of(client, found)
     describe(console(), job, events, time.time(), waits=waits)
 

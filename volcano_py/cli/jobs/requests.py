@@ -16,7 +16,7 @@ from volcano_py.cli.pod_groups import why_it_waits
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import ForbiddenError, NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
-from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
 from volcano_py.jobs.names import group_name
 from volcano_py.operator.kube_api import BUS_API
 
@@ -24,10 +24,10 @@ JOB: Final = ObjectKind("job", BATCH_API, JOB_KIND)
 _POD_GROUP: Final = ObjectKind("podgroup", SCHEDULING_API, "PodGroup")
 
 
-def decoded(found: JsonObject) -> Job:
+def decoded(found: JsonObject) -> VolcanoJob:
     """The job as the controller reads it."""
     try:
-        return msgspec.convert(found, Job)
+        return msgspec.convert(found, VolcanoJob)
     except msgspec.ValidationError as error:
         namespace, name = found["metadata"]["namespace"], found["metadata"]["name"]
         raise UnfitObjectError(
@@ -36,7 +36,7 @@ def decoded(found: JsonObject) -> Job:
         ) from error
 
 
-async def why_its_group_waits(client: KubernetesClient, job: Job) -> str:
+async def why_its_group_waits(client: KubernetesClient, job: VolcanoJob) -> str:
     """What its PodGroup waits for, in the words of the scheduler; "" for nothing, or where we may not know."""
     metadata = job.metadata
     path = _POD_GROUP.path(metadata.namespace, group_name(metadata.name, metadata.uid))

@@ -12,7 +12,7 @@ import msgspec
 from volcano_py.api.effects import JsonObject
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, age_text, phase_text
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 NUMBERS: Final = ("REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "UNKNOWN", "RETRIES")
 HEADER: Final = ("NAMESPACE", "NAME", "PHASE", "QUEUE", *NUMBERS, "AGE")
@@ -47,7 +47,7 @@ def job_row(found: JsonObject, now: float) -> Cells:
     Raises:
         msgspec.ValidationError: it cannot be read.
     """
-    job = msgspec.convert(found, Job)
+    job = msgspec.convert(found, VolcanoJob)
     status = job.status
     counts = (status.pending, status.running, status.succeeded, status.failed, status.unknown, status.retry_count)
     return (
@@ -62,7 +62,7 @@ def job_row(found: JsonObject, now: float) -> Cells:
     )
 
 
-def task_rows(job: Job) -> list[Cells]:
+def task_rows(job: VolcanoJob) -> list[Cells]:
     """Each task with its pods by phase, such as `3 Running, 1 Pending`."""
     names = (task.name or f"default{index}" for index, task in enumerate(job.spec.tasks))
     return [
@@ -71,13 +71,13 @@ def task_rows(job: Job) -> list[Cells]:
     ]
 
 
-def _phases(job: Job, task: str) -> str:
+def _phases(job: VolcanoJob, task: str) -> str:
     counted = job.status.task_status_count.get(task)
     counts = counted.phase if counted else {}
     return ", ".join(f"{counts[phase]} {phase}" for phase in sorted(counts) if counts[phase])
 
 
-def condition_rows(job: Job, now: float) -> list[Cells]:
+def condition_rows(job: VolcanoJob, now: float) -> list[Cells]:
     """The phases that the job has been in, the latest last."""
     return [(phase_text(each.status), age_of(each.last_transition_time, now)) for each in job.status.conditions]
 

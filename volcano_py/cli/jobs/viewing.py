@@ -20,7 +20,7 @@ from volcano_py.cli.jobs.rows import (
     task_rows,
 )
 from volcano_py.cli.printing.listing import Cells, Listing, phase_text
-from volcano_py.jobs.model import Job, JobPhase
+from volcano_py.jobs.model import JobPhase, VolcanoJob
 
 BEFORE_PODS: Final = frozenset({JobPhase.NEW, JobPhase.PENDING, JobPhase.RESTARTING})
 """Phases in which the minimum of pods does not run yet."""
@@ -28,7 +28,9 @@ _NUMBERS: Final = ("REPLICAS", "MIN", "TIMES", "RETRIES")
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
-def describe(out: Console, job: Job, events: Sequence[JsonObject] | None, now: float, *, waits: str = "") -> None:
+def describe(
+    out: Console, job: VolcanoJob, events: Sequence[JsonObject] | None, now: float, *, waits: str = ""
+) -> None:
     """Print it. `events` None: they may not be read; `now` is in seconds since the epoch; `waits` says what its
     PodGroup waits for."""
     print_facts(out, _facts(job, now, waits))
@@ -59,7 +61,7 @@ def print_events(out: Console, events: Sequence[JsonObject] | None, now: float) 
         out.print("\nEvents: none" if events is not None else "\nEvents: you may not list them")
 
 
-def _facts(job: Job, now: float, waits: str) -> list[tuple[str, str | Text]]:
+def _facts(job: VolcanoJob, now: float, waits: str) -> list[tuple[str, str | Text]]:
     """What the job says line by line; what it does not say is left out."""
     spec, status, metadata = job.spec, job.status, job.metadata
     facts = {

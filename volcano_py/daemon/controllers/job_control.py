@@ -16,7 +16,7 @@ from volcano_py.cluster.protocol import BadObjectHandler, Sink
 from volcano_py.daemon.fan_out import FanOut
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.jobs.controller import JobController
 from volcano_py.operator.kube_api import IsActive, Learn, Record
@@ -80,12 +80,12 @@ class JobControl:
             await self.controller.run()
 
 
-def problem_with(context: JobContext) -> Callable[[Job], str]:
+def problem_with(context: JobContext) -> Callable[[VolcanoJob], str]:
     """Describes what is wrong with a job that no webhook has checked. The scheduler checks its queue and reports on the
     PodGroup."""
     nothing = QueueWorld.of(())
 
-    def problem(job: Job) -> str:
+    def problem(job: VolcanoJob) -> str:
         violations = job_violations(as_submitted(job), "spec", nothing, context)
         reported = (str(each) for each in violations if each.field != "spec.queue")
         return " | ".join(islice(reported, _MOST_REPORTED))

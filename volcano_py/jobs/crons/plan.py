@@ -17,7 +17,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.crons.schedule import Schedule, ScheduleError, parse_schedule
 from volcano_py.jobs.event_note import EventNote
-from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, Job, JobPhase
+from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, JobPhase, VolcanoJob
 
 CRON_KIND: Final = "CronJob"
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
@@ -92,13 +92,13 @@ class CronPlan(msgspec.Struct, frozen=True):
 
     status: CronJobStatus
     start: datetime | None = None
-    replaced: tuple[Job, ...] = ()
-    outdated: tuple[Job, ...] = ()
+    replaced: tuple[VolcanoJob, ...] = ()
+    outdated: tuple[VolcanoJob, ...] = ()
     events: tuple[EventNote, ...] = ()
     look_again: datetime | None = None
 
 
-def owned_by(cron: CronJob, jobs: Iterable[Job]) -> list[Job]:
+def owned_by(cron: CronJob, jobs: Iterable[VolcanoJob]) -> list[VolcanoJob]:
     """Those of the Jobs that were created for the CronJob, the oldest first."""
     return sorted(
         (job for job in jobs if (owner := job.metadata.controller) is not None and owner.uid == cron.metadata.uid),
@@ -106,7 +106,7 @@ def owned_by(cron: CronJob, jobs: Iterable[Job]) -> list[Job]:
     )
 
 
-def plan_cron(cron: CronJob, jobs: Sequence[Job], now: datetime) -> CronPlan:
+def plan_cron(cron: CronJob, jobs: Sequence[VolcanoJob], now: datetime) -> CronPlan:
     """What the CronJob needs at the time `now` (aware). `jobs` are those it owns."""
     if cron.metadata.deletion_timestamp is not None:
         return CronPlan(cron.status)  # the garbage collector takes its Jobs along
@@ -180,8 +180,8 @@ def _considered_since(cron: CronJob) -> datetime:
 
 
 def _decide(
-    cron: CronJob, running: Sequence[Job], due: datetime | None, now: datetime
-) -> tuple[datetime | None, list[Job], list[EventNote]]:
+    cron: CronJob, running: Sequence[VolcanoJob], due: datetime | None, now: datetime
+) -> tuple[datetime | None, list[VolcanoJob], list[EventNote]]:
     """The time of the Job to start (None: none), the Jobs that it replaces, and events."""
     if due is None or cron.spec.suspend:
         return None, [], []
@@ -211,16 +211,16 @@ def _many_missed(cron: CronJob, schedule: Schedule, start: datetime) -> list[Eve
     return [EventNote("Warning", MANY_TIMES_MISSED, message)]
 
 
-def _names(jobs: Sequence[Job]) -> str:
+def _names(jobs: Sequence[VolcanoJob]) -> str:
     names = [f"Job {job.metadata.name}" for job in jobs]
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _is_finished(job: Job) -> bool:
+def _is_finished(job: VolcanoJob) -> bool:
     return job.status.phase in FINISHED
 
 
-def _finished(cron: CronJob, jobs: Sequence[Job]) -> list[EventNote]:
+def _finished(cron: CronJob, jobs: Sequence[VolcanoJob]) -> list[EventNote]:
     """Jobs that the status still has as running and that are not."""
     by_uid = {job.metadata.uid: job for job in jobs}
     found = (by_uid.get(reference.uid) for reference in cron.status.active)
@@ -236,7 +236,7 @@ def _finished(cron: CronJob, jobs: Sequence[Job]) -> list[EventNote]:
     ]
 
 
-def _status(cron: CronJob, jobs: Sequence[Job], last: datetime | None) -> CronJobStatus:
+def _status(cron: CronJob, jobs: Sequence[VolcanoJob], last: datetime | None) -> CronJobStatus:
     successes = [
         job.status.state.last_transition_time
         for job in jobs
@@ -253,7 +253,7 @@ def _status(cron: CronJob, jobs: Sequence[Job], last: datetime | None) -> CronJo
     )
 
 
-def _reference(job: Job) -> JobReference:
+def _reference(job: VolcanoJob) -> JobReference:
     return JobReference(
         api_version=BATCH_API,
         kind=JOB_KIND,
@@ -264,7 +264,7 @@ def _reference(job: Job) -> JobReference:
     )
 
 
-def _outdated(cron: CronJob, jobs: Sequence[Job]) -> list[Job]:
+def _outdated(cron: CronJob, jobs: Sequence[VolcanoJob]) -> list[VolcanoJob]:
     """Finished Jobs beyond the numbers to be kept; the newest are kept."""
     spec = cron.spec
     succeeded = [job for job in jobs if job.status.phase is JobPhase.COMPLETED]
@@ -276,6 +276,6 @@ def _outdated(cron: CronJob, jobs: Sequence[Job]) -> list[Job]:
     return [job for job in surplus if job.metadata.deletion_timestamp is None]
 
 
-def _beyond(jobs: Sequence[Job], limit: int | None, default: int) -> Sequence[Job]:
+def _beyond(jobs: Sequence[VolcanoJob], limit: int | None, default: int) -> Sequence[VolcanoJob]:
     kept = default if limit is None else max(0, limit)
     return jobs[: max(0, len(jobs) - kept)]

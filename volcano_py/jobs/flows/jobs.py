@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.jobs.flows.model import FLOW_API, FLOW_KIND, JobFlow, JobTemplate, Step
-from volcano_py.jobs.model import BATCH_API, JOB_KIND, Job
+from volcano_py.jobs.model import BATCH_API, JOB_KIND, VolcanoJob
 from volcano_py.jobs.names import LONGEST_LABEL
 
 CREATED_BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
@@ -36,7 +36,7 @@ def flow_job_name(flow: JobFlow, step: str) -> str:
     return f"{flow.metadata.name}-{step}"
 
 
-def template_of(job: Job) -> str:
+def template_of(job: VolcanoJob) -> str:
     """The JobTemplate that the Job was created from, as `<namespace>.<name>`, by its annotation; "" if it has none."""
     return job.metadata.annotations.get(CREATED_BY_TEMPLATE, "")
 

@@ -19,7 +19,7 @@ from volcano_py.jobs.event_note import EventNote
 from volcano_py.jobs.flows.jobs import flow_job_name
 from volcano_py.jobs.flows.model import FINAL, FlowPhase, JobFlow, JobFlowStatus, JobTemplate, Probe, Step, TaskStatus
 from volcano_py.jobs.flows.status import phases_of, status_of
-from volcano_py.jobs.model import Job, JobPhase, Task
+from volcano_py.jobs.model import JobPhase, Task, VolcanoJob
 
 DELETE: Final = "delete"
 """The `jobRetainPolicy` by which Jobs go when all have completed."""
@@ -57,7 +57,7 @@ class FlowPlan(msgspec.Struct, frozen=True):
 
     status: JobFlowStatus
     create: tuple[Step, ...] = ()
-    remove: tuple[Job, ...] = ()
+    remove: tuple[VolcanoJob, ...] = ()
     probes: frozenset[PodProbe] = frozenset()
     events: tuple[EventNote, ...] = ()
 
@@ -90,7 +90,7 @@ def flow_problems(steps: Iterable[Step]) -> list[str]:
     return problems
 
 
-def owned_by(flow: JobFlow, jobs: Iterable[Job]) -> dict[str, Job]:
+def owned_by(flow: JobFlow, jobs: Iterable[VolcanoJob]) -> dict[str, VolcanoJob]:
     """Those of the Jobs that were created for the flow, by name."""
     return {
         job.metadata.name: job
@@ -101,7 +101,7 @@ def owned_by(flow: JobFlow, jobs: Iterable[Job]) -> dict[str, Job]:
 
 def plan_flow(
     flow: JobFlow,
-    jobs: Mapping[str, Job],
+    jobs: Mapping[str, VolcanoJob],
     templates: Mapping[str, JobTemplate],
     answers: Mapping[PodProbe, bool],
     now: datetime,
@@ -145,7 +145,7 @@ class _Waits:
         self,
         flow: JobFlow,
         step: Step,
-        jobs: Mapping[str, Job],
+        jobs: Mapping[str, VolcanoJob],
         phases: Mapping[str, JobPhase],
         answers: Mapping[PodProbe, bool],
     ) -> None:
@@ -191,12 +191,12 @@ class _Waits:
         self.open_questions.update(unanswered)
         return not unanswered
 
-    def _asked(self, task_name: str) -> list[tuple[Job, list[Task]]] | None:
+    def _asked(self, task_name: str) -> list[tuple[VolcanoJob, list[Task]]] | None:
         """The unfinished Jobs that have the task, with it, or with all their tasks when there is no name.
 
         None when no target can have it.
         """
-        asked: list[tuple[Job, list[Task]]] = []
+        asked: list[tuple[VolcanoJob, list[Task]]] = []
         for job in self._jobs:
             tasks = [task for task in job.spec.tasks if task_name in ("", task.name)]
             if tasks:
@@ -210,6 +210,6 @@ class _Waits:
         return None
 
 
-def _pods_in(job: Job, task: Task, phase: str) -> int:
+def _pods_in(job: VolcanoJob, task: Task, phase: str) -> int:
     count = job.status.task_status_count.get(task.name)
     return count.phase.get(phase, 0) if count is not None else 0

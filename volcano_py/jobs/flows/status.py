@@ -21,7 +21,7 @@ from volcano_py.jobs.flows.model import (
     JobFlowStatus,
     RunningHistory,
 )
-from volcano_py.jobs.model import FINISHED, Job, JobPhase
+from volcano_py.jobs.model import FINISHED, JobPhase, VolcanoJob
 
 _WAITING: Final = frozenset({JobPhase.NEW, JobPhase.PENDING})
 _COMPLETED: Final = frozenset({JobPhase.COMPLETING, JobPhase.COMPLETED})
@@ -30,7 +30,7 @@ _BROKEN: Final = frozenset({JobPhase.FAILED, JobPhase.TERMINATED})
 _KNOWN: Final = frozenset({*_WAITING, *_COMPLETED, *_TERMINATED, JobPhase.RUNNING, JobPhase.FAILED})
 
 
-def phases_of(flow: JobFlow, jobs: Mapping[str, Job]) -> dict[str, JobPhase]:
+def phases_of(flow: JobFlow, jobs: Mapping[str, VolcanoJob]) -> dict[str, JobPhase]:
     """Phase of each step's Job that is there, or that has completed and gone; `jobs` are by name."""
     recorded = {each.name: each.state for each in flow.status.job_status_list}
     phases: dict[str, JobPhase] = {}
@@ -59,7 +59,9 @@ def phase_of(flow: JobFlow, phases: Mapping[str, JobPhase]) -> FlowPhase:
     return FlowPhase.RUNNING if has_begun or before is FlowPhase.RUNNING else FlowPhase.PENDING
 
 
-def status_of(flow: JobFlow, jobs: Mapping[str, Job], phases: Mapping[str, JobPhase], now: datetime) -> JobFlowStatus:
+def status_of(
+    flow: JobFlow, jobs: Mapping[str, VolcanoJob], phases: Mapping[str, JobPhase], now: datetime
+) -> JobFlowStatus:
     """The status; `jobs` are those there are, by name."""
     by_name = {flow_job_name(flow, step): phase for step, phase in phases.items()}
     before = {each.name: each for each in flow.status.job_status_list}
@@ -85,7 +87,7 @@ def _in(phases: Mapping[str, JobPhase], which: frozenset[JobPhase] | set[JobPhas
     return [name for name, phase in phases.items() if phase in which]
 
 
-def _condition(job: Job) -> FlowCondition:
+def _condition(job: VolcanoJob) -> FlowCondition:
     return FlowCondition(
         phase=job.status.phase,
         create_time=job.metadata.creation_timestamp,
@@ -94,7 +96,7 @@ def _condition(job: Job) -> FlowCondition:
     )
 
 
-def _job_status(job: Job, before: FlowJobStatus | None, now: datetime) -> FlowJobStatus:
+def _job_status(job: VolcanoJob, before: FlowJobStatus | None, now: datetime) -> FlowJobStatus:
     created, phase = job.metadata.creation_timestamp, job.status.phase
     # A Job that was created again begins a new record.
     same = before is not None and before.start_timestamp == created

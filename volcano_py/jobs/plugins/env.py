@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.plugins.pod_editing import add_env, all_containers, variable
@@ -24,6 +24,6 @@ class EnvPlugin(JobPlugin):
         super().__init__(arguments)
         Arguments(self.name, arguments, known=())
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del job, task
         add_env(all_containers(pod), *(variable(name, index) for name in INDEX_VARIABLES))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.plugin import JobPlugin
 from volcano_py.jobs.plugins.pod_editing import env_value
@@ -27,7 +27,7 @@ class HcclRankPlugin(JobPlugin):
         given = Arguments(self.name, arguments, known=("master", "worker"))
         self._master, self._worker = given.text("master", "master"), given.text("worker", "worker")
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         metadata = pod["metadata"]
         annotations = metadata.get("annotations") or {}
         if annotations.get(RANK_ANNOTATION):
@@ -36,7 +36,7 @@ class HcclRankPlugin(JobPlugin):
         if rank:
             metadata["annotations"] = {**annotations, RANK_ANNOTATION: rank}
 
-    def _rank(self, job: Job, task: Task, index: int) -> str:
+    def _rank(self, job: VolcanoJob, task: Task, index: int) -> str:
         if task.name == self._master:
             return str(index)
         if task.name != self._worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano_py.api.bounds import HOSTS
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.names import LONGEST_LABEL, pod_name
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
@@ -20,7 +20,7 @@ class Host(msgspec.Struct, frozen=True):
         return f"{self.name}.{self.subdomain}"
 
 
-def hosts_of(job: Job, task: Task) -> list[Host]:
+def hosts_of(job: VolcanoJob, task: Task) -> list[Host]:
     """The hosts of a task, by index.
 
     A task whose template sets a hostname has just that one, however many replicas it asks for.
@@ -40,7 +40,7 @@ def hosts_of(job: Job, task: Task) -> list[Host]:
     return [Host(pod_name(job.metadata.name, task.name, index), subdomain) for index in range(task.replicas)]
 
 
-def first_host(job: Job, task: Task) -> Host:
+def first_host(job: VolcanoJob, task: Task) -> Host:
     """The host of the task's first pod, whether or not there is to be one."""
     hostname, subdomain = names_own_host(task)
     return Host(hostname or pod_name(job.metadata.name, task.name, 0), subdomain or job.metadata.name)
@@ -52,7 +52,7 @@ def names_own_host(task: Task) -> tuple[str, str]:
     return spec.get("hostname") or "", spec.get("subdomain") or ""
 
 
-def volume_name(job: Job, suffix: str) -> str:
+def volume_name(job: VolcanoJob, suffix: str) -> str:
     """`<job>-<suffix>`, or a plain name where no volume can be called so: a job's name may be longer, and have dots."""
     name = f"{job.metadata.name}-{suffix}"
     return name if len(name) <= LONGEST_LABEL and "." not in name else f"volcano-{suffix}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of
 from volcano_py.jobs.plugins.plugin import JobPlugin
@@ -29,7 +29,7 @@ class MpiPlugin(JobPlugin):
         self.worker = given.text("worker", "worker")
         self._port = given.port("port", 22)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del index
         workers = job.task(self.worker)
         if task.name == self.master and workers is None:

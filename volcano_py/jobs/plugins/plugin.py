@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 
 
 class PluginArgumentError(ValueError):
@@ -53,14 +53,14 @@ class JobPlugin:
         """
         self.arguments = tuple(arguments)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         """Change the pod, in place, before it is created. `index` is its number within the task, from 0.
 
         The pod has its name, labels, annotations, owner and volumes already. The outcome must depend on the arguments
         of this call alone: a pod that is created again is to be the same.
         """
 
-    def objects(self, job: Job) -> Sequence[PluginObject]:
+    def objects(self, job: VolcanoJob) -> Sequence[PluginObject]:
         """What has to exist before the first pod is created.
 
         Raises:

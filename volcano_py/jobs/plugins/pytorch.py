@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import first_host
 from volcano_py.jobs.plugins.plugin import JobPlugin
@@ -57,7 +57,7 @@ class PytorchPlugin(JobPlugin):
         self._wait_seconds = given.number(_WAIT_SECONDS, _DEFAULT_SECONDS, 1, _DAY)
         self._wait_image = given.text(_WAIT_IMAGE, _DEFAULT_IMAGE)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         master = job.task(self._master)
         if master is None:
             return
@@ -77,7 +77,7 @@ class PytorchPlugin(JobPlugin):
             open_port(container, _PORT_NAME, self._port)
         add_env(containers(pod), *variables)
 
-    def _world_size(self, job: Job) -> int:
+    def _world_size(self, job: VolcanoJob) -> int:
         return sum(task.replicas for task in job.spec.tasks if task.name in (self._master, self._worker))
 
     def _wait_for(self, address: str, pod: JsonObject) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import TASK_SPEC
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.names import LONGEST_LABEL
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import first_host
@@ -46,7 +46,7 @@ class RayPlugin(JobPlugin):
         if len(set(self._ports.values())) < len(self._ports):
             raise given.error(f"--port, --dashboardPort and --{_CLIENT_PORT} must be three different ports")
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del index
         head = self._head_of(job)
         for container in containers(pod):
@@ -61,7 +61,7 @@ class RayPlugin(JobPlugin):
             elif task.name == self._worker and container.get("name") == self._worker_container:
                 container["command"] = _shell(f"ray start --block --address={first_host(job, head)}:{self._port}")
 
-    def objects(self, job: Job) -> Sequence[PluginObject]:
+    def objects(self, job: VolcanoJob) -> Sequence[PluginObject]:
         self._head_of(job)
         if len(service := head_service(job)) > LONGEST_LABEL:
             raise PluginArgumentError(
@@ -70,7 +70,7 @@ class RayPlugin(JobPlugin):
             )
         return (PluginObject("v1", "Service", service, lambda: self._service(job)),)
 
-    def _head_of(self, job: Job) -> Task:
+    def _head_of(self, job: VolcanoJob) -> Task:
         head = job.task(self._head)
         if head is None:
             tasks = ", ".join(task.name for task in job.spec.tasks)
@@ -80,7 +80,7 @@ class RayPlugin(JobPlugin):
             )
         return head
 
-    def _service(self, job: Job) -> JsonObject:
+    def _service(self, job: VolcanoJob) -> JsonObject:
         ports = [
             {"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in self._ports.items()
         ]
@@ -92,7 +92,7 @@ class RayPlugin(JobPlugin):
         }
 
 
-def head_service(job: Job) -> str:
+def head_service(job: VolcanoJob) -> str:
     """The name of the Service in front of the head."""
     return f"{job.metadata.name}-head-svc"
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins.plugin import JobPlugin, PluginArgumentError
 
 ENTRY_POINTS: Final = "volcano_py.job_plugins"
@@ -46,7 +46,7 @@ class JobPlugins(msgspec.Struct, frozen=True):
             found[entry.name] = loaded
         return JobPlugins(MappingProxyType(found))
 
-    def for_job(self, job: Job) -> Sequence[JobPlugin]:
+    def for_job(self, job: VolcanoJob) -> Sequence[JobPlugin]:
         """The plugins of the job, those that others require before those that require them.
 
         Raises:
@@ -58,7 +58,7 @@ class JobPlugins(msgspec.Struct, frozen=True):
             self._add(name, "spec.plugins", job, made, ())
         return tuple(made.values())
 
-    def plugin_for(self, job: Job, name: str) -> JobPlugin:
+    def plugin_for(self, job: VolcanoJob, name: str) -> JobPlugin:
         """The plugin of this name, of those in `classes`, for the job.
 
         Raises:
@@ -74,7 +74,9 @@ class JobPlugins(msgspec.Struct, frozen=True):
             raise PluginArgumentError(f"spec.plugins.{name}: {type(error).__name__}: {error}") from error
         return plugin
 
-    def _add(self, name: str, asked_by: str, job: Job, made: dict[str, JobPlugin], waiting: tuple[str, ...]) -> None:
+    def _add(
+        self, name: str, asked_by: str, job: VolcanoJob, made: dict[str, JobPlugin], waiting: tuple[str, ...]
+    ) -> None:
         """To `made`, after those that it requires; `waiting` are those that require it, directly or not."""
         if name in made:
             return

@@ -13,7 +13,7 @@ import msgspec
 
 from volcano_py.api.bounds import SSH_KEY
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, names_own_host, volume_name
 from volcano_py.jobs.plugins.plugin import JobPlugin, PluginObject
@@ -63,7 +63,7 @@ class SshPlugin(JobPlugin):
             raise given.error(f"--{_KEY_TYPE} is {self._key_type!r}; known are {', '.join(_KEY_TYPES)}")
         self._given = _given_keys(given)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del task, index
         source = {
             "secretName": secret_name(job),
@@ -74,7 +74,7 @@ class SshPlugin(JobPlugin):
         add_volume(pod, volume, {"secret": source})
         mount(all_containers(pod), volume, self._path, subPath=_FOLDER)
 
-    def objects(self, job: Job) -> Sequence[PluginObject]:
+    def objects(self, job: VolcanoJob) -> Sequence[PluginObject]:
         # Pods that run would keep the old keys, as a subPath is never mounted again: so it is created once.
         return (PluginObject("v1", "Secret", secret_name(job), lambda: self._secret(job)),)
 
@@ -83,7 +83,7 @@ class SshPlugin(JobPlugin):
 
         return KeyPair(*new_pair(self._key_type))
 
-    def _secret(self, job: Job) -> JsonObject:
+    def _secret(self, job: VolcanoJob) -> JsonObject:
         keys = self._given or self._new_keys()
         contents = (keys.private, keys.public, keys.public, client_configuration(job, self._port).encode())
         return {
@@ -95,12 +95,12 @@ class SshPlugin(JobPlugin):
         }
 
 
-def secret_name(job: Job) -> str:
+def secret_name(job: VolcanoJob) -> str:
     """The name of the Secret with the keys."""
     return f"{job.metadata.name}-ssh"
 
 
-def client_configuration(job: Job, port: int) -> str:
+def client_configuration(job: VolcanoJob, port: int) -> str:
     """`~/.ssh/config`: every host by its short name, then patterns for hosts that come when the Job is scaled up."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     domains: dict[str, None] = {}

@@ -10,7 +10,7 @@ from typing import Final
 
 from volcano_py.api.bounds import VARIABLES
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.names import JOB_NAME, JOB_NAMESPACE
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of, volume_name
@@ -42,7 +42,7 @@ class SvcPlugin(JobPlugin):
         self._shields = not given.switch(_NO_POLICY, False)
         self._injects = given.switch(_HOSTS_ENV, True)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         del task, index
         spec = pod["spec"]
         spec["hostname"] = spec.get("hostname") or pod["metadata"]["name"]
@@ -64,7 +64,7 @@ class SvcPlugin(JobPlugin):
         add_volume(pod, volume, {"configMap": {"name": source}})
         mount(targets, volume, MOUNT_PATH)
 
-    def objects(self, job: Job) -> Sequence[PluginObject]:
+    def objects(self, job: VolcanoJob) -> Sequence[PluginObject]:
         name = job.metadata.name
         if "." in name:
             raise PluginArgumentError(
@@ -79,19 +79,19 @@ class SvcPlugin(JobPlugin):
             kept.append(PluginObject("networking.k8s.io/v1", "NetworkPolicy", name, lambda: _network_policy(job)))
         return kept
 
-    def _service(self, job: Job) -> JsonObject:
+    def _service(self, job: VolcanoJob) -> JsonObject:
         spec: JsonObject = {"clusterIP": "None", "selector": pods_of(job)}
         if self._publishes_not_ready:
             spec["publishNotReadyAddresses"] = True
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": job.metadata.name}, "spec": spec}
 
 
-def hosts_config_map(job: Job) -> str:
+def hosts_config_map(job: VolcanoJob) -> str:
     """The name of the ConfigMap with the hosts."""
     return f"{job.metadata.name}-svc"
 
 
-def pods_of(job: Job) -> dict[str, str]:
+def pods_of(job: VolcanoJob) -> dict[str, str]:
     """Labels that the Job's pods have, and no others in the namespace."""
     return {JOB_NAME: job.metadata.name, JOB_NAMESPACE: job.metadata.namespace}
 
@@ -105,7 +105,7 @@ def _variables(task: Task) -> tuple[str, str]:
     return f"VC_{key}_HOSTS", f"VC_{key}_NUM"
 
 
-def _config_map(job: Job) -> JsonObject:
+def _config_map(job: VolcanoJob) -> JsonObject:
     data: dict[str, str] = {}
     for task in job.spec.tasks:
         hosts = [str(host) for host in hosts_of(job, task)]
@@ -116,7 +116,7 @@ def _config_map(job: Job) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": hosts_config_map(job)}, "data": data}
 
 
-def _network_policy(job: Job) -> JsonObject:
+def _network_policy(job: VolcanoJob) -> JsonObject:
     selector = {"matchLabels": pods_of(job)}
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 from volcano_py.jobs.plugins.arguments import Arguments
 from volcano_py.jobs.plugins.hosts import hosts_of
 from volcano_py.jobs.plugins.plugin import JobPlugin
@@ -31,7 +31,7 @@ class TensorflowPlugin(JobPlugin):
         self._role_of = {given.text(role, role): role for role in _ROLES}
         self._port = given.port("port", DEFAULT_PORT)
 
-    def on_pod_create(self, pod: JsonObject, job: Job, task: Task, index: int) -> None:
+    def on_pod_create(self, pod: JsonObject, job: VolcanoJob, task: Task, index: int) -> None:
         if job.replicas == 1 and len(job.spec.tasks) == 1:
             # On its own TensorFlow needs no cluster, and would wait for one.
             return
@@ -41,7 +41,7 @@ class TensorflowPlugin(JobPlugin):
         }
         add_env(containers(pod), variable("TF_CONFIG", json.dumps(config, separators=(",", ":"))))
 
-    def _cluster(self, job: Job) -> dict[str, list[str]]:
+    def _cluster(self, job: VolcanoJob) -> dict[str, list[str]]:
         """Role → addresses; roles without tasks are left out."""
         members = {
             self._role_of[task.name]: [f"{host}:{self._port}" for host in hosts_of(job, task)]

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from volcano_py.jobs.members import Member
-from volcano_py.jobs.model import Job, Task
+from volcano_py.jobs.model import Task, VolcanoJob
 
 _NOTE: Final = "failing/"
 """Keys in `controlledResources`, with the task's name behind it: `2026-01-31T12:00:00+00:00`."""
 
 
-def failing_since(job: Job, task: Task, members: Mapping[int, Member]) -> float | None:
+def failing_since(job: VolcanoJob, task: Task, members: Mapping[int, Member]) -> float | None:
     """Since when the task has failed, in seconds since the epoch; None when it has not. `members`: its current pods."""
     living = [member for member in members.values() if member.phase in ("Pending", "Running")]
     crashes = sum(member.restarts for member in members.values())

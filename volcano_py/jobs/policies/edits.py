@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.jobs.model import Job, JobEvent
+from volcano_py.jobs.model import JobEvent, VolcanoJob
 from volcano_py.jobs.policies.evaluation import Occurrence, policy_for
 
 NOTE: Final = "generation"
@@ -27,7 +27,7 @@ class Edit(msgspec.Struct, frozen=True):
     since: float | None = None
 
     @classmethod
-    def of(cls, job: Job, now: float) -> Edit | None:
+    def of(cls, job: VolcanoJob, now: float) -> Edit | None:
         """How the job stands; None when no policy asks."""
         if policy_for(job, Occurrence(JobEvent.JOB_UPDATED)) is None:
             return None

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.jobs.members import Member, Members
-from volcano_py.jobs.model import Job, JobAction, JobEvent, Policy, Task
+from volcano_py.jobs.model import JobAction, JobEvent, Policy, Task, VolcanoJob
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.policies.crashes import crash_note, failing_since
 
@@ -63,7 +63,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 def judge(
-    job: Job,
+    job: VolcanoJob,
     members: Members,
     *,
     now: float,
@@ -91,7 +91,7 @@ def judge(
     return Judgement(tuple(verdicts), later)
 
 
-def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
+def policy_for(job: VolcanoJob, occurrence: Occurrence) -> Policy | None:
     """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
     task, event = job.task(occurrence.task), occurrence.event
     events = (event,) if event in _NOT_ANY else (event, JobEvent.ANY)
@@ -100,13 +100,13 @@ def policy_for(job: Job, occurrence: Occurrence) -> Policy | None:
     return of_task or job.spec.policy_table.first(events, occurrence.exit_code, timed=timed)
 
 
-def timeout_of(job: Job, occurrence: Occurrence) -> float:
+def timeout_of(job: VolcanoJob, occurrence: Occurrence) -> float:
     """Seconds for which the policy that speaks of this event waits; 0 when there is none."""
     policy = policy_for(job, occurrence)
     return policy.delay if policy is not None else 0.0
 
 
-def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
+def crashes_noted(job: VolcanoJob, members: Members) -> Mapping[str, str]:
     """What the status is to note of tasks that have failed: those for which a policy waits."""
     noted: dict[str, str] = {}
     for task in job.spec.tasks:
@@ -117,7 +117,7 @@ def crashes_noted(job: Job, members: Members) -> Mapping[str, str]:
 
 
 def _occurrences(
-    job: Job, members: Members, group: tuple[str, float], lost: Sequence[Lost], edited: float | None, now: float
+    job: VolcanoJob, members: Members, group: tuple[str, float], lost: Sequence[Lost], edited: float | None, now: float
 ) -> Iterator[Occurrence]:
     """Everything that has happened and is not settled, what is worse first."""
     for task in job.spec.tasks:
@@ -147,7 +147,7 @@ def failures(task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
             yield Occurrence(JobEvent.POD_FAILED, task.name, index, member.name, code, member.changed)
 
 
-def _task_events(job: Job, task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
+def _task_events(job: VolcanoJob, task: Task, members: Mapping[int, Member]) -> Iterator[Occurrence]:
     if task.replicas and sum(member.phase == "Succeeded" for member in members.values()) == task.replicas:
         yield Occurrence(JobEvent.TASK_COMPLETED, task.name, since=max(m.changed for m in members.values()))
     if (since := failing_since(job, task, members)) is not None:

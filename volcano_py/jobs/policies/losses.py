@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from volcano_py.jobs.members import Members
-from volcano_py.jobs.model import Job, JobEvent
+from volcano_py.jobs.model import JobEvent, VolcanoJob
 from volcano_py.jobs.policies.evaluation import Lost, Occurrence, timeout_of
 
 NOTE: Final = "evicted"
@@ -22,7 +22,7 @@ NOTE: Final = "evicted"
 _MOST_NOTED: Final = 1000  # that is 50 KB; the policy that answers one of them is the same for the others of its task
 
 
-def losses(job: Job, members: Members, now: float) -> tuple[Lost, ...]:
+def losses(job: VolcanoJob, members: Members, now: float) -> tuple[Lost, ...]:
     """Those that were noted and have not come back, and those that are new at the time `now`."""
     lost = {(loss.task, loss.index): loss for loss in _noted(job) if _is_missed(loss, job, members)}
     # The status counts them, too: they exist, and are not wanted any more.
@@ -37,7 +37,7 @@ def losses(job: Job, members: Members, now: float) -> tuple[Lost, ...]:
     return tuple(lost.values())
 
 
-def note_of(job: Job, lost: Sequence[Lost]) -> str:
+def note_of(job: VolcanoJob, lost: Sequence[Lost]) -> str:
     """What the status is to note of them; "" for nothing."""
     return " ".join(
         f"{loss.task}/{loss.index}@{datetime.fromtimestamp(int(loss.at), UTC).isoformat()}"
@@ -45,12 +45,12 @@ def note_of(job: Job, lost: Sequence[Lost]) -> str:
     )
 
 
-def has_more_to_note(job: Job, lost: Sequence[Lost]) -> bool:
+def has_more_to_note(job: VolcanoJob, lost: Sequence[Lost]) -> bool:
     """Whether there are any that the status does not note yet."""
     return not set(note_of(job, lost).split()) <= set(job.status.controlled_resources.get(NOTE, "").split())
 
 
-def _is_missed(loss: Lost, job: Job, members: Members) -> bool:
+def _is_missed(loss: Lost, job: VolcanoJob, members: Members) -> bool:
     task = job.task(loss.task)
     if task is None or loss.index >= task.replicas:
         return False  # it is not wanted back
@@ -58,11 +58,11 @@ def _is_missed(loss: Lost, job: Job, members: Members) -> bool:
     return back is None or back.phase == "Pending"
 
 
-def _is_waited_for(loss: Lost, job: Job) -> bool:
+def _is_waited_for(loss: Lost, job: VolcanoJob) -> bool:
     return timeout_of(job, Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index)) > 0
 
 
-def _noted(job: Job) -> Iterator[Lost]:
+def _noted(job: VolcanoJob) -> Iterator[Lost]:
     """Unreadable entries are ignored."""
     for entry in job.status.controlled_resources.get(NOTE, "").split():
         where, _, moment = entry.partition("@")

@@ -35,7 +35,7 @@ from volcano_py.jobs.actions import (
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.event_note import EventNote
-from volcano_py.jobs.model import Job, JobAction, JobStatus
+from volcano_py.jobs.model import JobAction, JobStatus, VolcanoJob
 from volcano_py.jobs.phases import has_to_wait
 from volcano_py.jobs.plan import Plan, Request, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins, PluginArgumentError
@@ -65,7 +65,7 @@ _LOOK_AGAIN: Final = 5.0
 # taken them. Until then it tries to make its own each time it is twice as old.
 _COLLECTED_WITHIN: Final = 600.0
 
-Problem = Callable[[Job], str]
+Problem = Callable[[VolcanoJob], str]
 """What is wrong with a job as it is written, for clusters whose webhooks have not looked at it; "" for nothing."""
 
 
@@ -220,7 +220,7 @@ class JobController(Controller[str]):
         if memory.request is world.request:
             memory.request = None
 
-    async def _write_counts(self, key: str, job: Job, memory: JobMemory) -> None:
+    async def _write_counts(self, key: str, job: VolcanoJob, memory: JobMemory) -> None:
         counts, known = memory.counts, self._index.job(key)
         if counts is None or known is None or known.metadata.uid != job.metadata.uid:
             return
@@ -268,7 +268,7 @@ class JobController(Controller[str]):
                 log.info("job deleted: ttlSecondsAfterFinished has passed", job=job.metadata.key)
         return True
 
-    async def _write_decision(self, job: Job, status: JobStatus, memory: JobMemory) -> bool:
+    async def _write_decision(self, job: VolcanoJob, status: JobStatus, memory: JobMemory) -> bool:
         known = self._index.job(job.metadata.key)
         if known is None or known.metadata.uid != job.metadata.uid:
             return False
@@ -280,7 +280,7 @@ class JobController(Controller[str]):
                 log.info("job phase changed", job=job.metadata.key, before=before, phase=status.state.phase)
         return written
 
-    async def _is_newest(self, job: Job, memory: JobMemory) -> bool:
+    async def _is_newest(self, job: VolcanoJob, memory: JobMemory) -> bool:
         """Whether the job still is as the plan has seen it; asked once, before anything of a predecessor's is taken
         away: our watch may lag behind what that leader has seen."""
         if memory.is_checked:
@@ -289,7 +289,7 @@ class JobController(Controller[str]):
         memory.is_checked = True
         return found is not None and found.metadata.resource_version == job.metadata.resource_version
 
-    async def _prepare(self, job: Job, wanted: Prepare, memory: JobMemory) -> None:
+    async def _prepare(self, job: VolcanoJob, wanted: Prepare, memory: JobMemory) -> None:
         tried = {kept.name for kept in wanted.objects}
         taken = await prepare(self._api, job, wanted)
         age = self._now() - job.metadata.created
@@ -319,11 +319,13 @@ class JobController(Controller[str]):
             return None
         return found
 
-    def _work_out(self, job: Job, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> tuple[World, Plan]:
+    def _work_out(
+        self, job: VolcanoJob, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory
+    ) -> tuple[World, Plan]:
         world = self._world(job, pods, group, memory)
         return world, plan(world)
 
-    def _world(self, job: Job, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> World:
+    def _world(self, job: VolcanoJob, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> World:
         if (counts := memory.counts) is not None:
             if _decision(counts) == _decision(job.status):
                 job = msgspec.structs.replace(job, status=counts)
@@ -343,7 +345,7 @@ class JobController(Controller[str]):
             request=memory.request,
         )
 
-    def _plugins_of(self, job: Job, memory: JobMemory) -> tuple[Sequence[JobPlugin], str]:
+    def _plugins_of(self, job: VolcanoJob, memory: JobMemory) -> tuple[Sequence[JobPlugin], str]:
         """The job's plugins, and what is wrong with the job; worked out once for each version of its spec."""
         generation, plugins, problem = memory.plugins
         if generation != job.metadata.generation:
@@ -376,13 +378,13 @@ class JobController(Controller[str]):
             self._memories.of(job).request = Request(JobAction.TERMINATE, why)
         return True
 
-    def _record_event(self, job: Job, note: EventNote) -> None:
+    def _record_event(self, job: VolcanoJob, note: EventNote) -> None:
         metadata = job.metadata
         about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
         self._record(Event(about, note.type, note.reason, note.message))
 
 
-def _is_unchanged(before: Job, now: Job | None) -> bool:
+def _is_unchanged(before: VolcanoJob, now: VolcanoJob | None) -> bool:
     return now is not None and _version(before.metadata) == _version(now.metadata)
 
 

@@ -32,7 +32,7 @@ from volcano_py.jobs.crons.plan import (
     plan_cron,
 )
 from volcano_py.jobs.event_note import FOREIGN_JOB, EventNote
-from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.model import BATCH_API, VolcanoJob
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
 from volcano_py.operator.controller import Controller
@@ -60,7 +60,7 @@ _WORKERS: Final = 8
 _LOOK_AGAIN_WITHIN: Final = 60.0
 
 _CRON_JOB: Final = Reader(CronJob)
-_JOB: Final = Reader(Job)
+_JOB: Final = Reader(VolcanoJob)
 
 
 class CronJobController(Controller[str]):
@@ -93,7 +93,7 @@ class CronJobController(Controller[str]):
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
         if kind == VOLCANO_JOB.name:
-            self._jobs.replace(obj for obj in objects if isinstance(obj, Job))
+            self._jobs.replace(obj for obj in objects if isinstance(obj, VolcanoJob))
             return
         if kind == CRON_JOB.name:
             keep = {obj.metadata.key for obj in objects if isinstance(obj, CronJob)}
@@ -105,7 +105,7 @@ class CronJobController(Controller[str]):
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`: new or changed."""
         match obj:
-            case Job():
+            case VolcanoJob():
                 self._jobs.note(obj)
             case CronJob():
                 self._note(obj)
@@ -113,7 +113,7 @@ class CronJobController(Controller[str]):
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`: gone."""
         match obj:
-            case Job():
+            case VolcanoJob():
                 self._jobs.forget(obj.metadata)
             case CronJob():
                 self._forget(obj)
@@ -198,7 +198,7 @@ class CronJobController(Controller[str]):
         self._note_dealt_with(cron, moment)
         self._learn(VOLCANO_JOB.name, job)
 
-    async def _delete(self, cron: CronJob, job: Job) -> None:
+    async def _delete(self, cron: CronJob, job: VolcanoJob) -> None:
         name, uid = job.metadata.name, job.metadata.uid
         if await delete_object(self._api, job_path(job.metadata.namespace, name), uid):
             self._events.record(cron.metadata, EventNote("Normal", DELETED, f"Job {name} was deleted", dedup_key=uid))

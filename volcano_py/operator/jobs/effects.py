@@ -15,7 +15,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.watching.kinds import POD, POD_GROUP, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.writing.turns import Slots
 from volcano_py.jobs.actions import CreateGroup, CreatePods, DeleteGroup, DeletePods, UpdateGroup
-from volcano_py.jobs.model import Job, JobStatus
+from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.names import FAILED_CREATE, JOB_STATUS_ERROR, POD_GROUP_ERROR
 from volcano_py.jobs.patches import merge_patch
 from volcano_py.operator.jobs.index import JobIndex
@@ -33,7 +33,7 @@ from volcano_py.operator.kube_api import (
 )
 from volcano_py.operator.run_all import run_all
 
-_JOB: Final = Reader(Job)
+_JOB: Final = Reader(VolcanoJob)
 _POD: Final = Reader(Pod)
 _GROUP: Final = Reader(PodGroup)
 
@@ -47,12 +47,12 @@ class JobEffects:
     """
 
     def __init__(
-        self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_created: Callable[[Job], None]
+        self, api: KubeApi, index: JobIndex, learn: Learn, *, in_flight: int, pod_created: Callable[[VolcanoJob], None]
     ) -> None:
         self._api, self._index, self._learn, self._pod_made = api, index, learn, pod_created
         self._slots = Slots(in_flight)
 
-    async def write_status(self, job: Job, status: JobStatus, *, decides: bool) -> bool:
+    async def write_status(self, job: VolcanoJob, status: JobStatus, *, decides: bool) -> bool:
         """Bring the status up to `status`; `decides`: only if the job is still as it was seen.
 
         False when it is not: the newest is known then.
@@ -76,7 +76,7 @@ class JobEffects:
             self._index.note_job(msgspec.structs.replace(job, status=status))
         return True
 
-    async def read_again(self, job: Job) -> Job | None:
+    async def read_again(self, job: VolcanoJob) -> VolcanoJob | None:
         """The job as it is now; None when it is gone.
 
         Raises:
@@ -87,7 +87,7 @@ class JobEffects:
             self._index.note_deleting(job.metadata)
         return found
 
-    async def read(self, namespace: str, name: str) -> Job | None:
+    async def read(self, namespace: str, name: str) -> VolcanoJob | None:
         """The job of this name as it is now; None when there is none.
 
         Raises:
@@ -105,7 +105,7 @@ class JobEffects:
         self._learn(VOLCANO_JOB.name, found)
         return found
 
-    async def delete_job(self, job: Job) -> bool:
+    async def delete_job(self, job: VolcanoJob) -> bool:
         """Delete a job whose time is over, if it has not changed; its owner may have raised its TTL.
 
         False when it is not: the newest is known then.
@@ -118,7 +118,7 @@ class JobEffects:
         self._index.note_deleting(job.metadata)
         return True
 
-    async def create_group(self, job: Job, action: CreateGroup) -> None:
+    async def create_group(self, job: VolcanoJob, action: CreateGroup) -> None:
         """Raises NotReadyError when the name is taken."""
         answer, created = await created_or_found(self._api, pod_group_path(job.metadata.namespace), action.body)
         group = _GROUP.decode(answer)
@@ -127,7 +127,7 @@ class JobEffects:
             raise NotReadyError(POD_GROUP_ERROR, message)
         self._learn(POD_GROUP.name, group)
 
-    async def update_group(self, job: Job, action: UpdateGroup) -> None:
+    async def update_group(self, job: VolcanoJob, action: UpdateGroup) -> None:
         path = pod_group_path(job.metadata.namespace, action.name)
         try:
             answer = await self._api.patch(path, {"metadata": {"uid": action.uid}, **action.changes})
@@ -138,10 +138,10 @@ class JobEffects:
             return
         self._learn(POD_GROUP.name, _GROUP.decode(answer))
 
-    async def delete_group(self, job: Job, action: DeleteGroup) -> None:
+    async def delete_group(self, job: VolcanoJob, action: DeleteGroup) -> None:
         await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
 
-    async def create_pods(self, job: Job, action: CreatePods) -> None:
+    async def create_pods(self, job: VolcanoJob, action: CreatePods) -> None:
         """Create them all, so many at a time. One that fails does not stop the others.
 
         Raises:
@@ -150,18 +150,18 @@ class JobEffects:
         """
         await run_all(self._in_turn(job, self._create_pod(job, body)) for body in action.bodies)
 
-    async def delete_pods(self, job: Job, action: DeletePods) -> None:
+    async def delete_pods(self, job: VolcanoJob, action: DeletePods) -> None:
         namespace = job.metadata.namespace
         await run_all(
             self._in_turn(job, self._delete(pod_path(namespace, name), _meta(job, name, uid)))
             for name, uid in action.pods
         )
 
-    async def _in_turn(self, job: Job, step: Awaitable[None]) -> None:
+    async def _in_turn(self, job: VolcanoJob, step: Awaitable[None]) -> None:
         async with self._slots.hold(job.metadata.namespace):
             await step
 
-    async def _create_pod(self, job: Job, body: JsonObject) -> None:
+    async def _create_pod(self, job: VolcanoJob, body: JsonObject) -> None:
         namespace, name = job.metadata.namespace, body["metadata"]["name"]
         try:
             answer, created = await created_or_found(self._api, pod_path(namespace), body)
@@ -183,5 +183,5 @@ class JobEffects:
         self._index.note_deleting(metadata)
 
 
-def _meta(job: Job, name: str, uid: str) -> ObjectMeta:
+def _meta(job: VolcanoJob, name: str, uid: str) -> ObjectMeta:
     return ObjectMeta(namespace=job.metadata.namespace, name=name, uid=uid)

@@ -32,7 +32,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plan import World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins, PluginArgumentError
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -67,7 +67,7 @@ class JobsInMemory:
     def run(self, now: float) -> None:
         """Look at every job."""
         self.look_again_at = 0.0
-        jobs = self._cluster.objects(VOLCANO_JOB, Job)
+        jobs = self._cluster.objects(VOLCANO_JOB, VolcanoJob)
         if not jobs:
             return
         pods: dict[str, list[Pod]] = {}
@@ -79,7 +79,7 @@ class JobsInMemory:
 
     def _one(self, key: str, pods: list[Pod], now: float) -> None:
         for _ in range(_MOST_STEPS):
-            job = self._cluster.get(VOLCANO_JOB, key, Job)
+            job = self._cluster.get(VOLCANO_JOB, key, VolcanoJob)
             if job is None:
                 return
             next_ = plan(self._world(job, pods, now))
@@ -92,7 +92,7 @@ class JobsInMemory:
                 return
             pods = [pod for pod in self._cluster.objects("Pod", Pod) if job.owns(pod.metadata)]
 
-    def _world(self, job: Job, pods: list[Pod], now: float) -> World:
+    def _world(self, job: VolcanoJob, pods: list[Pod], now: float) -> World:
         namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
         annotations = namespace.metadata.annotations if namespace is not None else {}
         job = with_defaults(job, self._rules, annotations)
@@ -115,12 +115,12 @@ class JobsInMemory:
     def _classes(self) -> Iterable[PriorityClass]:
         return self._cluster.objects("PriorityClass", PriorityClass)
 
-    def _carry_out(self, job: Job, action: Action, now: float) -> bool:
+    def _carry_out(self, job: VolcanoJob, action: Action, now: float) -> bool:
         """Whether the job can continue."""
         cluster, namespace = self._cluster, job.metadata.namespace
         match action:
             case WriteStatus(status):
-                known = cluster.get(VOLCANO_JOB, job.metadata.key, Job)
+                known = cluster.get(VOLCANO_JOB, job.metadata.key, VolcanoJob)
                 if known is not None:
                     cluster.put(VOLCANO_JOB, msgspec.structs.replace(known, status=status))
             case Prepare():
@@ -143,7 +143,7 @@ class JobsInMemory:
                 cluster.remove(VOLCANO_JOB, job.metadata.key)
         return True
 
-    def _prepare(self, job: Job, action: Prepare, now: float) -> bool:
+    def _prepare(self, job: VolcanoJob, action: Prepare, now: float) -> bool:
         namespace = job.metadata.namespace
         for claim in action.claims:
             self._put(_CLAIM, job, claim, now)
@@ -154,7 +154,7 @@ class JobsInMemory:
         self._prepared.add(job.metadata.uid)
         return True
 
-    def _put(self, kind: str, job: Job, body: JsonObject, now: float) -> bool:
+    def _put(self, kind: str, job: VolcanoJob, body: JsonObject, now: float) -> bool:
         """Store what the job makes, unless there is one of that name; whether it can be read."""
         metadata: dict[str, Any] = {**body["metadata"]}
         if self._cluster.get(kind, f"{job.metadata.namespace}/{metadata['name']}", _type_of(kind)) is not None:
@@ -181,7 +181,7 @@ class JobsInMemory:
             spec = {name: value for name, value in spec.items() if value is not None}
             self._cluster.put(_GROUP, msgspec.structs.replace(group, spec=msgspec.convert(spec, type(group.spec))))
 
-    def _record_event(self, job: Job, reason: str, message: str) -> None:
+    def _record_event(self, job: VolcanoJob, reason: str, message: str) -> None:
         metadata: ObjectMeta = job.metadata
         about = ObjectRef("Job", metadata.namespace, metadata.name, metadata.uid)
         event = Event(about, "Warning", reason, message)

@@ -16,7 +16,7 @@ import msgspec
 from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, metadata_of
 from volcano_py.cluster.kubernetes.watching.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.watching.versions import is_older
-from volcano_py.jobs.model import Job, is_volcano_job
+from volcano_py.jobs.model import VolcanoJob, is_volcano_job
 from volcano_py.jobs.names import group_name
 
 Changed = Callable[[str, float], None]
@@ -37,7 +37,7 @@ class JobIndex:
 
     def __init__(self, changed: Changed) -> None:
         self._changed = changed
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, VolcanoJob] = {}
         self._keys: dict[str, str] = {}  # UID of a job → its key
         self._pods: dict[str, dict[str, Pod]] = {}  # UID of a job → its pods by UID
         self._owners: dict[str, tuple[str, str]] = {}  # key of a pod → UID of its job, its own UID
@@ -50,7 +50,7 @@ class JobIndex:
 
     # What the controller asks.
 
-    def job(self, key: str) -> Job | None:
+    def job(self, key: str) -> VolcanoJob | None:
         """The job, if there is one; one we have deleted bears the mark of it."""
         job = self._jobs.get(key)
         if job is None or job.metadata.uid not in self._deleting:
@@ -58,12 +58,12 @@ class JobIndex:
         metadata = msgspec.structs.replace(job.metadata, deletion_timestamp=_SOME_TIME)
         return msgspec.structs.replace(job, metadata=metadata)
 
-    def pods_of(self, job: Job) -> list[Pod]:
+    def pods_of(self, job: VolcanoJob) -> list[Pod]:
         """Pods that the job owns; those we have deleted bear the mark of it."""
         pods = self._pods.get(job.metadata.uid, {})
         return [_deleted(pod) if uid in self._deleting else pod for uid, pod in pods.items()]
 
-    def group_of(self, job: Job) -> PodGroup | None:
+    def group_of(self, job: VolcanoJob) -> PodGroup | None:
         """The PodGroup that the job owns."""
         group = self._groups.get(job.metadata.uid)
         if group is None or group.metadata.uid not in self._deleting:
@@ -96,7 +96,7 @@ class JobIndex:
                 self.note_pod(obj)
             case PodGroup():
                 self.note_group(obj)
-            case Job():
+            case VolcanoJob():
                 self.note_job(obj)
             case Namespace():
                 self._namespaces[obj.metadata.name] = obj.metadata.annotations
@@ -107,7 +107,7 @@ class JobIndex:
         """`Sink`: gone."""
         self._delete(kind, metadata_of(obj))
 
-    def note_job(self, job: Job) -> None:
+    def note_job(self, job: VolcanoJob) -> None:
         """The job is as given, unless something newer is known."""
         metadata = job.metadata
         known = self._jobs.get(metadata.key)

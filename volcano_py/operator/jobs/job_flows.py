@@ -34,7 +34,7 @@ from volcano_py.jobs.flows.model import (
     Step,
 )
 from volcano_py.jobs.flows.plan import CREATED, FlowPlan, PodProbe, owned_by, plan_flow
-from volcano_py.jobs.model import FINISHED, Job
+from volcano_py.jobs.model import FINISHED, VolcanoJob
 from volcano_py.jobs.names import FAILED_CREATE
 from volcano_py.jobs.patches import merge_patch
 from volcano_py.operator.controller import Controller
@@ -68,7 +68,7 @@ _PAUSE: Final = 1.0  # seconds until then: if the steps of a flow form a loop, i
 
 _FLOW: Final = Reader(JobFlow)
 _TEMPLATE: Final = Reader(JobTemplate)
-_JOB: Final = Reader(Job)
+_JOB: Final = Reader(VolcanoJob)
 
 
 class _Answers(msgspec.Struct):
@@ -109,7 +109,7 @@ class JobFlowController(Controller[tuple[str, str]]):
         self._answers: dict[str, _Answers] = {}  # by UID of the flow
         # By UID of the flow and name: Jobs that have ended, as long as its status does not say so. They may go before
         # it can be written.
-        self._ended: dict[str, dict[str, Job]] = {}
+        self._ended: dict[str, dict[str, VolcanoJob]] = {}
         self._events = EventDeduplicator(FLOW_KIND, record, self._is_there)
 
     # What is fed in.
@@ -117,7 +117,7 @@ class JobFlowController(Controller[tuple[str, str]]):
     def replace(self, kind: str, objects: Sequence[ApiObject]) -> None:
         """`Sink`: these are all there are of the kind."""
         if kind == VOLCANO_JOB.name:
-            jobs = [obj for obj in objects if isinstance(obj, Job)]
+            jobs = [obj for obj in objects if isinstance(obj, VolcanoJob)]
             self._jobs.replace(jobs)
             self._made_from.replace(jobs)
             for job in jobs:
@@ -137,7 +137,7 @@ class JobFlowController(Controller[tuple[str, str]]):
     def upsert(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`: new or changed."""
         match obj:
-            case Job():
+            case VolcanoJob():
                 self._jobs.note(obj)
                 self._made_from.note(obj)
                 self._remember_if_ended(obj)
@@ -149,7 +149,7 @@ class JobFlowController(Controller[tuple[str, str]]):
     def delete(self, kind: str, obj: ApiObject) -> None:  # noqa: ARG002 - the protocol's signature
         """`Sink`: gone."""
         match obj:
-            case Job():
+            case VolcanoJob():
                 self._jobs.forget(obj.metadata)
                 self._made_from.forget(obj.metadata)
                 self._name_is_free(obj.metadata.key)
@@ -186,7 +186,7 @@ class JobFlowController(Controller[tuple[str, str]]):
         if key in self._flows:
             self._work.add((FLOW_KIND, key))
 
-    def _remember_if_ended(self, job: Job) -> None:
+    def _remember_if_ended(self, job: VolcanoJob) -> None:
         """A Job that has ended counts for its flow, even if it is gone before the flow has its turn."""
         if job.status.phase not in FINISHED:
             return
@@ -201,7 +201,7 @@ class JobFlowController(Controller[tuple[str, str]]):
             if key in self._flows:
                 self._work.add((FLOW_KIND, key))
 
-    def _jobs_of(self, flow: JobFlow) -> dict[str, Job]:
+    def _jobs_of(self, flow: JobFlow) -> dict[str, VolcanoJob]:
         """The flow's Jobs by name: those there are, and those that ended and went before its status could say so."""
         uid = flow.metadata.uid
         there = owned_by(flow, self._jobs.of(flow.metadata.key))
@@ -346,7 +346,7 @@ class JobFlowController(Controller[tuple[str, str]]):
         self._learn(VOLCANO_JOB.name, job)
         return True
 
-    async def _delete(self, job: Job) -> None:
+    async def _delete(self, job: VolcanoJob) -> None:
         await delete_object(self._api, job_path(job.metadata.namespace, job.metadata.name), job.metadata.uid)
         self._jobs.note_deleting(job)
 
@@ -378,7 +378,7 @@ def _flow_path(kind: str, metadata: ObjectMeta) -> ApiPath:
     return object_path(FLOW_API, kind, metadata.namespace, metadata.name)
 
 
-def _template_key(job: Job) -> str:
+def _template_key(job: VolcanoJob) -> str:
     """namespace/name of the JobTemplate that the Job was created from."""
     namespace = job.metadata.namespace
     mark = template_of(job)

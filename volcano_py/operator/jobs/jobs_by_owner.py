@@ -10,9 +10,9 @@ import msgspec
 
 from volcano_py.api.objects import ObjectMeta
 from volcano_py.cluster.kubernetes.watching.versions import is_older
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
-KeyOf = Callable[[Job], str]
+KeyOf = Callable[[VolcanoJob], str]
 """What a Job belongs to (namespace/name), or "" if it belongs to nothing of that kind."""
 
 _SOME_TIME: Final = datetime.fromtimestamp(0, UTC)
@@ -23,14 +23,14 @@ class JobsByOwner:
 
     def __init__(self, key_of: KeyOf, changed: Callable[[str], None]) -> None:
         self._key_of, self._changed = key_of, changed
-        self._groups: dict[str, dict[str, Job]] = {}  # key → its Jobs by namespace/name
+        self._groups: dict[str, dict[str, VolcanoJob]] = {}  # key → its Jobs by namespace/name
         self._key: dict[str, str] = {}  # Job → key
 
-    def of(self, key: str) -> list[Job]:
+    def of(self, key: str) -> list[VolcanoJob]:
         """The Jobs of a group."""
         return list(self._groups.get(key, {}).values())
 
-    def replace(self, jobs: Iterable[Job]) -> None:
+    def replace(self, jobs: Iterable[VolcanoJob]) -> None:
         """These are all there are."""
         jobs = list(jobs)
         keep = {job.metadata.key for job in jobs}
@@ -39,7 +39,7 @@ class JobsByOwner:
         for job in jobs:
             self.note(job)
 
-    def note(self, job: Job) -> None:
+    def note(self, job: VolcanoJob) -> None:
         """The Job is as given, unless something newer is known."""
         metadata, key = job.metadata, self._key_of(job)
         name = metadata.key
@@ -55,7 +55,7 @@ class JobsByOwner:
         if known != job:
             self._changed(key)
 
-    def note_deleting(self, job: Job) -> None:
+    def note_deleting(self, job: VolcanoJob) -> None:
         """The Job is deleted, by us or as an answer says; until an informer says so it counts as being deleted."""
         known = self._groups.get(self._key.get(job.metadata.key, ""), {}).get(job.metadata.key)
         if known is not None and known.metadata.uid == job.metadata.uid:
@@ -82,7 +82,7 @@ class JobsByOwner:
 def controller_key(kind: str, group: str) -> KeyOf:
     """Groups Jobs by their controller, if it is of this kind and API group."""
 
-    def key_of(job: Job) -> str:
+    def key_of(job: VolcanoJob) -> str:
         owner = job.metadata.controller
         if owner is None or owner.kind != kind or owner.api_version.partition("/")[0] != group:
             return ""

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.jobs.model import Job, JobStatus
+from volcano_py.jobs.model import JobStatus, VolcanoJob
 from volcano_py.jobs.plan import Request
 from volcano_py.jobs.plugins import JobPlugin
 from volcano_py.jobs.plugins.plugin import PluginObject
@@ -37,7 +37,7 @@ class JobMemory(msgspec.Struct):
     size: tuple[int, int] = (-1, 0)
     """The generation, and bytes of its spec."""
 
-    def is_large(self, job: Job, pods: int) -> bool:
+    def is_large(self, job: VolcanoJob, pods: int) -> bool:
         """Whether a plan for the job, which has so many pods, may take more than some milliseconds."""
         if self.size[0] != job.metadata.generation:
             self.size = job.metadata.generation, len(msgspec.json.encode(job.spec))
@@ -50,7 +50,7 @@ class JobMemories:
     def __init__(self) -> None:
         self._memories: dict[str, JobMemory] = {}
 
-    def of(self, job: Job) -> JobMemory:
+    def of(self, job: VolcanoJob) -> JobMemory:
         """That of this job."""
         memory = self._memories.get(job.metadata.key)
         if memory is None or memory.uid != job.metadata.uid:
@@ -62,6 +62,6 @@ class JobMemories:
         self._memories.pop(key, None)
 
 
-def attempt_of(job: Job) -> tuple[int, int, int]:
+def attempt_of(job: VolcanoJob) -> tuple[int, int, int]:
     """Identifies an attempt: an edit, or pods that are created again, make the job's objects be checked again."""
     return job.metadata.generation, job.status.version, job.status.retry_count

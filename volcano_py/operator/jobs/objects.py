@@ -12,7 +12,7 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError
 from volcano_py.jobs.actions import Prepare
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import PLUGIN_ERROR, PVC_ERROR
 from volcano_py.jobs.plugins.plugin import PluginObject
 from volcano_py.operator.kube_api import KubeApi, object_path
@@ -35,7 +35,7 @@ class _Existing(ApiObject, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[PluginObject, ...]:
+async def prepare(api: KubeApi, job: VolcanoJob, wanted: Prepare) -> tuple[PluginObject, ...]:
     """Create what is missing, and update what follows the job. Returns the Secrets whose names were taken: by this
     job's own, created before a restart, or by those of a deleted namesake, not collected yet.
 
@@ -61,7 +61,7 @@ async def prepare(api: KubeApi, job: Job, wanted: Prepare) -> tuple[PluginObject
     return tuple(taken)
 
 
-async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN_ERROR) -> None:
+async def _keep(api: KubeApi, job: VolcanoJob, kept: PluginObject, reason: str = PLUGIN_ERROR) -> None:
     namespace = job.metadata.namespace
     path = object_path(kept.api_version, kept.kind, namespace, kept.name)
     for _ in range(_RACES):
@@ -90,7 +90,7 @@ async def _keep(api: KubeApi, job: Job, kept: PluginObject, reason: str = PLUGIN
     raise NotReadyError(reason, message)
 
 
-async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
+async def _make_secret(api: KubeApi, job: VolcanoJob, kept: PluginObject) -> bool:
     """Whether it was created; not if the name is taken. Secrets are never read: that right would be one on all Secrets
     of the cluster.
 
@@ -104,7 +104,7 @@ async def _make_secret(api: KubeApi, job: Job, kept: PluginObject) -> bool:
     return True
 
 
-def _made(job: Job, kept: PluginObject) -> JsonObject:
+def _made(job: VolcanoJob, kept: PluginObject) -> JsonObject:
     """Its manifest. It may come from a plugin outside this project, which may raise anything."""
     try:
         return kept.make()
@@ -113,7 +113,7 @@ def _made(job: Job, kept: PluginObject) -> JsonObject:
         raise NotReadyError(PLUGIN_ERROR, f"{what} cannot be created: {type(error).__name__}: {error}") from error
 
 
-def _owned(job: Job, manifest: JsonObject) -> JsonObject:
+def _owned(job: VolcanoJob, manifest: JsonObject) -> JsonObject:
     metadata = {
         **manifest.get("metadata", {}),
         "namespace": job.metadata.namespace,

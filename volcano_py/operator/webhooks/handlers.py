@@ -28,7 +28,7 @@ from volcano_py.api.names import DEFAULT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import ApiObject, PodGroup, Queue
 from volcano_py.cluster.kubernetes.http.errors import RequestError
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.model import BATCH_API, VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.webhooks.review_json import Resource
 from volcano_py.operator.webhooks.reviews import CURRENT, Raw, Review, operations
@@ -199,8 +199,8 @@ class AdmissionHandlers:
         return pod_groups.defaults(group, annotations, self._rules.default_queue)
 
     async def _job(self, review: Review) -> None:
-        after = _decoded(review.new or {}, Job, "job")
-        before = None if review.old is None else _decoded_old(review.old, Job)
+        after = _decoded(review.new or {}, VolcanoJob, "job")
+        before = None if review.old is None else _decoded_old(review.old, VolcanoJob)
         context = self._context(review)
         if before is not None and review.old is not None and review.new is not None:
             found = jobs.validate_update(
@@ -212,7 +212,7 @@ class AdmissionHandlers:
 
     async def _job_defaults(self, review: Review) -> dict[str, Any]:
         new = review.new or {}
-        job = _decoded(new, Job, "job")
+        job = _decoded(new, VolcanoJob, "job")
         if next(size_violations("spec", job.spec), None) is not None:
             return {}  # it is refused when it is validated
         return jobs.defaults(job, new.get("spec") or {}, self._context(review))

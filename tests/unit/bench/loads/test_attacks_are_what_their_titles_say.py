@@ -11,10 +11,10 @@ import pytest
 
 from volcano_py.api.objects import Pod, PodGroup
 from volcano_py.bench.loads.attacks import ATTACKS, Manifest
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 NODES = 10
-KINDS = {"Pod": Pod, "PodGroup": PodGroup, "Job": Job}
+KINDS = {"Pod": Pod, "PodGroup": PodGroup, "Job": VolcanoJob}
 # What etcd takes in one request by default.
 LARGEST = 1.5 * 2**20
 

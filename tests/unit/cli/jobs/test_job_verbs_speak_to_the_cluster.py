@@ -17,7 +17,7 @@ from click.testing import Result
 from tests.unit.cli.cluster import UserOfCluster
 from tests.unit.cluster.fakes import FakeApi, Reply, Request, page, refusal
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask, objection
-from volcano_py.jobs.model import Job, JobPhase
+from volcano_py.jobs.model import JobPhase, VolcanoJob
 from volcano_py.jobs.phases import asked_for
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
@@ -362,7 +362,7 @@ async def test_a_command_without_effect_is_not_given(
 @pytest.mark.parametrize("phase", list(JobPhase))
 def test_what_is_asked_for_has_an_effect(ask: Ask, phase: JobPhase) -> None:
     """The verb objects exactly where the controller's state machine has no step."""
-    of = msgspec.convert(job("train", phase), Job)
+    of = msgspec.convert(job("train", phase), VolcanoJob)
     assert bool(objection(ask, of)) == (asked_for(of, ask.action) is None)
 
 

@@ -8,13 +8,13 @@ from tests.support.job_objects import job, task
 from volcano_py.admission.jobs import JobContext
 from volcano_py.daemon.controllers.job_control import problem_with
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
 PROBLEM = problem_with(JobContext(JobRules(), JobPlugins.of(BUILTIN)))
 
 
-def with_timeout(timeout: str) -> Job:
+def with_timeout(timeout: str) -> VolcanoJob:
     return job(task(), policies=[{"event": "PodEvicted", "action": "RestartJob", "timeout": timeout}])
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.jobs.cron_jobs import at, cron_job, due_name, job
 from volcano_py.jobs.crons.plan import CronJob, CronPlan, job_for, job_name, owned_by, plan_cron
 from volcano_py.jobs.crons.schedule import parse_schedule
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.patches import merge_patch
 
 
@@ -21,7 +21,7 @@ def reasons(plan: CronPlan) -> list[str]:
     return [event.reason for event in plan.events]
 
 
-def started(cron: CronJob, *jobs: Job, now: str = "09:00:05") -> datetime | None:
+def started(cron: CronJob, *jobs: VolcanoJob, now: str = "09:00:05") -> datetime | None:
     return plan_cron(cron, jobs, at(now)).start
 
 
@@ -170,7 +170,7 @@ def test_a_job_that_has_ended_is_told_once() -> None:
     assert reasons(plan_cron(cron_job(last="08:00"), jobs, at("08:30"))) == []
 
 
-def names(jobs: tuple[Job, ...]) -> list[str]:
+def names(jobs: tuple[VolcanoJob, ...]) -> list[str]:
     return [each.metadata.name for each in jobs]
 
 
@@ -247,7 +247,7 @@ def test_no_time_has_two_jobs_and_none_is_started_early_or_late(
     """A controller that is away now and then, loses what it wanted to write, and whose Jobs end and go at any time."""
     cron = cron_job(schedule, startingDeadlineSeconds=deadline, concurrencyPolicy="Allow")
     times = parse_schedule(schedule, None, at("06:30"))
-    now, jobs, made = at("06:30"), dict[str, Job](), list[datetime]()
+    now, jobs, made = at("06:30"), dict[str, VolcanoJob](), list[datetime]()
     for pause in pauses:
         now += timedelta(seconds=pause)
         plan = plan_cron(cron, owned_by(cron, jobs.values()), now)
@@ -269,7 +269,7 @@ def test_no_time_has_two_jobs_and_none_is_started_early_or_late(
     assert len({job_name(cron, moment) for moment in made}) == len(made)
 
 
-def _made(cron: CronJob, moment: datetime) -> Job:
+def _made(cron: CronJob, moment: datetime) -> VolcanoJob:
     body = job_for(cron, moment)
     body["metadata"] |= {"uid": f"uid-{moment:%d%H%M}", "creationTimestamp": moment.astimezone(UTC).isoformat()}
-    return msgspec.convert(body, Job)
+    return msgspec.convert(body, VolcanoJob)

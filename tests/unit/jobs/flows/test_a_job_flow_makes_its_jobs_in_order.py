@@ -16,7 +16,7 @@ from tests.unit.jobs.job_flows import NOW, created, job, job_flow, plan, step, t
 from volcano_py.jobs.flows.jobs import flow_job, patched
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import FlowPlan, PodProbe, flow_problems
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 
 CHAIN = job_flow(step("a"), step("b", "a"), step("c", "a", "b"))
 
@@ -233,7 +233,7 @@ def test_a_flow_that_is_being_deleted_does_nothing_but_say_so() -> None:
     assert (created(made), made.status.state.phase) == ([], "Terminating")
 
 
-def after(flow: JobFlow, *jobs: Job) -> JobFlow:
+def after(flow: JobFlow, *jobs: VolcanoJob) -> JobFlow:
     return msgspec.structs.replace(flow, status=plan(flow, *jobs).status)
 
 
@@ -402,7 +402,7 @@ def flows(draw: st.DrawFn) -> JobFlow:
 def test_jobs_are_made_in_the_order_of_the_graph_once_each(flow: JobFlow, data: st.DataObject) -> None:
     """Jobs complete in any order, may be gone at once, and the status is not always written."""
     assert flow_problems(flow.spec.flows) == []
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, VolcanoJob] = {}
     order: list[str] = []
     completed: set[str] = set()
     targets = {each.name: set(each.targets) for each in flow.spec.flows}

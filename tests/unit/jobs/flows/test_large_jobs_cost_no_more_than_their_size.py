@@ -20,7 +20,7 @@ from volcano_py.jobs.crons.plan import CronJob, plan_cron
 from volcano_py.jobs.defaults import JobRules
 from volcano_py.jobs.flows.model import JobFlow
 from volcano_py.jobs.flows.plan import plan_flow
-from volcano_py.jobs.model import DependsOn, Job, JobPhase
+from volcano_py.jobs.model import DependsOn, JobPhase, VolcanoJob
 from volcano_py.jobs.plan import MOST_BYTES_AT_ONCE, Plan, World, plan
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 
@@ -29,15 +29,15 @@ PLUGINS = JobPlugins.of(BUILTIN)
 LINEAR = 2.6
 
 
-def problem(of: Job) -> str:
+def problem(of: VolcanoJob) -> str:
     return problem_with(JobContext(rules=JobRules(), plugins=PLUGINS))(of)
 
 
-def made(of: Job, **fields: Any) -> Plan:
+def made(of: VolcanoJob, **fields: Any) -> Plan:
     return plan(World(job=of, group=group(of), now=NOW, plugins=PLUGINS.for_job(of), **fields))
 
 
-def chained(tasks: int, *, iteration: str = "", each: int = 20) -> Job:
+def chained(tasks: int, *, iteration: str = "", each: int = 20) -> VolcanoJob:
     """Each task waits for the `each` before it."""
     of = job(*(task(f"t{n}") for n in range(tasks)), phase="Pending", minAvailable=1)
     full = [
@@ -185,7 +185,7 @@ def test_the_jobs_of_a_cron_job_are_found_in_its_status_in_one_pass() -> None:
                     "metadata": {"name": f"j{n}", "namespace": "ns", "uid": f"u{n}", "ownerReferences": [owner]},
                     "status": {"state": {"phase": str(JobPhase.RUNNING)}},
                 },
-                Job,
+                VolcanoJob,
             )
             for n in range(size)
         ]

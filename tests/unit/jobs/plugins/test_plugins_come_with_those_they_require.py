@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.jobs.plugins.working import plugins_of
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import JobPlugin, JobPlugins
 from volcano_py.jobs.plugins.plugin import PluginArgumentError
 
@@ -26,6 +26,6 @@ class Egg(JobPlugin):
 
 
 def test_plugins_that_require_each_other_are_refused() -> None:
-    job = msgspec.convert({"metadata": {"name": "train"}, "spec": {"plugins": {"chicken": []}}}, Job)
+    job = msgspec.convert({"metadata": {"name": "train"}, "spec": {"plugins": {"chicken": []}}}, VolcanoJob)
     with pytest.raises(PluginArgumentError, match="job plugin egg: it requires chicken, which requires it"):
         JobPlugins.of([Chicken, Egg]).for_job(job)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tests.unit.jobs.plugins.working import job_of, kept, pod_of
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import PluginArgumentError
 from volcano_py.jobs.plugins.ssh import SshPlugin
 
@@ -22,7 +22,7 @@ PRIVATE = KEY.private_bytes(
 PUBLIC = KEY.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
-def secret(plugin: SshPlugin, job: Job | None = None) -> dict[str, str]:
+def secret(plugin: SshPlugin, job: VolcanoJob | None = None) -> dict[str, str]:
     """The files in the Secret."""
     data = kept(job or job_of(worker=1), plugin)["Secret"]["data"]
     return {name: base64.b64decode(content).decode() for name, content in data.items()}

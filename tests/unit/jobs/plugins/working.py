@@ -6,24 +6,24 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.names import pod_name
 from volcano_py.jobs.plugins import BUILTIN, JobPlugin, JobPlugins
 
 Manifest = dict[str, Any]
 
 
-def job_of(name: str = "train", *, templates: dict[str, Manifest] | None = None, **replicas: int) -> Job:
+def job_of(name: str = "train", *, templates: dict[str, Manifest] | None = None, **replicas: int) -> VolcanoJob:
     """A job with a task for each keyword; `_` in a task's name stands for `-`. `templates`: pod specs by task."""
     tasks = [
         {"name": task.replace("_", "-"), "replicas": count, "template": {"spec": (templates or {}).get(task, {})}}
         for task, count in replicas.items()
     ]
     body = {"metadata": {"name": name, "namespace": "ns", "uid": "uid-1"}, "spec": {"tasks": tasks}}
-    return msgspec.convert(body, Job)
+    return msgspec.convert(body, VolcanoJob)
 
 
-def pod_of(job: Job, *plugins: JobPlugin, task: str, index: int = 0, **spec: Any) -> Manifest:
+def pod_of(job: VolcanoJob, *plugins: JobPlugin, task: str, index: int = 0, **spec: Any) -> Manifest:
     """The pod as the plugins leave it; `spec` replaces parts of its template."""
     found = job.task(task)
     assert found is not None
@@ -47,7 +47,7 @@ def ports_of(pod: Manifest, container: int = 0) -> dict[str, int]:
     return {each["name"]: each["containerPort"] for each in pod["spec"]["containers"][container].get("ports", [])}
 
 
-def kept(job: Job, plugin: JobPlugin) -> dict[str, Manifest]:
+def kept(job: VolcanoJob, plugin: JobPlugin) -> dict[str, Manifest]:
     """The objects that a plugin keeps for a job, by kind."""
     return {each.kind: each.make() for each in plugin.objects(job)}
 
@@ -55,5 +55,5 @@ def kept(job: Job, plugin: JobPlugin) -> dict[str, Manifest]:
 def plugins_of(wanted: dict[str, list[str] | None]) -> list[str]:
     """Names of the plugins that a job with these gets, in order."""
     spec = {"plugins": wanted, "tasks": [{"name": "head"}]}
-    job = msgspec.convert({"metadata": {"name": "train"}, "spec": spec}, Job)
+    job = msgspec.convert({"metadata": {"name": "train"}, "spec": spec}, VolcanoJob)
     return [plugin.name for plugin in JobPlugins.of(BUILTIN).for_job(job)]

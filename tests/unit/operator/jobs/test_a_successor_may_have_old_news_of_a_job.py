@@ -6,14 +6,14 @@ from __future__ import annotations
 import msgspec
 
 from tests.support.job_cluster import JOBS, PODS, JobCluster, job, task
-from volcano_py.jobs.model import Job, JobAction
+from volcano_py.jobs.model import JobAction, VolcanoJob
 
 
-def as_it_is(cluster: JobCluster) -> Job:
-    return msgspec.convert(cluster.api.objects[f"{JOBS}/train"], Job, strict=False)
+def as_it_is(cluster: JobCluster) -> VolcanoJob:
+    return msgspec.convert(cluster.api.objects[f"{JOBS}/train"], VolcanoJob, strict=False)
 
 
-async def taken_over(cluster: JobCluster, known: Job) -> None:
+async def taken_over(cluster: JobCluster, known: VolcanoJob) -> None:
     """By a controller to which the watch of Jobs has told this and nothing later."""
     await cluster.stop()
     cluster.tells_of = lambda kind: kind != "VolcanoJob"

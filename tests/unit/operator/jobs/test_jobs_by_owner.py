@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.operator.jobs.jobs_by_owner import JobsByOwner, controller_key
 
 
@@ -20,7 +20,7 @@ def job(
     kind: str = "CronJob",
     api: str = "batch",
     **m: Any,
-) -> Job:
+) -> VolcanoJob:
     reference = {"apiVersion": f"{api}.volcano.sh/v1alpha1", "kind": kind, "name": owner, "controller": True}
     metadata = {
         "name": name,
@@ -30,7 +30,7 @@ def job(
         "ownerReferences": [reference] if owner else [],
         **m,
     }
-    return msgspec.convert({"metadata": metadata}, Job)
+    return msgspec.convert({"metadata": metadata}, VolcanoJob)
 
 
 class Known:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.counted_work import growth, work_of
 from volcano_py.jobs.flows.model import FLOW_API, JobFlow, JobTemplate
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.operator.jobs.job_flows import JobFlowController
 
 LINEAR = 2.6
@@ -26,7 +26,7 @@ def flow(name: str, *steps: str) -> JobFlow:
     return msgspec.convert(body, JobFlow)
 
 
-def jobs(count: int) -> list[Job]:
+def jobs(count: int) -> list[VolcanoJob]:
     owner = {"kind": "JobFlow", "apiVersion": FLOW_API, "name": "f", "uid": "f", "controller": True}
     return [
         msgspec.convert(
@@ -34,7 +34,7 @@ def jobs(count: int) -> list[Job]:
                 "metadata": {"name": f"f-{n}", "namespace": "ns", "uid": f"u{n}", "ownerReferences": [owner]},
                 "status": {"state": {"phase": "Completed"}},
             },
-            Job,
+            VolcanoJob,
         )
         for n in range(count)
     ]

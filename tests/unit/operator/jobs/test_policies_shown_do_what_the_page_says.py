@@ -15,7 +15,7 @@ from tests.support.job_cluster import NAMESPACE, JobCluster
 from tests.support.job_objects import NOW, failed, group, job, names, pods, task
 from tests.unit.docs.pages import PROJECT, blocks
 from volcano_py.jobs.actions import DeletePods, WriteStatus
-from volcano_py.jobs.model import Job, JobAction, JobPhase
+from volcano_py.jobs.model import JobAction, JobPhase, VolcanoJob
 from volcano_py.jobs.phases import asked_for
 from volcano_py.jobs.plan import Request, World, plan
 
@@ -195,7 +195,7 @@ def happened(event: str, action: str) -> World:
     )
 
 
-def _counted(of: Job, there: list[Any]) -> Job:
+def _counted(of: VolcanoJob, there: list[Any]) -> VolcanoJob:
     written = plan(World(job=of, pods=there, group=group(of), now=NOW)).actions
     statuses = [each.status for each in written if isinstance(each, WriteStatus) and not each.decides]
     return msgspec.structs.replace(of, status=statuses[0]) if statuses else of

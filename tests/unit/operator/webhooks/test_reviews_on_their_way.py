@@ -16,7 +16,7 @@ from volcano_py.admission.jobs import JobContext
 from volcano_py.admission.semantic_diff import first_difference
 from volcano_py.api.json_values import is_deeper_than
 from volcano_py.jobs.defaults import JobRules
-from volcano_py.jobs.model import Job
+from volcano_py.jobs.model import VolcanoJob
 from volcano_py.jobs.plugins import BUILTIN, JobPlugins
 from volcano_py.operator.webhooks.reviews import Review, for_kopf, operations
 
@@ -74,7 +74,7 @@ def job(values: int, depth: int = 0, last: str = "x") -> dict[str, Any]:
 def test_defaults_of_a_job_cost_nothing_for_what_they_leave_alone() -> None:
     def work(values: int) -> int:
         spec = job(values)
-        decoded = msgspec.convert({"metadata": {"name": "j"}, "spec": spec}, Job)
+        decoded = msgspec.convert({"metadata": {"name": "j"}, "spec": spec}, VolcanoJob)
         return work_of(lambda: operations({"spec": spec}, jobs.defaults(decoded, spec, CUSTOMS)))
 
     assert work(10_000) == work(10)

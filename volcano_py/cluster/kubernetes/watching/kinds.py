@@ -15,7 +15,7 @@ from volcano_py.cluster.kubernetes.http.paths import ApiPath, field_selector
 from volcano_py.cluster.kubernetes.http.transport import JSON
 from volcano_py.jobs.crons.plan import CronJob
 from volcano_py.jobs.flows.model import FLOW_API, JobFlow, JobTemplate
-from volcano_py.jobs.model import BATCH_API, Job
+from volcano_py.jobs.model import BATCH_API, VolcanoJob
 
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -117,7 +117,7 @@ STATE_KINDS: Final = (
 )
 """What decisions follow from, but for queues, which kopf watches."""
 # Watched by the job controller alone: a cluster need not have the API.
-VOLCANO_JOB: Final = Kind("VolcanoJob", ApiPath(BATCH_API, "jobs"), Job)
+VOLCANO_JOB: Final = Kind("VolcanoJob", ApiPath(BATCH_API, "jobs"), VolcanoJob)
 # These are watched by the controllers that make Volcano Jobs of them.
 CRON_JOB: Final = Kind("VolcanoCronJob", ApiPath(BATCH_API, "cronjobs"), CronJob)
 JOB_FLOW: Final = Kind("JobFlow", ApiPath(FLOW_API, "jobflows"), JobFlow)
