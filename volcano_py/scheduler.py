@@ -18,13 +18,13 @@ from volcano_py.api.effects import Bind, Effect, Evict
 from volcano_py.api.report import CycleReport, NamespaceShare, PendingJob
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.framework.calls.answer_checks import is_interrupt, mapping_of
-from volcano_py.framework.placement.requeue import requeue_if_unblocked
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.registry import Registry
 from volcano_py.framework.session import Memories, Session
 from volcano_py.framework.statement import Emit
 from volcano_py.framework.status.closing import Closing
 from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.framework.status.requeue import requeue_if_unblocked
 from volcano_py.framework.status.resting import Resting
 from volcano_py.plugins import BUILTIN_PLUGINS
 from volcano_py.state.nodes.index import NodeIndex

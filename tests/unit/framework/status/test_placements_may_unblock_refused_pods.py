@@ -19,7 +19,7 @@ from volcano_py.api.objects import (
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
-from volcano_py.framework.placement.requeue import requeue_if_unblocked
+from volcano_py.framework.status.requeue import requeue_if_unblocked
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.predicates import Predicates
