@@ -49,8 +49,8 @@ class Bench:
         self.failures: list[str] = []
         self.after_snapshot: list[Callable[[], None]] = []
         """Called once each, between the next snapshot and what is decided on it."""
-        self._snapshot = self.state.snapshot
-        self.state.snapshot = self._take_snapshot  # type: ignore[method-assign]
+        self._snapshot = self.state.copy
+        self.state.copy = self._take_snapshot  # type: ignore[method-assign]
         registry = checked_registry()
         configuration = parse_configuration(default_configuration_text(), registry.catalogue()).config
         self.wakeup = Wakeup(self.clock)
@@ -190,13 +190,13 @@ async def test_a_cycle_that_fails_is_tried_again(bench: Bench, part: str, monkey
 
     if part == "snapshot":
         bench.after_snapshot.append(fail_once)
-        take = bench.state.snapshot
+        take = bench.state.copy
 
         def snapshot(now: float) -> Any:
             fail_once()
             return take(now)
 
-        monkeypatch.setattr(bench.state, "snapshot", snapshot)
+        monkeypatch.setattr(bench.state, "copy", snapshot)
     else:
         monkeypatch.setattr(bench.loop, "_on_report", fail_once)
     bench.put(node("n1", cpu="8"), *gang("train", pods=1, cpu="1"))
