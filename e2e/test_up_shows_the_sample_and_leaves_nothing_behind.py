@@ -114,7 +114,7 @@ async def test_a_daemon_that_dies_ends_it_with_the_end_of_its_log(tmp_path: Path
     said = output.decode()
     assert process.returncode == 1
     assert re.search(r"Error: volcano-py stopped unexpectedly; it was ended by SIGKILL", said), said
-    assert re.search(r"end of volcano-py's log ---\n(.*\n)*\d\d:\d\d:\d\d info leading ", said), said
+    assert re.search(r"end of volcano-py's log ---\n(.*\n)*\d\d:\d\d:\d\d info became leader ", said), said
     assert left_running(tmp_path) == []
 
 
