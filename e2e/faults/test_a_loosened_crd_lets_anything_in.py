@@ -89,8 +89,8 @@ JOBS = (
     unreadable("Job", BATCH, "null-task", "spec.tasks[0]", spec={"tasks": [None]}),
     unreadable("Job", BATCH, "soon", "spec.ttlSecondsAfterFinished", spec={"ttlSecondsAfterFinished": "soon"}),
     with_spec("Job", BATCH, "minus", "replicas: -3 is negative", tasks=tasks(replicas=-3)),
-    with_spec("Job", BATCH, "endless", "replicas in all are more than", tasks=tasks(replicas=2**40)),
-    with_spec("Job", BATCH, "empty-handed", "nothing is there to run", tasks=tasks(template=None)),
+    with_spec("Job", BATCH, "endless", "replicas in total exceed the limit", tasks=tasks(replicas=2**40)),
+    with_spec("Job", BATCH, "empty-handed", "at least one container is required", tasks=tasks(template=None)),
     with_spec("Job", BATCH, "flying", "PodExploded", tasks=tasks(), policies=FLYING),
     with_spec("Job", BATCH, "containers", "containers", tasks=tasks(template=NO_POD)),
 )
@@ -174,7 +174,7 @@ async def all_is_well(daemon: Daemon) -> None:
     assert status == 200, text
     assert (await daemon.document("/dump"))["drift"] == 0
     records = daemon.log_records()
-    errors = [each for each in records if each.get("level") == "error" and "cannot be read" not in each["msg"]]
+    errors = [each for each in records if each.get("level") == "error" and "object unreadable" not in each["msg"]]
     assert not errors, errors
     defects = [each for each in records if each.get("exception")]
     assert not defects, defects

@@ -46,6 +46,6 @@ async def test_compressed_answers_are_read_as_others_are(
     records = daemon.log_records()
     # Warnings there may be: a server that was just started refuses some requests for a moment. And what another test
     # has spoilt may still be going.
-    errors = [each for each in records if each.get("level") == "error" and "cannot be read" not in each["msg"]]
+    errors = [each for each in records if each.get("level") == "error" and "object unreadable" not in each["msg"]]
     defects = [each for each in records if each.get("exception")]
     assert not errors + defects
