@@ -57,7 +57,7 @@ async def refusal(cluster: Cluster, *objects: Object, namespace: str = "") -> st
         await kubectl_apply(cluster, *objects, namespace=namespace)
     except KubectlError as error:
         return str(error)
-    raise AssertionError(f"was let in: {objects}")
+    raise AssertionError(f"was accepted: {objects}")
 
 
 async def kubectl_refused(cluster: Cluster, *arguments: str) -> str:
@@ -66,7 +66,7 @@ async def kubectl_refused(cluster: Cluster, *arguments: str) -> str:
         await cluster.kubectl(*arguments)
     except KubectlError as error:
         return str(error)
-    raise AssertionError(f"was let in: {arguments}")
+    raise AssertionError(f"was accepted: {arguments}")
 
 
 class Tree:

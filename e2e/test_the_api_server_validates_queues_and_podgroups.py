@@ -377,7 +377,7 @@ async def test_what_was_stored_before_a_rule_is_not_locked_by_it(installed: Clus
 
         async def rules_hold() -> None:
             for spec in (old["guaranteed"], old["overfull"], {"parent": "new"}):
-                assert await is_refused(spec), f"{spec} is let in"
+                assert await is_refused(spec), f"{spec} is accepted"
 
         await installed.eventually("the rules hold", rules_hold)
         for name in old:

@@ -68,7 +68,7 @@ async def test_names_with_requests_in_them_delete_nothing_of_another_tenant(
         assert last.phase == "Running", str(last)
 
     await attacker.namespace.cluster.eventually("the attacker's own pod runs", bound)
-    what = "no object can be called as the pod's controller is"
+    what = "the pod's controller has no valid name"
     await attacker.namespace.wait_event("PodGroupError", "Pod/by-version", saying=what)
     after = await victim.namespace.wait_phases(Running=_PODS)
     assert [each.raw["metadata"]["uid"] for each in after] == [each.raw["metadata"]["uid"] for each in before]

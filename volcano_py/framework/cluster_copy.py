@@ -186,7 +186,7 @@ class ClusterCopy:
         return self._refusals.transient(codes)
 
     def refusal_of(self, code: int) -> Refusal:
-        """The refusal of a code; one that nobody has registered is a plugin's mistake."""
+        """The refusal of a code; one that is not registered is a plugin's mistake."""
         return self._refusals.of(code)
 
 

@@ -115,7 +115,7 @@ class Session(ClusterCopy):
         return rows[np.argsort(tasks.job[rows], kind="stable")]
 
     def unenqueued_jobs(self) -> list[Job]:
-        """Sound jobs that were not let in yet, with or without tasks."""
+        """Valid jobs that were not admitted yet, with or without tasks."""
         rows = self.job_rows()
         phases = self.ledger.jobs.phase[rows]
         kept_out = rows[(phases == Phase.NONE) | (phases == Phase.PENDING)]
@@ -135,7 +135,7 @@ class Session(ClusterCopy):
                 yield job, waiting[first:last]
 
     def is_set_aside(self, job: Job, rows: Rows) -> bool:
-        """Whether a job that was let in gets no turn for its tasks `rows`: it is not valid, or no node will take any of
+        """Whether an admitted job gets no turn for its tasks `rows`: it is not valid, or no node will take any of
         them, whatever is placed or leaves. Why is noted. A task that was promised a place keeps its turn.
         """
         if job.row in self.findings.set_aside:

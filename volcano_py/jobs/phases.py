@@ -36,15 +36,16 @@ WITHOUT_GROUP: Final = FINISHED | {
 class Step(msgspec.Struct, frozen=True):
     """The job goes into `phase`.
 
-    `retries`: it counts as one more try. `anew`: every pod goes, and a new version of all comes after. `targeted`: only
-    the part that the action is about goes. `reason` is the requested action, if any; `why` is for people.
+    `retries`: it counts as one more try. `restarts_all`: every pod is deleted, and a new version of all is created.
+    `targeted`: only the part that the action is about is deleted. `reason` is the requested action, if any; `why` is
+    for people.
     """
 
     phase: JobPhase
     reason: str = ""
     why: str = ""
     retries: bool = False
-    anew: bool = False
+    restarts_all: bool = False
     targeted: bool = False
 
 
@@ -72,7 +73,7 @@ def has_to_wait(job: VolcanoJob, action: JobAction) -> bool:
 def _restart(job: VolcanoJob) -> Step:
     """At its last try what has finished is kept, so that its owner can see why it failed."""
     last = job.status.retry_count >= job.spec.max_retry - 1
-    return Step(JobPhase.RESTARTING, retries=True, anew=not last)
+    return Step(JobPhase.RESTARTING, retries=True, restarts_all=not last)
 
 
 def by_itself(job: VolcanoJob, members: Members) -> Step | None:

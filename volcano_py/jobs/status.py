@@ -89,11 +89,11 @@ def stepped(
         status,
         state=state,
         conditions=[*others, JobCondition(status=step.phase.value, last_transition_time=moment)],
-        version=status.version + step.anew,
+        version=status.version + step.restarts_all,
         retry_count=status.retry_count + step.retries,
         controlled_resources=controlled,
     )
-    if step.anew:
+    if step.restarts_all:
         # None of the pods there are belongs to the new version.
         status = msgspec.structs.replace(
             status,

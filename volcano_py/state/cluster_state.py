@@ -195,7 +195,7 @@ class ClusterState:
         return self.copy(now).with_classes_split()
 
     def copy(self, now: float) -> Snapshot:
-        """The same with pods of one class that are not told apart yet: `Snapshot.with_classes_split` may do that in
+        """The same, with pods of one class not yet split by profile: `Snapshot.with_classes_split` may do that in
         another thread."""
         self._snapshots += 1
         self._groups.expire(now)

@@ -80,5 +80,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     queues_version: int = 0
 
     def with_classes_split(self) -> Snapshot:
-        """The same, whose ledger is changed, with pods told apart that are alike but for who looks at them."""
+        """The same, whose ledger is changed, with classes split by the terms that match their pods."""
         return replace(self, classes=split_by_company(self.ledger, self.classes, self.terms))

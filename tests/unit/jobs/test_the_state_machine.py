@@ -10,7 +10,7 @@ from tests.support.job_objects import job, members, task
 from volcano_py.jobs.model import FINISHED, JobAction, JobPhase
 from volcano_py.jobs.phases import Step, asked_for, by_itself
 
-RESTART = Step(JobPhase.RESTARTING, retries=True, anew=True)
+RESTART = Step(JobPhase.RESTARTING, retries=True, restarts_all=True)
 PART = Step(JobPhase.RESTARTING, retries=True, targeted=True)
 STOPS = {
     JobAction.ABORT: Step(JobPhase.ABORTING),
@@ -40,12 +40,12 @@ def test_what_an_action_does_in_a_phase(phase: JobPhase, action: JobAction) -> N
     assert asked_for(job(phase=phase), action) == expected
 
 
-@pytest.mark.parametrize(("retries", "anew"), [(0, True), (1, True), (2, False), (7, False)])
-def test_the_last_try_keeps_what_has_finished(retries: int, anew: bool) -> None:
+@pytest.mark.parametrize(("retries", "restarts_all"), [(0, True), (1, True), (2, False), (7, False)])
+def test_the_last_try_keeps_what_has_finished(retries: int, restarts_all: bool) -> None:
     """With maxRetry 3 the third restart is the end."""
     step = asked_for(job(status={"retryCount": retries}, maxRetry=3), JobAction.RESTART_JOB)
     assert step is not None
-    assert step.anew is anew
+    assert step.restarts_all is restarts_all
 
 
 def step_of(states: dict[str, str], phase: str = "Running", **of_job: Any) -> JobPhase | None:

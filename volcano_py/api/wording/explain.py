@@ -215,7 +215,7 @@ def over_ceiling(
 
     Args:
         queue: the queue whose ceiling it is.
-        inqueue: promised to jobs that are let in but hold nothing yet.
+        inqueue: promised to admitted jobs that hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
         holder: who holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
         kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).

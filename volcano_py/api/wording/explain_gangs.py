@@ -82,7 +82,7 @@ _NOBODY: Final = Leavers()
 
 def waiting_for_release(nodes: Sequence[str], leavers: Leavers = _NOBODY, *, held_for: float = 0.0) -> str:
     """`leavers`: who is terminating on these nodes. `held_for`: seconds that the place is kept beyond the time at which
-    they should be gone; 0 when nobody was evicted for it, so that it is looked for again each time."""
+    they should be gone; 0 when no pod was evicted for it, so that it is looked for again each time."""
     if not leavers.pods:
         return f"{_places_kept(nodes)} until pods in its way have left or pods that it follows have come"
     sentence = f"{_places_kept(nodes)} until pods that are terminating there are gone: {summarize(leavers.pods)}"

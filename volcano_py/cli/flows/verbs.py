@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindView:
-    """A kind, and how its objects are told. `describe` prints one, as of a moment in seconds since the epoch.
+    """A kind, and how its objects are printed. `describe` prints one, as of a moment in seconds since the epoch.
 
     Attributes:
         header: of the table; `row` are the cells of an object at a moment.

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-# Nobody reads thousands of problems; the rest is counted.
+# Thousands of problems are not read; the rest is counted.
 MAX_PROBLEMS: Final = 200
 
 _SHOWN_LENGTH: Final = 60
@@ -19,7 +19,7 @@ _ALIKE: Final = 0.6
 
 
 class Severity(StrEnum):
-    """ERROR makes the configuration invalid; WARNING leaves it in force, and its author is told."""
+    """ERROR makes the configuration invalid; WARNING is reported and leaves it in force."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -308,7 +308,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "possible_victims": _mask_or_none,
 }
 _KEYED: Final = frozenset({"job_order", "queue_order", "branch_order", "namespace_order", "victim_queue_order"})
-TOLD: Final = frozenset({"job_enqueued", "on_allocate", "on_deallocate"})
+NOTIFIED: Final = frozenset({"job_enqueued", "on_allocate", "on_deallocate"})
 """Points at which plugins are only notified: there is no answer to check."""
 
 

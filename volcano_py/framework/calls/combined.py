@@ -20,7 +20,7 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 def _precedence(ballot: Ballot) -> tuple[bool, int, bool]:
     """Place of a refusal among those of a tier. A full cluster comes last of its rank: it asks for nodes, which would
-    not let in a job that something else keeps out."""
+    not admit a job that something else keeps out."""
     if ballot.refusal is None:
         return True, 0, False
     reason = ballot.refusal.reason
@@ -115,7 +115,7 @@ class CombinedAnswers:
             return all(call(job).vote is not Vote.REJECT for call in self._dispatch.calls("job_pipelined"))
 
     def job_enqueueable(self, job: Job) -> Ballot:
-        """All plugins of a tier are heard: of several refusals the one is told that must be mended first."""
+        """Ask all plugins of a tier; of several refusals, the one to fix first is reported."""
         for calls in self._dispatch.by_tier("job_enqueueable"):
             ballots: list[Ballot] = [call(job) for call in calls]
             refused = [ballot for ballot in ballots if ballot.vote is Vote.REJECT]
@@ -171,7 +171,7 @@ class CombinedAnswers:
     def victims(self, point: str, task: Task, candidates: Rows, *, in_time: bool = False) -> Rows:
         """The candidates that the plugins together give up for `task`; `point` is preemptable or reclaimable.
 
-        They come lowest task priority first, then youngest first. Pods that belong to no job are nobody's victims.
+        They come lowest task priority first, then youngest first. Pods that belong to no job are never victims.
         `in_time`: that they would give up once budgets and cool-downs allow it.
         """
         candidates = candidates[self._ledger.tasks.job[candidates] != NOWHERE]

@@ -25,8 +25,8 @@ _HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
 _RUNNING: Final = _statuses(TaskStatus.RUNNING)
 _COMING: Final = _statuses(TaskStatus.BINDING, TaskStatus.BOUND)
 RIPE_AFTER: Final = 1.0
-"""Seconds until pods that are still to be bound, or to start, are looked at again. That they are and do wakes nobody,
-as nothing else can be decided otherwise."""
+"""Seconds until pods that are still to be bound, or to start, are looked at again. Their binding or start wakes no
+cycle, as it changes no other decision."""
 
 
 class Candidates:

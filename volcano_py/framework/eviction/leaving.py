@@ -1,4 +1,4 @@
-"""Who is terminating on which node, for pods that are told whom they wait for."""
+"""Which pods are terminating on which node, for the messages of pods that wait for them."""
 
 from __future__ import annotations
 

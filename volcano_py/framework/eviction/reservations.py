@@ -160,7 +160,7 @@ class Reservations:
         return float(self._cluster.ledger.tasks.retry_at[row]) > self._cluster.now
 
     def hold_for_allocate(self, statement: Statement) -> None:
-        """The statement's places, which were free, are nobody else's until they are given back."""
+        """The statement's places, which were free, are kept from other tasks until they are given back."""
         self._for_allocate.append(statement)
 
     @property

@@ -22,7 +22,7 @@ class Starving(msgspec.Struct, frozen=True, eq=False):
 
 
 def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
-    """By queue: jobs that were let in, are valid and starve, unless pods are still going for them."""
+    """By queue: admitted, valid jobs that starve, unless pods are still being evicted for them."""
     found: dict[str, list[Starving]] = {}
     for job, rows in ssn.jobs_with_pending_tasks():
         if job.is_pending or not ssn.ask.job_starving(job) or ssn.is_set_aside(job, rows):

@@ -49,7 +49,7 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_ti
 
 
 def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Rows:
-    """The candidates that `elect` could name out of any selection of them, as far as plugins can tell beforehand."""
+    """The candidates that `elect` could name out of any selection of them, as far as plugins know beforehand."""
     known: dict[str, NDArray[np.bool_]] = {}
 
     def bound(calls: list[Call]) -> NDArray[np.bool_]:
@@ -82,7 +82,7 @@ def _counts(call: Call, in_time: bool) -> bool:
 
 
 def _bound(call: Call, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:
-    """[K] whom the plugin could name; everybody, when it cannot tell."""
+    """[K] the candidates that the plugin could name; all, when it does not know."""
     answer: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
     if isinstance(answer, np.ndarray) and answer.shape == candidates.shape and answer.dtype == np.bool_:
         return answer

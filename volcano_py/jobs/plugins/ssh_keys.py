@@ -41,7 +41,7 @@ def _public_line(key: serialization.SSHPublicKeyTypes) -> bytes:
 
 def _read(content: bytes) -> serialization.SSHPrivateKeyTypes:
     """Without the check that its numbers are primes: it holds the interpreter, for 4 s where the key has 8192 bits. The
-    public key follows without them, and who gives a key of other numbers keeps nobody but their own pods out."""
+    public key follows without them, and a key with other numbers only locks out its owner's pods."""
     if b"OPENSSH PRIVATE KEY" in content:
         return serialization.load_ssh_private_key(content, password=None, unsafe_skip_rsa_key_validation=True)
     key = serialization.load_pem_private_key(content, password=None, unsafe_skip_rsa_key_validation=True)

@@ -1,4 +1,4 @@
-"""What the job controller knows: Jobs, their pods and PodGroups, as informers tell, and what it has deleted that they
+"""What the job controller knows: Jobs, their pods and PodGroups, from the informers, and what it has deleted that they
 still have.
 
 Only an informer says that something is gone: it knows what is late. Until it does so, what is gone by an answer of the

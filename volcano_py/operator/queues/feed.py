@@ -1,8 +1,8 @@
 """Keeps the sinks' queues complete, out of two sources: kopf's events, and a list now and then.
 
-kopf is the only watcher of queues. Events alone are not enough: kopf lists anew when its watch has been away for too
+kopf is the only watcher of queues. Events alone are not enough: kopf lists again when its watch has been away for too
 long, and reports nothing for what was deleted meanwhile. So every list made here is compared with what the events have
-told; versions decide which of the two is newer.
+brought; versions decide which of the two is newer.
 """
 
 from __future__ import annotations

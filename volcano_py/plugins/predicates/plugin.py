@@ -204,5 +204,5 @@ def _digest(mask: Mask) -> bytes:
 
 
 def _less(one: Counts | None, other: Counts | None) -> Counts | None:
-    """[K] what both allow; None when either cannot tell."""
+    """[K] what both allow; None when either does not know."""
     return None if one is None or other is None else np.minimum(one, other)

@@ -17,7 +17,7 @@ _DEFAULT_POOL: Final = "rbd"  # where the API server fills in none (SetDefaults 
 
 class Disk(msgspec.Struct, frozen=True, array_like=True, order=True):
     """A disk as one pod mounts it. `source` is the field of the volume that names it, `server` where it is reached, for
-    kinds that tell disks apart by that."""
+    kinds that distinguish disks by that."""
 
     source: str
     name: str

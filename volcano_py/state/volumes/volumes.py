@@ -258,7 +258,7 @@ class Volumes:
             classes=dict(self._classes.items()),
             free={name: tuple(sorted(each, key=_smallest_first)) for name, each in free.items()},
             kept=kept,
-            tracked=frozenset(name for name, tells in self._drivers.items() if tells),
+            tracked=frozenset(name for name, reports in self._drivers.items() if reports),
             capacities={name: tuple(each) for name, each in capacities.items()},
             limits=limits,
             claims={key: claim.uid for key, claim in open_claims.items()},

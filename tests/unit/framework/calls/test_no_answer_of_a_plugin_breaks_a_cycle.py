@@ -16,7 +16,7 @@ from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.flags import Flags
 from volcano_py.framework.action import Action
-from volcano_py.framework.calls.answer_checks import TOLD, Keys, NonsenseError, check_of, mapping_of
+from volcano_py.framework.calls.answer_checks import NOTIFIED, Keys, NonsenseError, check_of, mapping_of
 from volcano_py.framework.calls.answers import CLOSED
 from volcano_py.framework.calls.dispatch import Call, PluginFailures
 from volcano_py.framework.domain_filters import DomainFilter
@@ -39,7 +39,7 @@ NONSENSE: Final[dict[str, Callable[[], Any]]] = {
 QUESTIONS: Final = ("branch_epoch", "predicate_reach", "batch_node_order_reach", "possible_victims")
 
 
-@pytest.mark.parametrize("point", sorted({*POINTS, *QUESTIONS} - TOLD))
+@pytest.mark.parametrize("point", sorted({*POINTS, *QUESTIONS} - NOTIFIED))
 @pytest.mark.parametrize("nonsense", NONSENSE)
 def test_it_is_found_at_every_point(point: str, nonsense: str) -> None:
     check = check_of(point)
@@ -138,7 +138,7 @@ def nothing_else_fails(cycles: Cycles) -> None:
     assert cycles.state.drift() == 0
 
 
-@pytest.mark.parametrize("point", sorted({*REACHED} - TOLD))
+@pytest.mark.parametrize("point", sorted({*REACHED} - NOTIFIED))
 def test_nonsense_costs_nobody_else_a_cycle(point: str) -> None:
     nothing_else_fails(a_busy_cycle(point, lambda *_: object()))
 

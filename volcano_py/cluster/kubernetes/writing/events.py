@@ -187,7 +187,7 @@ class EventRecorder:
         self._enqueue(series)
 
     def _say_instead(self, series: EventSeries, key: EventKey) -> None:
-        """Nobody has seen the event, and it does not hold any more."""
+        """The event has not been written, and does not hold any more."""
         self._replaced += 1
         self._memory.forget(series)
         series.key, series.count = key, 1
