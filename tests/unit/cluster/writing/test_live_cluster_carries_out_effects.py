@@ -73,7 +73,7 @@ async def test_bindings_and_evictions_leave_while_statuses_and_events_wait(
     api: FakeApi, live: LiveCluster, outcomes: RecordingOutcomes, door: asyncio.Event
 ) -> None:
     live.apply(EFFECTS)
-    await eventually(lambda: "evicted b" in outcomes.lines)
+    await eventually(lambda: "evicted b" in outcomes.lines and len(api.requests) >= 3)
     await settle()
     assert sorted((request.method, request.path) for request in api.requests) == [
         ("DELETE", f"{PODS}/b"),
