@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
@@ -61,3 +62,9 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
     finally:
         timer.cancel()
         worker.cancel()
+
+
+async def wait_at_most(clock: Clock, seconds: float, event: asyncio.Event) -> None:
+    """Return when the event is set, or after so many seconds."""
+    with contextlib.suppress(TimeoutError):
+        await within(clock, seconds, event.wait())

@@ -17,7 +17,7 @@ import structlog
 
 from volcano_py.api.objects import ApiObject, ObjectMeta, metadata_of
 from volcano_py.cluster.kubernetes.backoff import Backoff
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import PAGE_SIZE, KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import (
     ForbiddenError,
@@ -202,8 +202,7 @@ class Reflector:
     async def _rest(self, seconds: float) -> None:
         """Until there is hurry, or for so long."""
         self._hurry.clear()
-        with contextlib.suppress(TimeoutError):
-            await within(self._clock, seconds, self._hurry.wait())
+        await wait_at_most(self._clock, seconds, self._hurry)
 
     def _can_do_without(self, error: RequestError) -> bool:
         now = self._clock.monotonic()

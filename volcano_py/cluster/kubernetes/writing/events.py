@@ -8,7 +8,6 @@ are not written yet only the latest is kept, so that no more wait than there are
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ import structlog
 from volcano_py.api.effects import Event, ObjectRef
 from volcano_py.api.names import SCHEDULING_API, UNSCHEDULABLE
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, NotFoundError, RequestError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
@@ -145,8 +144,7 @@ class EventRecorder:
             if not series.is_written:
                 self._enqueue(series)
         self._workers.wake()
-        with contextlib.suppress(TimeoutError):
-            await within(self._clock, seconds, self._workers.quiet.wait())
+        await wait_at_most(self._clock, seconds, self._workers.quiet)
         left = len(self._queue) + self._workers.busy
         self.stop_new()
         await self._workers.cancel()

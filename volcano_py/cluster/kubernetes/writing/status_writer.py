@@ -7,7 +7,6 @@ written by two requests at once. Bindings go first; namespaces take turns.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +20,7 @@ from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllo
 from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
 from volcano_py.api.objects import Condition, Queue
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, within
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339, wait_at_most
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient, PatchType
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError, UnprocessableError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
@@ -128,8 +127,7 @@ class StatusWriter:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all to be written, then stop. Returns how many were not."""
-        with contextlib.suppress(TimeoutError):
-            await within(self._clock, seconds, self._workers.quiet.wait())
+        await wait_at_most(self._clock, seconds, self._workers.quiet)
         left = len(self._queue) + self._workers.busy
         self.stop_new()
         await self._workers.cancel()

@@ -10,7 +10,6 @@ given up; the next decision takes it into account.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeVar
@@ -27,7 +26,7 @@ from volcano_py.api.volumes import (
     PersistentVolumeClaim,
 )
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, within
+from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, wait_at_most, within
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 from volcano_py.cluster.kubernetes.http.errors import NotFoundError, RequestError, StoppedError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
@@ -115,8 +114,7 @@ class VolumeBinder:
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for what is to be written, but not for claims to be bound. Returns how many were given up."""
-        with contextlib.suppress(TimeoutError):
-            await within(self._clock, seconds, self._written.wait())
+        await wait_at_most(self._clock, seconds, self._written)
         tasks = list(self._tasks)
         self.stop_new("the process ends")
         await asyncio.gather(*tasks, return_exceptions=True)

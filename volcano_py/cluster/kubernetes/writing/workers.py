@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
@@ -11,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import structlog
 
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
-from volcano_py.cluster.kubernetes.clock import Clock, within
+from volcano_py.cluster.kubernetes.clock import Clock, wait_at_most
 from volcano_py.cluster.kubernetes.http.errors import StoppedError
 from volcano_py.cluster.kubernetes.writing.turns import Turns
 
@@ -153,8 +152,7 @@ class Pipeline(Generic[T]):
 
     async def drain(self, seconds: float) -> int:
         """Wait that long for all to be done, then stop. Returns how many were abandoned."""
-        with contextlib.suppress(TimeoutError):
-            await within(self._clock, seconds, self.quiet.wait())
+        await wait_at_most(self._clock, seconds, self.quiet)
         left = self.queued + self.busy
         self.stop_new("the process ends")
         await self._workers.cancel()
@@ -175,5 +173,4 @@ class Pipeline(Generic[T]):
 async def stand_back(quiet: asyncio.Event, patience: float, clock: Clock) -> None:
     """Let more urgent work go first, but wait no longer than `patience` (seconds): nothing is to starve."""
     if patience > 0 and not quiet.is_set():
-        with contextlib.suppress(TimeoutError):
-            await within(clock, patience, quiet.wait())
+        await wait_at_most(clock, patience, quiet)
