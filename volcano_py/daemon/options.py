@@ -23,7 +23,7 @@ priority and fairness takes 200 writes at a time, from all clients."""
 
 
 class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in seconds; Volcano's defaults."""
+    """Times in seconds; Volcano's defaults, which are client-go's."""
 
     enabled: bool = True
     namespace: str = names.SYSTEM_NAMESPACE

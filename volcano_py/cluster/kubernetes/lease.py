@@ -28,11 +28,6 @@ from volcano_py.cluster.kubernetes.http.transport import JSON
 
 log = structlog.get_logger(__name__)
 
-# Seconds; Volcano's settings, which are client-go's.
-LEASE_DURATION: Final = 15.0
-RENEW_DEADLINE: Final = 10.0
-RETRY_PERIOD: Final = 2.0
-
 RETRY_JITTER: Final = 1.2
 """As in client-go, attempts may be up to a fifth further apart than asked for."""
 
@@ -79,9 +74,9 @@ class LeaderElector:
         on_started_leading: Callable[[], None] = lambda: None,
         on_stopped_leading: Callable[[], None] = lambda: None,
         on_attempt: Callable[[], None] = lambda: None,
-        lease_duration: float = LEASE_DURATION,
-        renew_deadline: float = RENEW_DEADLINE,
-        retry_period: float = RETRY_PERIOD,
+        lease_duration: float,
+        renew_deadline: float,
+        retry_period: float,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """`identity` is unique to this replica (default: host name and a random part). Times are in seconds.

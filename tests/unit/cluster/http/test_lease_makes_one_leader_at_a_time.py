@@ -11,7 +11,9 @@ import pytest
 from tests.unit.cluster.conftest import Background
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, refusal
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.cluster.kubernetes.lease import RETRY_PERIOD, LeaderElector
+from volcano_py.cluster.kubernetes.lease import LeaderElector
+
+LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 15.0, 10.0, 2.0
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/volcano-system/leases"
 LEASE = f"{LEASES}/volcano"
@@ -84,6 +86,9 @@ class Candidate:
             identity=identity,
             on_started_leading=lambda: self.calls.append("started"),
             on_stopped_leading=lambda: self.calls.append("stopped"),
+            lease_duration=LEASE_DURATION,
+            renew_deadline=RENEW_DEADLINE,
+            retry_period=RETRY_PERIOD,
             clock=clock,
         )
 
@@ -345,11 +350,13 @@ async def test_a_cancelled_leader_has_stopped_leading(server: Server, candidate:
 
 async def test_times_that_do_not_fit_each_other_are_refused(client: KubernetesClient) -> None:
     with pytest.raises(ValueError, match="lease_duration must be greater than renew_deadline"):
-        LeaderElector(client, "ns", "name", lease_duration=10, renew_deadline=10)
+        LeaderElector(client, "ns", "name", lease_duration=10, renew_deadline=10, retry_period=RETRY_PERIOD)
     with pytest.raises(ValueError, match=r"renew_deadline must be greater than 1.2 \* retry_period"):
-        LeaderElector(client, "ns", "name", renew_deadline=12, retry_period=10)
+        LeaderElector(client, "ns", "name", lease_duration=LEASE_DURATION, renew_deadline=12, retry_period=10)
     with pytest.raises(ValueError, match="retry_period must be at least 1"):
-        LeaderElector(client, "ns", "name", retry_period=0.5)
+        LeaderElector(
+            client, "ns", "name", lease_duration=LEASE_DURATION, renew_deadline=RENEW_DEADLINE, retry_period=0.5
+        )
 
 
 async def test_a_leader_that_reads_of_another_one_ends_at_once(
