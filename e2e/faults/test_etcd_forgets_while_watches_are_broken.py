@@ -93,12 +93,12 @@ async def test_what_happened_in_the_time_that_is_forgotten_comes_with_new_lists(
     async def all_listed_anew() -> None:
         # Each watch is opened anew in its own time, and that of jobs may be the last.
         # A watch that is open again within two seconds hears that its version is too old; later, none is tried.
-        told = {
+        listed_again = {
             record["kind"]
             for record in daemon.log_records()
             if record.get("msg") == "no watch was open for too long; listing again"
             or "410 Expired: too old resource version" in record.get("error", "")
         }
-        assert told >= LISTED_ANEW, told
+        assert listed_again >= LISTED_ANEW, listed_again
 
     await cluster.eventually("the log says that all was listed anew", all_listed_anew)

@@ -7,6 +7,8 @@ its candidates and nothing else: to keep a gang in one part of the cluster, offe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,15 +21,17 @@ from volcano_py.framework.plugin import Reach
 from volcano_py.state.table.ledger import Rows
 
 
-class Strategy:
+class Strategy(ABC):
+    """One way to choose nodes."""
+
     def __init__(self, evaluator: Evaluator, tie_rank: NDArray[np.int64]) -> None:
         """`tie_rank` [N] decides among equal scores, the lower rank first."""
         self._evaluator = evaluator
         self._tie_rank = tie_rank
 
+    @abstractmethod
     def nodes(self, candidates: Candidates, count: int) -> Rows:
         """The nodes that the next tasks take, in order: at most `count`, fewer when it cannot look further ahead."""
-        raise NotImplementedError
 
 
 class Strategies:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
-SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+MOUNTED_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet mounts a pod's token and the cluster's CA."""
 
 
@@ -32,7 +32,7 @@ class Login:
         return self.api_key.get("BearerToken")
 
 
-def read_in_cluster(directory: Path = SERVICE_ACCOUNT) -> Login:
+def read_in_cluster(directory: Path = MOUNTED_ACCOUNT) -> Login:
     """The login of the pod that this process runs in.
 
     Raises:
