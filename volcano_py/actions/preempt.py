@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.plan import EvictionPlan
@@ -19,14 +20,15 @@ class Preempt(Action):
     the tasks that still wait, one by one, against tasks of their own job."""
 
     name = "preempt"
+    arguments_type = EvictionArguments
 
     def execute(self, ssn: Session) -> None:
         by_queue = starving_jobs(ssn)
         if not by_queue:
             return
-        pool = Candidates(ssn)
-        others = Scheme("preempt", "preemptable", pool.in_queue)
-        own = Scheme("preempt", "preemptable", pool.in_job)
+        pool = Candidates(ssn, unit_rules(ssn, self.arguments))
+        others = Scheme("preempt", "preemptable", pool.in_queue, whole_below_priority=True)
+        own = Scheme("preempt", "preemptable", pool.in_job, takes_whole=False)
         keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:

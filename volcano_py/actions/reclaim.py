@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.plan import EvictionPlan
@@ -18,6 +19,7 @@ class Reclaim(Action):
     """Queues take turns in queue order, each with its best starving job; one that had its share gets none."""
 
     name = "reclaim"
+    arguments_type = EvictionArguments
 
     def execute(self, ssn: Session) -> None:
         by_queue = starving_jobs(ssn)
@@ -27,7 +29,7 @@ class Reclaim(Action):
         def may_take(queue: QueueInfo, rows: Rows) -> bool:
             return not ssn.ask.overused(queue) and ssn.ask.preemptive(queue, rows)
 
-        pool = Candidates(ssn)
+        pool = Candidates(ssn, unit_rules(ssn, self.arguments))
         scheme = Scheme("reclaim", "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
         keep = not allocate_follows(ssn, self.name)
         waiting = {

@@ -27,6 +27,7 @@ from volcano_py.config.flags import Flags
 from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import Codes, Counts, NodeView, Scores
@@ -68,6 +69,8 @@ class Plugin:
     protects_temporarily: ClassVar[bool] = False
     """Whether its no to a victim ends with time. Such a no is ignored when checking whether two jobs would evict each
     other in turn: they would do so all the same, only more slowly."""
+    judges_units: ClassVar[bool] = False
+    """Whether it judges what goes together as a whole (`judge_unit`), rather than pod by pod."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}
@@ -312,6 +315,16 @@ class Plugin:
         are skipped. A wrong yes costs time, a wrong no loses a victim.
         """
         return None
+
+    def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict | None:
+        """Whether a unit (a surplus pod, or all that a job holds) may be evicted for what is needed at `point`
+        (preemptable or reclaimable); None abstains.
+
+        Not a point of its own: asked instead of the point where `judges_units` is set. Units that were evicted before
+        in the same plan are gone, as the plugin knows from `on_deallocate`. Without it, every pod of the unit has to be
+        given up at the point, in one call.
+        """
+        raise NotImplementedError
 
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
         """Among queues that could lose pods to the queue `preemptor`; the smaller key loses first.

@@ -65,18 +65,18 @@ class Statement:
     def __len__(self) -> int:
         return len(self._operations)
 
-    def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
+    def allocate(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> Operation:
         """Tasks `rows` [K] take free resources of nodes `nodes` [K]."""
-        self.do(self._remember(OperationKind.ALLOCATE, job, task_class, rows, nodes))
+        return self._do(self._remember(OperationKind.ALLOCATE, job, task_class, rows, nodes))
 
-    def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> None:
+    def pipeline(self, job: Job, task_class: TaskClass, rows: Rows, nodes: Rows) -> Operation:
         """Tasks `rows` [K] are promised resources of nodes `nodes` [K] that are still being released."""
-        self.do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
+        return self._do(self._remember(OperationKind.PIPELINE, job, task_class, rows, nodes))
 
-    def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> None:
+    def evict(self, job: Job, task_class: TaskClass, rows: Rows, action: str, message: str) -> Operation:
         """Evict running tasks `rows` [K] of one job and class; their nodes count them as releasing."""
         nodes = self._cluster.ledger.tasks.node[rows].astype(np.intp)
-        self.do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
+        return self._do(self._remember(OperationKind.EVICT, job, task_class, rows, nodes, action, message))
 
     def checkpoint(self) -> int:
         """A mark for `rollback`."""
@@ -87,26 +87,24 @@ class Statement:
         while len(self._operations) > mark:
             self._undo(self._operations.pop())
 
-    def take_back(self, row: int) -> Operation:
-        """Undo the one operation with this task, whatever was done since. `do` carries it out again, at the end."""
-        operation = next(each for each in reversed(self._operations) if row in each.placement.rows)
+    def take_back(self, operation: Operation) -> None:
+        """Undo one of the operations, whatever was done since."""
         self._operations.remove(operation)
         self._undo(operation)
-        return operation
 
-    def do(self, operation: Operation) -> None:
-        """Carry out an operation: a new one, or one that was taken back."""
+    def _do(self, operation: Operation) -> Operation:
         kind, placement = operation.kind, operation.placement
         self._cluster.ledger.move(placement.rows, placement.status, placement.nodes)
         self._operations.append(operation)
         if kind is OperationKind.EVICT:
             self._placer.touch(placement.nodes)
             self._moves.deallocated(placement)
-            return
+            return operation
         if placement.task_class.best_effort:
             placement.job.best_effort_pending -= placement.count
         self._placer.touch(placement.nodes, promised=kind is OperationKind.PIPELINE)
         self._moves.allocated(placement)
+        return operation
 
     def discard(self) -> None:
         """Undo everything."""

@@ -16,13 +16,10 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.roles import role_minimums
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
-from volcano_py.plugins.amounts.shares import place_in_group
 from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import PLACED_STATUSES, READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal
-
-_READY: Final = np.flatnonzero(READY_STATUSES)
 
 # Places in the order of jobs.
 _BOUND_IN_PART: Final = -1
@@ -49,12 +46,10 @@ class Gang(Plugin):
     """
 
     name = "gang"
-    guards = frozenset({"preemptable", "reclaimable"})
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._tasks = ssn.ledger.tasks
-        self._jobs = ssn.ledger.jobs
         self._role_numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)}
 
     # -- may it be scheduled at all --------------------------------------------------------------------------------
@@ -104,33 +99,12 @@ class Gang(Plugin):
     # -- victims ---------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        """What a job, and each of its roles, has beyond the minimum; a gang is never cut below it."""
-        jobs = self._tasks.job[candidates]
-        victims = self._surplus_of_roles(candidates, jobs)
-        surplus = self._jobs.counts[jobs][:, _READY].sum(axis=1) - self._jobs.min_member[jobs]
-        victims[victims] = place_in_group(jobs[victims]) < surplus[victims]
-        return victims
+        """All: where this plugin is configured, jobs give what they have beyond their minimums, or go whole
+        (framework/eviction/gangs.py). None is torn."""
+        return np.ones(len(candidates), dtype=np.bool_)
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
-
-    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        """Those of jobs with a surplus."""
-        surplus = self._jobs.counts[:, _READY].sum(axis=1) > self._jobs.min_member
-        victims: NDArray[np.bool_] = surplus[self._tasks.job[candidates]]
-        return victims
-
-    def _surplus_of_roles(self, candidates: Rows, jobs: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """[K] candidates whose role keeps its minimum without them and those before them."""
-        allowed = np.ones(len(candidates), dtype=np.bool_)
-        for job_row in np.unique(jobs).tolist():
-            info = self._ssn.snapshot.jobs[job_row]
-            for name, minimum in (role_minimums(info) if info is not None else {}).items():
-                number = self._role_numbers.get(name, -1)
-                of_role = np.flatnonzero((jobs == job_row) & (self._tasks.role[candidates] == number))
-                spare = self._in_role(self._ssn.tasks_of_row(job_row), number, READY_STATUSES) - minimum
-                allowed[of_role[max(spare, 0) :]] = False
-        return allowed
 
     # -- roles -----------------------------------------------------------------------------------------------------
 

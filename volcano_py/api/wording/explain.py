@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -362,13 +362,30 @@ def refused_by_plugin(plugin: str, rule: str) -> str:
     return f"plugin {plugin} keeps the job out: {rule}"
 
 
-def makes_room(victim: str, pod: str, *, node: str, queues: tuple[str, str], priorities: tuple[int, int]) -> str:
-    """Why `victim` is evicted for `pod` (namespace/name each); `queues` and `priorities` of both, in this order."""
-    theirs, its = (f" in queue {queues[0]}", f" in queue {queues[1]}") if queues[0] != queues[1] else ("", "")
-    where = "" if theirs else f" in queue {queues[1]}"
+class Party(NamedTuple):
+    """A pod or a PodGroup (namespace/name), its queue and its priority."""
+
+    key: str
+    queue: str
+    priority: int
+
+
+def makes_room(victim: Party, pod: Party, *, node: str) -> str:
+    """Why a pod is evicted for another one."""
+    return f"{_versus(victim, pod)} on node {node}"
+
+
+def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
+    """Why all that a gang holds is evicted for a pod of another job: it cannot run with less."""
+    return f"{_versus(gang, pod)}: its gang goes whole, {pods} pod{_s(pods)} with a minimum of {minimum}"
+
+
+def _versus(victim: Party, pod: Party) -> str:
+    theirs, its = (f" in queue {victim.queue}", f" in queue {pod.queue}") if victim.queue != pod.queue else ("", "")
+    where = "" if theirs else f" in queue {pod.queue}"
     return (
-        f"{victim} (priority {priorities[0]}){theirs} makes room for {pod} (priority {priorities[1]}){its}{where} on "
-        f"node {node}"
+        f"{victim.key} (priority {victim.priority}){theirs} makes room for {pod.key} (priority {pod.priority})"
+        f"{its}{where}"
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.domain_scores import DomainScore
+from volcano_py.framework.eviction.units import Verdict
 from volcano_py.framework.plugin import Reach
 from volcano_py.framework.votes import Ballot, Room, Vote
 from volcano_py.state.task_class import Refusal
@@ -200,6 +201,11 @@ def _mask_or_none(answer: Any, asked: Any) -> None:
             raise NonsenseError(f"the answer is {answer.dtype}, expected true or false for each candidate")
 
 
+def _verdict_or_none(answer: Any, asked: Any) -> None:  # noqa: ARG001
+    if answer is not None and not isinstance(answer, Verdict):
+        raise NonsenseError(f"the answer is {type(answer).__name__}, expected a Verdict or None")
+
+
 def _domain_filter_or_none(answer: Any, asked: Any) -> None:
     if answer is None:
         return
@@ -306,6 +312,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "predicate_for_good": _integers_or_none,
     "batch_node_order_reach": _reach,
     "possible_victims": _mask_or_none,
+    "judge_unit": _verdict_or_none,
 }
 _KEYED: Final = frozenset({"job_order", "queue_order", "branch_order", "namespace_order", "victim_queue_order"})
 NOTIFIED: Final = frozenset({"job_enqueued", "on_allocate", "on_deallocate"})

@@ -10,6 +10,8 @@ import numpy as np
 from volcano_py.api.names import ROOT_QUEUE
 from volcano_py.api.reasons import Reason
 from volcano_py.framework.calls.dispatch import Dispatch
+from volcano_py.framework.eviction.judging import Judgement, judge
+from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.eviction.victims import elect, expendable_first, possible
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
@@ -180,6 +182,11 @@ class CombinedAnswers:
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
         """The candidates without those that no selection could make a victim; costs one look at all of them."""
         return possible(self._dispatch, point, task, candidates)
+
+    def gives(self, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
+        """Whether the plugins together give up a unit as things stand; `in_time`: once budgets and cool-downs allow
+        it."""
+        return judge(self._dispatch, point, need, unit, in_time=in_time)
 
     def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
         """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins

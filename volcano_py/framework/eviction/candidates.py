@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.eviction.gangs import Gangs
+from volcano_py.framework.eviction.units import UnitRules
 from volcano_py.framework.job import Task
+from volcano_py.state.infos import JobInfo
 from volcano_py.state.status import STATUS_COUNT, TaskStatus
 from volcano_py.state.table.ledger import Rows
 
@@ -22,21 +26,25 @@ def _statuses(*statuses: TaskStatus) -> NDArray[np.bool_]:
 
 
 _HELD: Final = _statuses(TaskStatus.BOUND, TaskStatus.RUNNING)
-_RUNNING: Final = _statuses(TaskStatus.RUNNING)
-_COMING: Final = _statuses(TaskStatus.BINDING, TaskStatus.BOUND)
 RIPE_AFTER: Final = 1.0
-"""Seconds until pods that are still to be bound, or to start, are looked at again. Their binding or start wakes no
-cycle, as it changes no other decision."""
+"""Seconds until pods that are still to be bound are looked at again. Their binding wakes no cycle, as it changes no
+other decision."""
+_NUMBER_AT_THE_END: Final = re.compile(r"(\d{1,18})$")
 
 
 class Candidates:
     """Pods with a PodGroup that are charged to a queue and do not say `volcano.sh/preemptable: "false"`, nor does their
     PodGroup; but for those whose eviction failed a moment ago.
 
-    All answers are sorted by node.
+    All answers are sorted by node, and on each node in the order in which pods of one queue would go: those of the
+    lowest job priority and the newest job first, and of a job the lowest priority, the youngest, the last by number.
+
+    Attributes:
+        gangs: what the jobs of these pods can give.
+        turn: [T] the place of each in this order, whatever its node.
     """
 
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, rules: UnitRules) -> None:
         self._ssn = ssn
         ssn.findings.victims_sought(ssn.bound())
         tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
@@ -45,9 +53,13 @@ class Candidates:
         rows = np.flatnonzero(tasks.preemptable & (tasks.job >= 0) & (tasks.retry_at <= ssn.now))
         of_job = tasks.job[rows]
         rows = rows[has_queue[of_job] & jobs.preemptable[of_job] & ssn.is_queue(tasks.queue[rows])]
-        rows = rows[np.argsort(tasks.node[rows], kind="stable")]
-        self._rows = rows[_HELD[tasks.status[rows]]]
-        self._coming = rows[_COMING[tasks.status[rows]]]
+        self._coming = rows[tasks.status[rows] == TaskStatus.BINDING]
+        rows = rows[_HELD[tasks.status[rows]]]
+        self.gangs = Gangs(ssn, rules, rows)
+        rows = rows[self._order(rows)]
+        self.turn = np.zeros(tasks.size, dtype=np.int64)
+        self.turn[rows] = np.arange(len(rows))
+        self._rows = rows[np.argsort(tasks.node[rows], kind="stable")]
         self._reclaimable = np.zeros(len(ssn.snapshot.queue_names), dtype=np.bool_)
         self._reclaimable[[queue.slot for queue in ssn.queues.values() if queue.reclaimable]] = True
         self._of_queue: dict[int, Rows] = {}
@@ -59,22 +71,21 @@ class Candidates:
         rows = self._of_queue.get(slot)
         if rows is None:
             rows = self._of_queue[slot] = self._rows[self._queues(self._rows) == slot]
-            coming = self._coming[self._queues(self._coming) == slot]
-            self._wait_for(coming[self._ssn.ledger.tasks.status[coming] == TaskStatus.BINDING])
-        return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], _HELD, task)
+            self._wait_for(self._coming[self._queues(self._coming) == slot])
+        return self._still(rows[self._ssn.ledger.tasks.job[rows] != task.job.row], task)
 
     def in_job(self, task: Task) -> Rows:
         """Bound or running pods of the preemptor's own job."""
-        return self._still(self._rows[self._ssn.ledger.tasks.job[self._rows] == task.job.row], _HELD, task)
+        return self._still(self._rows[self._ssn.ledger.tasks.job[self._rows] == task.job.row], task)
 
     def in_other_queues(self, task: Task) -> Rows:
-        """Running pods of other queues that let others reclaim from them."""
+        """Bound or running pods of other queues that let others reclaim from them."""
         slot = task.job.queue.slot
         rows = self._of_others.get(slot)
         if rows is None:
             rows = self._of_others[slot] = self._rows[self._may_give(self._rows, slot)]
             self._wait_for(self._coming[self._may_give(self._coming, slot)])
-        return self._still(rows, _RUNNING, task)
+        return self._still(rows, task)
 
     def spares(self, rows: Rows) -> Rows:
         """Those of the rows (placed in this cycle) that say they may be evicted."""
@@ -82,7 +93,7 @@ class Candidates:
         return rows[tasks.preemptable[rows] & jobs.preemptable[tasks.job[rows]]]
 
     def _may_give(self, rows: Rows, slot: int) -> NDArray[np.bool_]:
-        """[K] who can be asked to give to the queue in that slot."""
+        """[K] pods whose queue can be asked to give to the queue in that slot."""
         queues = self._queues(rows)
         gives: NDArray[np.bool_] = (queues != slot) & self._reclaimable[queues]
         return gives
@@ -95,10 +106,49 @@ class Candidates:
     def _queues(self, rows: Rows) -> NDArray[np.int32]:
         return self._ssn.ledger.tasks.queue[rows]
 
-    def _still(self, rows: Rows, statuses: NDArray[np.bool_], task: Task) -> Rows:
-        """Those in such a status now. For a pod that asks for nothing only its like is evicted."""
+    def _still(self, rows: Rows, task: Task) -> Rows:
+        """Those that still hold their places. For a pod that asks for nothing only its like is evicted."""
         tasks = self._ssn.ledger.tasks
-        keep = statuses[tasks.status[rows]]
+        keep = _HELD[tasks.status[rows]]
         if task.task_class.best_effort:
             keep &= self._ssn.best_effort_classes[tasks.task_class[rows]]
         return rows[keep]
+
+    # -- order -----------------------------------------------------------------------------------------------------
+
+    def _order(self, rows: Rows) -> Rows:
+        tasks, of_job = self._ssn.ledger.tasks, self._ssn.ledger.tasks.job[rows]
+        keys = (
+            tasks.tiebreak[rows],
+            -tasks.suffix[rows],
+            -tasks.created[rows],
+            tasks.priority[rows],
+            self._age_ranks(rows)[of_job],
+            self._ssn.ledger.jobs.priority[of_job],
+        )
+        return np.lexsort(keys)
+
+    def _age_ranks(self, rows: Rows) -> NDArray[np.int64]:
+        """Jobs of one moment go by the number at the end of their name, the highest first."""
+        tasks, jobs = self._ssn.ledger.tasks, self._ssn.ledger.jobs
+        found, first = np.unique(tasks.job[rows], return_index=True)
+        by_age = sorted(
+            (
+                (float(jobs.created[row]), *_number(self._ssn.snapshot.jobs[row], suffix), row)
+                for row, suffix in zip(found.tolist(), tasks.suffix[rows[first]].tolist(), strict=True)
+            ),
+            reverse=True,
+        )
+        ranks = np.zeros(jobs.size, dtype=np.int64)
+        ranks[[row for *_, row in by_age]] = np.arange(len(by_age))
+        return ranks
+
+
+def _number(info: JobInfo | None, suffix: int) -> tuple[int, str]:
+    """The number at the end of the PodGroup's name, and the name. A PodGroup that was generated for a pod is called by
+    the pod's UID, so the number of its pod (`suffix`) counts."""
+    assert info is not None, "candidates have a PodGroup"
+    if info.owner is not None and info.owner.kind == "Pod":
+        return suffix, info.ref.name
+    match = _NUMBER_AT_THE_END.search(info.ref.name)
+    return int(match[1]) if match else 0, info.ref.name

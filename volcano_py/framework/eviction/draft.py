@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
 import numpy as np
 
 from volcano_py.api.wording import explain
-from volcano_py.framework.eviction.reprieve import Place, reprieve
+from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Operation
+from volcano_py.state.table.ledger import Rows
+
+
+class Place(NamedTuple):
+    """A task of the job with its place."""
+
+    task: Task
+    node: int
+    operation: Operation
+    is_for_backfill: bool = False
+    """The task requests nothing and the node takes it at once: without victims it is left to backfill."""
+
+
+class Eviction(msgspec.Struct, frozen=True, eq=False):
+    """A unit that goes, the task it goes for, and what was done: an operation for each class of its pods."""
+
+    unit: Unit
+    task: Task
+    operations: tuple[Operation, ...]
 
 
 class Draft:
     """See the module.
 
     Attributes:
-        places: the places that are promised, with the victims evicted for each.
+        evictions: the units that go.
+        places: the places that are promised.
     """
 
     def __init__(self, ssn: Session, job: Job, action: str) -> None:
@@ -23,97 +47,108 @@ class Draft:
         self._job = job
         self._action = action
         self._statement = ssn.statement()
+        self.evictions: list[Eviction] = []
         self.places: list[Place] = []
-        self._for_backfill = ssn.statement()
-        """Places of tasks that request nothing, had at once. They count while the plan is made. If no pod is evicted
-        for the gang, they are given back: only backfill can bind them, and it takes what has no place."""
-        self._best_effort: list[Place] = []
-        """Those places."""
 
     @property
     def victims(self) -> list[int]:
         """Rows of all tasks that are evicted."""
-        return [victim for place in self.places for victim in place.victims]
+        return [row for each in self.evictions for row in each.unit.rows.tolist()]
+
+    @property
+    def placed(self) -> Rows:
+        """Rows of the tasks that have a place."""
+        return np.array([place.task.row for place in self.places], dtype=np.intp)
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def promise(self, task: Task, node: int, victims: tuple[int, ...] = ()) -> None:
+    def promise(self, task: Task, node: int, *, is_for_backfill: bool = False) -> None:
         """The task has its place on the node once the victims are gone."""
         rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
-        self._statement.pipeline(task.job, task.task_class, rows, nodes)
-        self.places.append(Place(task.row, node, victims))
+        operation = self._statement.pipeline(task.job, task.task_class, rows, nodes)
+        self.places.append(Place(task, node, operation, is_for_backfill))
 
-    def leave_to_backfill(self, task: Task, node: int) -> None:
-        """The task requests nothing, and the node takes it at once."""
-        rows, nodes = np.array([task.row], dtype=np.intp), np.array([node], dtype=np.intp)
-        self._for_backfill.pipeline(task.job, task.task_class, rows, nodes)
-        self._best_effort.append(Place(task.row, node, ()))
+    def evict(self, unit: Unit, task: Task) -> None:
+        """The unit leaves, for the task."""
+        ssn, message = self._ssn, self._message(unit, task)
+        classes = ssn.ledger.tasks.task_class[unit.rows]
+        operations = [
+            self._statement.evict(unit.job, ssn.task_class(int(rows[0])), rows, self._action, message)
+            for rows in (unit.rows[classes == row] for row in dict.fromkeys(classes.tolist()))
+        ]
+        self.evictions.append(Eviction(unit, task, tuple(operations)))
 
-    def evict(self, victim: int, task: Task, node: int) -> None:
-        """The victim leaves the node for the task."""
-        ssn = self._ssn
-        owner = ssn.job(int(ssn.ledger.tasks.job[victim]))
-        assert owner is not None, "candidates have a PodGroup and a queue"
-        in_own_job = owner is task.job
-        message = explain.makes_room(
-            ssn.task_info(victim).key,
-            ssn.task_info(task.row).key,
-            node=ssn.snapshot.nodes[node].name,
-            queues=(ssn.snapshot.queue_names[ssn.ledger.tasks.queue[victim]], task.job.queue.name),
-            priorities=(
-                int(ssn.ledger.tasks.priority[victim]) if in_own_job else owner.priority,
-                task.priority if in_own_job else task.job.priority,
-            ),
-        )
-        rows = np.array([victim], dtype=np.intp)
-        self._statement.evict(owner, ssn.task_class(victim), rows, self._action, message)
+    def take_back(self, unit: Unit) -> None:
+        """The unit stays after all."""
+        eviction = next(each for each in self.evictions if each.unit is unit)
+        self.evictions.remove(eviction)
+        self._undo(eviction.operations)
 
-    def checkpoint(self) -> int:
+    def withdraw_places(self) -> list[Place]:
+        """Give back all places; returns what they were."""
+        places, self.places = self.places, []
+        self._undo(place.operation for place in places)
+        return places
+
+    def restore_places(self, places: Iterable[Place]) -> None:
+        """Promise these places again."""
+        for each in places:
+            self.promise(each.task, each.node, is_for_backfill=each.is_for_backfill)
+
+    def checkpoint(self) -> tuple[int, int, int]:
         """A mark for `rollback`."""
-        return self._statement.checkpoint()
+        return len(self._statement), len(self.evictions), len(self.places)
 
-    def rollback(self, mark: int) -> None:
-        """Undo the evictions since the mark."""
-        self._statement.rollback(mark)
+    def rollback(self, mark: tuple[int, int, int]) -> None:
+        """Undo what was done since the mark."""
+        operations, evictions, places = mark
+        self._statement.rollback(operations)
+        del self.evictions[evictions:]
+        del self.places[places:]
 
-    def take_back(self, victim: int) -> Operation:
-        """The victim stays; `evict_again` changes that."""
-        return self._statement.take_back(victim)
-
-    def evict_again(self, operation: Operation) -> None:
-        self._statement.do(operation)
-
-    def reprieve(self) -> None:
-        """Victims for one task stay if what others free for other tasks is enough for both."""
-        statements = {self._statement: self.places, self._for_backfill: self._best_effort}
-        if stay := reprieve(self._ssn, self._job, statements):
-            self.places = [
-                Place(place.row, place.node, tuple(row for row in place.victims if row not in stay))
-                for place in self.places
-            ]
+    def reset(self) -> None:
+        """Undo everything, and begin again."""
+        self.rollback((0, 0, 0))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Carry it out. With victims, the places of the gang are kept until these are gone, whoever had to go for them
-        or not."""
-        if self.victims:
-            self.places.extend(self._best_effort)
-            self._for_backfill.commit()
-            self._ssn.findings.nominate({place.row: place.node for place in self.places})
+        """Carry it out. With victims, the places of the gang are kept until these are gone, whether or not pods had to
+        go for each of them."""
+        if self.evictions:
+            self._ssn.findings.nominate({place.task.row: place.node for place in self.places})
         else:
-            self.drop_best_effort()
+            self.drop_places_for_backfill()
         self._statement.commit()
 
-    def drop_best_effort(self) -> None:
+    def drop_places_for_backfill(self) -> None:
         """Give back the places that only backfill can bind."""
-        self._for_backfill.discard()
-
-    def discard(self) -> None:
-        """Undo everything."""
-        self.drop_best_effort()
-        self._statement.discard()
+        dropped = [place for place in self.places if place.is_for_backfill]
+        self.places = [place for place in self.places if not place.is_for_backfill]
+        self._undo(place.operation for place in dropped)
 
     def hold_for_allocate(self) -> None:
         """Keep the promised places, which no pod has to leave, until allocate gives them to the job."""
         self._ssn.reservations.hold_for_allocate(self._statement)
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _undo(self, operations: Iterable[Operation]) -> None:
+        for operation in operations:
+            self._statement.take_back(operation)
+
+    def _message(self, unit: Unit, task: Task) -> str:
+        """What the victims' events say."""
+        ssn, job, tasks = self._ssn, task.job, self._ssn.ledger.tasks
+        first = int(unit.rows[0])
+        in_own_job = unit.job is job
+        claimant = explain.Party(
+            ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
+        )
+        queue = ssn.snapshot.queue_names[tasks.queue[first]]
+        if unit.is_whole and unit.job.min_member > 1:
+            gang = explain.Party(unit.job.key, queue, unit.job.priority)
+            return explain.gang_makes_room(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
+        priority = int(tasks.priority[first]) if in_own_job else unit.job.priority
+        victim = explain.Party(ssn.task_info(first).key, queue, priority)
+        return explain.makes_room(victim, claimant, node=ssn.snapshot.nodes[tasks.node[first]].name)

@@ -4,25 +4,26 @@ Nothing is evicted unless the job's gang is then complete, under all predicates 
 could, by the same rules, evict its evictor in turn. What is placed is only promised: it is bound in a later cycle, once
 the victims are gone.
 
-The parts, in the order in which they work: the scheme says who may go (scheme.py), each task gets a place
-(task_placement.py), on a node where evictions free enough (node_attempt.py, offers.py, shortage.py); the draft keeps
-what was done (draft.py); victims that the whole plan does not need stay (reprieve.py); the plan is dropped if a victim
-would come back (recurrence.py).
+The parts, in the order in which they work: the scheme says which pods may go (scheme.py, candidates.py); what a job
+gives are units (units.py, gangs.py); the search evicts the best bundles of units, over all nodes (search.py,
+bundles.py, judging.py), and where a rule other than room is in the way, those of one node (blocked.py); the draft keeps
+what was done (draft.py, placing.py); units that the whole plan does not need stay (fill_back.py), and one may be
+replaced by something better (replacement.py); the plan is dropped if a victim would come back (recurrence.py).
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.draft import Draft
+from volcano_py.framework.eviction.fill_back import fill_back
 from volcano_py.framework.eviction.recurrence import find_avenger
-from volcano_py.framework.eviction.scheme import NEVER, Scheme
+from volcano_py.framework.eviction.replacement import replace_one
+from volcano_py.framework.eviction.scheme import Scheme
+from volcano_py.framework.eviction.search import LEVELS, Level, Search
 from volcano_py.framework.eviction.starving import allocate_follows
-from volcano_py.framework.eviction.task_placement import place_by_evictions, place_without_evictions
-from volcano_py.framework.job import Job, Task
+from volcano_py.framework.job import Job
 from volcano_py.framework.session import Session
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal
@@ -37,8 +38,6 @@ class EvictionPlan:
         self._scheme = scheme
         self._job = job
         self._draft = Draft(ssn, job, scheme.action)
-        self._hopeless: set[tuple[int, str]] = set()
-        """Class rows, with their preemption policy, that found no place in this plan."""
 
     def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
         """Place the tasks, in the order given, while the job starves. True when it was worth committing.
@@ -49,14 +48,8 @@ class EvictionPlan:
         ssn, draft = self._ssn, self._draft
         tentative = ssn.findings.tentative
         given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
-        for row in tasks.tolist():
-            if not ssn.ask.job_starving(self._job):
-                break
-            self._place(row)
-        is_complete = ssn.ask.gang_will_be_ready(self._job)
-        if is_complete:
-            draft.reprieve()
-        worth_it = bool(draft.victims) or (bool(draft.places) and keep_without_victims)
+        is_complete = self._search(tasks)
+        worth_it = bool(draft.evictions) or (bool(draft.places) and keep_without_victims)
         if not worth_it or not is_complete or self._would_come_back():
             self._give_up()
             ssn.findings.reset_tentative(tasks, given_back)
@@ -64,32 +57,43 @@ class EvictionPlan:
         draft.commit()
         best_effort = tasks[ssn.best_effort_classes[ssn.ledger.tasks.task_class[tasks]]]
         ssn.findings.reset_tentative(best_effort, given_back)
-        ssn.have_places(self._job, np.array([place.row for place in draft.places], dtype=np.intp))
+        ssn.have_places(self._job, draft.placed)
         return True
 
-    def _place(self, row: int) -> None:
-        ssn, draft = self._ssn, self._draft
-        task_class, policy = ssn.task_class(row), ssn.task_info(row).preemption_policy
-        if (task_class.row, policy) in self._hopeless:
-            return
-        task = Task(row, self._job, task_class, int(ssn.ledger.tasks.priority[row]))
-        if ssn.ask.pre_predicate(task_class) is None and (
-            place_without_evictions(ssn, draft, task)
-            or (policy != NEVER and place_by_evictions(ssn, self._scheme, draft, task))
-        ):
-            return
-        self._hopeless.add((task_class.row, policy))
+    def _search(self, tasks: Rows) -> bool:
+        """Draft the plan, with evictions going no further than they have to. Whether the gang has its places."""
+        is_complete = last_resorts = False
+        for level in LEVELS:
+            if (level.whole and not self._scheme.takes_whole) or (level.last_resort and not last_resorts):
+                continue
+            if not is_complete:
+                self._draft.reset()
+            is_complete, last_resorts = self._search_at(level, tasks)
+            if is_complete and not self._ssn.ask.job_starving(self._job):
+                break
+        return is_complete
+
+    def _search_at(self, level: Level, tasks: Rows) -> tuple[bool, bool]:
+        """Whether the gang has its places, and whether more may go as a last resort."""
+        search = Search(self._ssn, self._pool, self._scheme, self._job, tasks, self._draft, level)
+        is_complete = search.run()
+        if is_complete and search.bundles > 1:
+            fill_back(self._ssn, self._draft)
+            replace_one(self._ssn, self._pool.gangs, self._draft, search)
+        elif is_complete and search.bundles:
+            fill_back(self._ssn, self._draft)
+        return is_complete, search.found_last_resorts
 
     def _would_come_back(self) -> bool:
         """Whether a victim could evict in turn what it was evicted for. The job notes which."""
-        victims = self._draft.victims
-        placed = self._pool.spares(np.array([place.row for place in self._draft.places], dtype=np.intp))
-        if not victims or not len(placed) or not self._scheme.may_lose(self._job.queue):
+        draft = self._draft
+        placed = self._pool.spares(draft.placed)
+        if not draft.evictions or not len(placed) or not self._scheme.may_lose(self._job.queue):
             return False
-        avenger = find_avenger(self._ssn, self._scheme, victims, placed)
+        avenger = find_avenger(self._ssn, self._pool.gangs, self._scheme, draft.evictions, self._job, placed)
         if avenger is None:
             return False
-        text = explain.would_come_back(self._scheme.action, self._ssn.task_info(avenger).key)
+        text = explain.would_come_back(self._scheme.action, avenger)
         self._ssn.findings.note(self._job, Refusal(Reason.REFUSED_BY_PLUGIN, text))
         return True
 
@@ -97,9 +101,9 @@ class EvictionPlan:
         """Take everything back. Only places that no pod has to leave are held if allocate is to give them: otherwise
         lesser jobs would take what is free, and have others evicted for the rest."""
         ssn, job, draft = self._ssn, self._job, self._draft
-        draft.drop_best_effort()
-        left_to_allocate = not draft.victims and allocate_follows(ssn, self._scheme.action)
+        draft.drop_places_for_backfill()
+        left_to_allocate = not draft.evictions and allocate_follows(ssn, self._scheme.action)
         if left_to_allocate and not ssn.ask.overused(job.queue) and ssn.ask.job_pipelined(job):
             draft.hold_for_allocate()
         else:
-            draft.discard()
+            draft.reset()

@@ -33,9 +33,9 @@ def elect(dispatch: Dispatch, point: str, task: Task, candidates: Rows, *, in_ti
 
     `in_time`: who could be a victim sooner or later, as if all protection that passes with time had done so.
     """
-    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and _counts(call, in_time)]
-    for calls in _naming(dispatch, point):
-        chosen = _tier([call for call in calls if _counts(call, in_time)], task, candidates)
+    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and counts(call, in_time)]
+    for calls in naming(dispatch, point):
+        chosen = _tier([call for call in calls if counts(call, in_time)], task, candidates)
         if chosen is None:
             continue
         for guard in guards:
@@ -62,7 +62,7 @@ def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Ro
         return mask
 
     mask = np.zeros(len(candidates), dtype=np.bool_)
-    for calls in _naming(dispatch, point):
+    for calls in naming(dispatch, point):
         mask |= bound(calls)
         if mask.all():
             break
@@ -70,14 +70,14 @@ def possible(dispatch: Dispatch, point: str, task: Task, candidates: Rows) -> Ro
     return candidates[mask]
 
 
-def _naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
+def naming(dispatch: Dispatch, point: str) -> Iterator[list[Call]]:
     """The tiers in which somebody does more than spare pods."""
     for calls in dispatch.by_tier(point):
         if not all(call.plugin.only_protects for call in calls):
             yield calls
 
 
-def _counts(call: Call, in_time: bool) -> bool:
+def counts(call: Call, in_time: bool) -> bool:
     return not (in_time and call.plugin.protects_temporarily)
 
 

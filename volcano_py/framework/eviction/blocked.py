@@ -1,0 +1,96 @@
+"""Nodes that refuse a task because of the pods that are there: a port that is taken, a pod that wants no such neighbor.
+
+Plugins do not say because of which pods they refuse, so units are evicted and the predicates asked again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from volcano_py.framework.eviction.draft import Draft
+from volcano_py.framework.eviction.units import Unit
+from volcano_py.framework.job import Task
+from volcano_py.framework.session import Session
+
+_MOST_COMPARED: Final = 16
+"""Nodes that can be cleared, of which the cheapest is taken; each costs an evaluation for every unit that is there."""
+
+
+def make_way(
+    ssn: Session,
+    draft: Draft,
+    task: Task,
+    units: Iterable[tuple[int, Unit]],
+    is_given: Callable[[Unit], bool],
+) -> bool:
+    """Evict the units of one node after which the task may go there; nothing when no node can be cleared.
+
+    `units` come with a node on which they have pods. Of the nodes that can be cleared, the one is taken on which the
+    fewest whole jobs, jobs and pods have to go.
+    """
+    by_node: defaultdict[int, list[Unit]] = defaultdict(list)
+    for node, unit in units:
+        by_node[node].append(unit)
+    nodes = ssn.placer.ranked(task.task_class, np.array(sorted(by_node), dtype=np.intp)).tolist()
+    cleared: list[tuple[tuple[int, int, int], int, list[Unit]]] = []
+    for node in nodes:
+        mark = draft.checkpoint()
+        found = _clear(ssn, draft, task, node, by_node[node], is_given)
+        draft.rollback(mark)
+        if found is not None:
+            cleared.append((_cost(found), len(cleared), found))
+            if len(cleared) == _MOST_COMPARED:
+                break
+    if not cleared:
+        return False
+    for unit in min(cleared)[2]:
+        draft.evict(unit, task)
+    return True
+
+
+def _clear(
+    ssn: Session, draft: Draft, task: Task, node: int, units: Sequence[Unit], is_given: Callable[[Unit], bool]
+) -> list[Unit] | None:
+    """Evict units of the node, those that are in the way by themselves first, until the task may go there. The units
+    without which it could not; None when it never can."""
+    in_the_way = [unit for unit in units if _would_clear(ssn, draft, task, node, unit)]
+    gone: list[Unit] = []
+    for unit in (*in_the_way, *(unit for unit in units if unit not in in_the_way)):
+        if _may_come(ssn, task, node):
+            break
+        if is_given(unit):
+            draft.evict(unit, task)
+            gone.append(unit)
+    if not _may_come(ssn, task, node):
+        return None
+    for unit in reversed(gone.copy()):
+        draft.take_back(unit)
+        if _may_come(ssn, task, node):
+            gone.remove(unit)
+        else:
+            draft.evict(unit, task)
+    return gone
+
+
+def _would_clear(ssn: Session, draft: Draft, task: Task, node: int, unit: Unit) -> bool:
+    """Whether the predicates let the task come once this unit alone has gone."""
+    mark = draft.checkpoint()
+    draft.evict(unit, task)
+    passes = ssn.placer.may_take(task.task_class, node)
+    draft.rollback(mark)
+    return passes
+
+
+def _may_come(ssn: Session, task: Task, node: int) -> bool:
+    dims = task.task_class.requested
+    idle = ssn.ledger.nodes.future_idle(node)[dims]
+    return bool((idle >= task.task_class.request[dims]).all()) and ssn.placer.may_take(task.task_class, node)
+
+
+def _cost(units: Sequence[Unit]) -> tuple[int, int, int]:
+    whole = sum(unit.is_whole for unit in units)
+    return whole, len({unit.job.row for unit in units}), sum(len(unit.rows) for unit in units)

@@ -1,0 +1,274 @@
+"""Bundles: the smallest sets of units that make room for a task, in the order in which they should go.
+
+Victims are chosen before nodes, over all nodes at once, in arrays. A bundle is one unit that makes room by itself,
+wherever that is, or the first units of one node that do so together. The order: victim queue order, the highest job
+priority, jobs for each place that is made, whole gangs that are complete, surplus pods, what is freed beyond the need,
+the newest. Which node the task then gets is the placer's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.state.table.ledger import Rows
+
+Flags = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_NO_ROWS: Final = np.zeros(0, dtype=np.intp)
+
+
+class Stock(msgspec.Struct, frozen=True, eq=False):
+    """The pods that may go for one need, by node, and there in the order of `Candidates`.
+
+    Attributes:
+        rows: [P] task rows.
+        node: [P] their nodes.
+        job: [P] the rows of their jobs.
+        rank: [P] the places of their queues in victim queue order.
+        request: [P, D] what they hold of the D resources that the task asks for.
+        spare: [P] whether the pod may go alone.
+        spares: [P] how many pods its job can give in this way.
+        whole: [P] whether its job may go whole.
+        turn: [P] the place of the pod among all candidates, without regard to nodes and queues.
+    """
+
+    rows: Rows
+    node: Rows
+    job: Rows
+    rank: Rows
+    request: Counts
+    spare: Flags
+    spares: Counts
+    whole: Flags
+    turn: Counts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def on_one_node(self) -> Stock:
+        """The same as if all pods were on node 0: for what is lacking wherever they are."""
+        at = np.argsort(self.turn, kind="stable")
+        return msgspec.structs.replace(self.where(at), node=np.zeros(len(at), dtype=np.intp))
+
+    def where(self, keep: Flags | Rows) -> Stock:
+        return Stock(*(getattr(self, name)[keep] for name in self.__struct_fields__))
+
+
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """What places are made for.
+
+    Attributes:
+        request: [D] what one task asks for, without what it does not ask for.
+        count: how many tasks like it have no place.
+        idle: [N, D] what will be free on each node.
+        worth: [D] what one unit of each resource weighs in comparisons of what is freed.
+    """
+
+    request: Counts
+    count: int
+    idle: Counts
+    worth: Floats
+
+    def places(self, idle: Counts) -> Counts:
+        """[K] how many tasks fit into `idle` [K, D]."""
+        places: Counts = np.maximum((idle // self.request).min(axis=1), 0)
+        return places
+
+
+class JobFacts(msgspec.Struct, frozen=True, eq=False):
+    """Columns [J] by job row.
+
+    Attributes:
+        priority: of the job.
+        complete: it has its minimums.
+        held: [J, D] what it holds.
+    """
+
+    priority: Counts
+    complete: Flags
+    held: Counts
+
+
+class Bundle(msgspec.Struct, frozen=True, eq=False):
+    """Rows of pods that go alone, and then of jobs that go whole."""
+
+    alone: Rows
+    whole: tuple[int, ...]
+
+
+class _Offers(msgspec.Struct, frozen=True, eq=False):
+    """Bundles of one shape as columns.
+
+    Attributes:
+        keys: [B, C] what they are ordered by.
+        order: positions in the stock.
+        start: [B] the pods of a bundle are `order[start:stop]`.
+        stop: [B]
+        job: [B] the job that goes whole with all its pods; -1 where the pods say it.
+    """
+
+    keys: Floats
+    order: Rows
+    start: Rows
+    stop: Rows
+    job: Rows
+
+
+class Bundles:
+    """The bundles of a stock for what is wanted."""
+
+    def __init__(self, stock: Stock, wanted: Wanted, jobs: JobFacts) -> None:
+        short = np.maximum(wanted.request - wanted.idle[stock.node], 0)
+        useful = ((short > 0) & (stock.request > 0)).any(axis=1)
+        self._stock = stock.where(useful)
+        self._short = short[useful]
+        self._wanted = wanted
+        self._jobs = jobs
+        self._goes_alone, self._goes_whole = self._ways()
+
+    def __iter__(self) -> Iterator[Bundle]:
+        """The first to go first."""
+        offers = [offer for offer in (self._alone(), self._whole(), self._together()) if len(offer.keys)]
+        if not offers:
+            return
+        keys = np.concatenate([offer.keys for offer in offers])
+        shape = np.repeat(np.arange(len(offers)), [len(offer.keys) for offer in offers])
+        place = np.concatenate([np.arange(len(offer.keys)) for offer in offers])
+        first = _least(keys)  # seldom is another one needed
+        yield self._bundle(offers[shape[first]], int(place[first]))
+        for at in np.lexsort(keys.T[::-1]).tolist():
+            if at != first:
+                yield self._bundle(offers[shape[at]], int(place[at]))
+
+    def _bundle(self, offer: _Offers, at: int) -> Bundle:
+        positions = offer.order[offer.start[at] : offer.stop[at]]
+        alone = positions[self._goes_alone[positions]]
+        whole = self._stock.job[positions[~self._goes_alone[positions]]].tolist()
+        if offer.job[at] >= 0:
+            whole.append(int(offer.job[at]))
+        return Bundle(self._stock.rows[alone], tuple(dict.fromkeys(whole)))
+
+    def _ways(self) -> tuple[Flags, Flags]:
+        """[P] pods that can go alone in a bundle of their node, and those that can only go with their whole job."""
+        stock = self._stock
+        is_start = _starts(stock.node, stock.job)
+        before = np.cumsum(stock.spare) - stock.spare
+        place = before - before[is_start][np.cumsum(is_start) - 1] if len(stock) else before
+        alone = stock.spare & (place < stock.spares)
+        return alone, ~alone & stock.whole
+
+    # -- the three shapes ------------------------------------------------------------------------------------------
+
+    def _alone(self) -> _Offers:
+        """One surplus pod that makes room by itself."""
+        stock = self._stock
+        at = np.flatnonzero(stock.spare & (stock.request >= self._short).all(axis=1))
+        found, short = stock.where(at), self._short[at]
+        gain = np.minimum(self._wanted.places(self._wanted.idle[found.node] + found.request), self._wanted.count)
+        # (another rule, such as a domain filter, may keep a node closed that has room)
+        gain = np.maximum(gain, 1)
+        excess = (found.request - short) @ self._wanted.worth
+        keys = self._keys(found.rank, found.job, 1 / gain, np.zeros(len(at)), 1 / gain, excess, found.turn)
+        places = np.arange(len(at))
+        return _Offers(keys, at, places, places + 1, np.full(len(at), -1))
+
+    def _whole(self) -> _Offers:
+        """A job that makes room wherever its pods are."""
+        stock, wanted = self._stock, self._wanted
+        at = np.flatnonzero(stock.whole)
+        if not len(at):
+            return _Offers(np.zeros((0, _KEYS)), *([_NO_ROWS] * 4))
+        size = len(wanted.idle)
+        spots, first, spot = np.unique(
+            stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True
+        )
+        freed = np.zeros((len(spots), stock.request.shape[1]), dtype=np.int64)
+        np.add.at(freed, spot, stock.request[at])
+        idle, first = wanted.idle[spots % size], at[first]
+        more = wanted.places(idle + freed) - wanted.places(idle)
+        jobs, lead, of_job = np.unique(spots // size, return_index=True, return_inverse=True)
+        gain = np.zeros(len(jobs), dtype=np.int64)
+        np.add.at(gain, of_job, more)
+        useful = gain > 0
+        jobs, gain, lead = jobs[useful], np.minimum(gain[useful], wanted.count), first[lead[useful]]
+        excess = (self._jobs.held[jobs] - gain[:, None] * wanted.request) @ wanted.worth
+        complete = self._jobs.complete[jobs].astype(np.float64)
+        keys = self._keys(stock.rank[lead], jobs, 1 / gain, complete, np.zeros(len(jobs)), excess, stock.turn[lead])
+        return _Offers(keys, _NO_ROWS, *([np.zeros(len(jobs), dtype=np.intp)] * 2), jobs)
+
+    def _together(self) -> _Offers:
+        """The first pods of a node that make room together; alone as far as their jobs can spare them."""
+        stock = self._stock
+        at = np.flatnonzero(self._goes_alone | self._goes_whole)
+        order = at[np.lexsort((stock.rank[at], self._goes_whole[at], stock.node[at]))]
+        found = stock.where(order)
+        is_start = _starts(found.node)
+        starts, run = np.flatnonzero(is_start), np.cumsum(is_start) - 1
+        freed = np.cumsum(found.request, axis=0)
+        if len(order):
+            freed = freed - (freed[starts] - found.request[starts])[run]
+        enough = np.flatnonzero((freed >= self._short[order]).all(axis=1))
+        runs, which = np.unique(run[enough], return_index=True)
+        start, stop = starts[runs], enough[which] + 1
+        several = stop - start > 1
+        start, stop = start[several], stop[several]
+        if not len(start):
+            return _Offers(np.zeros((0, _KEYS)), *([_NO_ROWS] * 4))
+        whole = self._goes_whole[order]
+        new_job = is_start | _starts(found.job, whole)
+        held = np.where(whole[:, None], self._jobs.held[found.job] * new_job[:, None], found.request)
+        excess = (held @ self._wanted.worth).astype(np.float64)
+        keys = np.column_stack(
+            (
+                _over(np.maximum, found.rank, start, stop),
+                _over(np.maximum, self._jobs.priority[found.job], start, stop),
+                _over(np.add, new_job.astype(np.int64), start, stop),
+                _over(np.maximum, (whole & self._jobs.complete[found.job]).astype(np.int64), start, stop),
+                _over(np.add, (~whole).astype(np.int64), start, stop),
+                _over(np.add, excess, start, stop) - self._short[order[start]] @ self._wanted.worth,
+                _over(np.maximum, found.turn, start, stop),
+            )
+        )
+        return _Offers(keys, order, start, stop, np.full(len(start), -1))
+
+    def _keys(
+        self, rank: Rows, job: Rows, jobs: Floats, complete: Floats, pods: Floats, excess: Floats, turn: Counts
+    ) -> Floats:
+        return np.column_stack((rank, self._jobs.priority[job], jobs, complete, pods, excess, turn)).astype(np.float64)
+
+
+_KEYS: Final = 7
+
+
+def _starts(*columns: NDArray[np.generic]) -> Flags:
+    """[P] where a run of equal values begins."""
+    starts = np.zeros(len(columns[0]), dtype=np.bool_)
+    starts[:1] = True
+    for column in columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
+
+
+def _over(combine: np.ufunc, values: NDArray[np.generic], start: Rows, stop: Rows) -> Floats:
+    """[B] `combine` over `values[start:stop]` for each pair; none is empty."""
+    ends = np.column_stack((start, stop)).ravel()
+    found: Floats = combine.reduceat(np.append(values, values[-1:]), ends)[::2].astype(np.float64)
+    return found
+
+
+def _least(keys: Floats) -> int:
+    """The row of `keys` [B, C] that is least, column by column; the first of several."""
+    left = np.arange(len(keys))
+    for column in keys.T:
+        values = column[left]
+        left = left[values == values.min()]
+        if len(left) == 1:
+            break
+    return int(left[0])

@@ -1,0 +1,134 @@
+"""What jobs can give one pod at a time, and which may go whole.
+
+All answers are of the moment in which they are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.eviction.units import Unit, UnitRules
+from volcano_py.framework.job import Job
+from volcano_py.framework.roles import role_minimums
+from volcano_py.state.status import READY_STATUSES, TaskStatus
+from volcano_py.state.table.ledger import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+Flags = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+_READY: Final = np.flatnonzero(READY_STATUSES)
+_HELD: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_UNDER_WAY: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING)
+NO_LIMIT: Final = np.iinfo(np.int64).max
+
+
+class Gangs:
+    """The minimums of jobs, as far as the configuration holds them against victims."""
+
+    def __init__(self, ssn: Session, rules: UnitRules, candidates: Rows) -> None:
+        """`candidates` are the rows of all pods that may be victims at all."""
+        self._ssn = ssn
+        self._rules = rules
+        self._tasks, self._jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        self._candidates = candidates
+        found = np.unique(self._tasks.job[candidates]).tolist()
+        infos = ((row, ssn.snapshot.jobs[row]) for row in found)
+        self._roles = {row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)}
+        """Job row → its minimums by role; only jobs that have any."""
+        self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
+        self._complete_since: dict[int, float] = {}
+
+    @property
+    def take_whole(self) -> bool:
+        """Whether jobs may go whole at all."""
+        return self._rules.minimums and self._rules.whole
+
+    # -- one pod at a time -----------------------------------------------------------------------------------------
+
+    def surplus(self) -> Counts:
+        """[J] how many pods each job can give, one after the other, and keep its minimum."""
+        ready = self._jobs.counts[:, _READY].sum(axis=1)
+        return np.maximum(ready - self._minimums(), 0)
+
+    def _minimums(self) -> Counts:
+        """[J]"""
+        minimums = self._jobs.min_member if self._rules.minimums else np.zeros_like(self._jobs.min_member)
+        return minimums
+
+    def surplus_of_roles(self, rows: Rows) -> Counts:
+        """[K] how many pods the role of each pod can give and keep its minimum."""
+        spare = np.full(len(rows), NO_LIMIT, dtype=np.int64)
+        if not self._roles or not self._rules.minimums:
+            return spare
+        jobs, roles = self._tasks.job[rows], self._tasks.role[rows]
+        for job_row in np.unique(jobs).tolist():
+            for name, minimum in self._roles.get(job_row, {}).items():
+                number = self._numbers.get(name, -1)
+                of_role = (jobs == job_row) & (roles == number)
+                spare[of_role] = max(self._ready_in_role(job_row, number) - minimum, 0)
+        return spare
+
+    def can_spare(self, row: int) -> bool:
+        """Whether the job of this pod, and its role, keep their minimums without it."""
+        job_row = int(self._tasks.job[row])
+        if not self._rules.minimums:
+            return True
+        if self._jobs.counts[job_row, _READY].sum() <= self._jobs.min_member[job_row]:
+            return False
+        return bool(self.surplus_of_roles(np.array([row], dtype=np.intp))[0] > 0)
+
+    def _ready_in_role(self, job_row: int, number: int) -> int:
+        rows = self._ssn.tasks_of_row(job_row)
+        is_ready = READY_STATUSES[self._tasks.status[rows]]
+        return int(np.count_nonzero(is_ready & (self._tasks.role[rows] == number)))
+
+    # -- whole -----------------------------------------------------------------------------------------------------
+
+    def may_go_whole(self) -> Flags:
+        """[J] jobs all of whose pods are candidates, while none of them is being bound or has a place promised."""
+        if not self.take_whole:
+            return np.zeros(self._jobs.size, dtype=np.bool_)
+        counts = self._jobs.counts
+        held = counts[:, _HELD].sum(axis=1)
+        still = self._candidates[np.isin(self._tasks.status[self._candidates], _HELD)]
+        offered = np.bincount(self._tasks.job[still], minlength=self._jobs.size)
+        under_way = counts[:, _UNDER_WAY].any(axis=1)
+        may_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
+        if self._rules.min_runtime > 0:
+            for row in np.flatnonzero(may_go & self.are_complete()).tolist():
+                may_go[row] = self._has_run_long_enough(row)
+        return may_go
+
+    def are_complete(self) -> Flags:
+        """[J] jobs that have their minimums."""
+        complete: Flags = self._jobs.counts[:, _READY].sum(axis=1) >= self._jobs.min_member
+        for row, minimums in self._roles.items():
+            numbers = ((self._numbers.get(name, -1), minimum) for name, minimum in minimums.items())
+            complete[row] &= all(self._ready_in_role(row, number) >= minimum for number, minimum in numbers)
+        return complete
+
+    def _has_run_long_enough(self, job_row: int) -> bool:
+        """Whether a complete gang has been so for the minimum time; otherwise a cycle is requested for then."""
+        if job_row not in self._complete_since:
+            rows = self._ssn.tasks_of_row(job_row)
+            since = np.sort(self._tasks.scheduled_at[rows[READY_STATUSES[self._tasks.status[rows]]]])
+            self._complete_since[job_row] = float(since[int(self._jobs.min_member[job_row]) - 1])
+        until = self._complete_since[job_row] + self._rules.min_runtime
+        if until > self._ssn.now:
+            self._ssn.wakeups.recheck_at(until)
+        return until <= self._ssn.now
+
+    def whole(self, job: Job) -> Unit:
+        """All that the job holds."""
+        tasks, rows = self._tasks, self._ssn.tasks_of(job)
+        rows = rows[np.isin(tasks.status[rows], _HELD)]
+        keys = (tasks.tiebreak[rows], -tasks.suffix[rows], -tasks.created[rows], tasks.priority[rows])
+        rows = rows[np.lexsort(keys)]
+        request = self._ssn.ledger.classes.request[tasks.task_class[rows]].sum(axis=0)
+        return Unit(job, rows, request, is_whole=True)

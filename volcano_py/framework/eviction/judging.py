@@ -1,0 +1,57 @@
+"""Whether the plugins together give up a unit: tiers, intersections and guards, as for single pods.
+
+Units are judged one after the other, each with those before it already evicted in the session, so plugins need no
+running sums of their own for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
+from volcano_py.framework.eviction.victims import counts, naming
+
+if TYPE_CHECKING:
+    from volcano_py.framework.calls.dispatch import Call, Dispatch
+
+
+class Judgement(NamedTuple):
+    """A verdict, and the plugin that refused; empty when no plugin named the unit."""
+
+    verdict: Verdict
+    refused_by: str = ""
+
+
+def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
+    """The first tier that gives the unit up decides, and every guard has to agree.
+
+    `in_time`: as if all protection that ends with time had done so.
+    """
+    guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and counts(call, in_time)]
+    refused_by = ""
+    for calls in naming(dispatch, point):
+        asked = [call for call in calls if counts(call, in_time)]
+        verdict, is_named = Verdict.YES, False
+        for call in (*asked, *(guard for guard in guards if guard not in calls)):
+            answer = _answer(call, point, need, unit)
+            if answer is None:
+                continue
+            is_named |= call in asked and not call.plugin.only_protects
+            verdict = min(verdict, answer)
+            if verdict is Verdict.NO:
+                refused_by = refused_by or call.plugin.name
+                break
+        if is_named and verdict is not Verdict.NO:
+            return Judgement(verdict)
+    return Judgement(Verdict.NO, refused_by)
+
+
+def _answer(call: Call, point: str, need: Need, unit: Unit) -> Verdict | None:
+    """What one plugin says; None when it abstains."""
+    if call.plugin.judges_units:
+        judged: Verdict | None = call.ask("judge_unit", point, need, unit, otherwise=Verdict.NO)
+        return judged
+    given = call(need.task, unit.rows)
+    if given is None:
+        return None
+    return Verdict.YES if given.all() else Verdict.NO

@@ -1,0 +1,42 @@
+"""One replacement: a unit of a plan goes for something better, if there is any.
+
+The search is greedy. What it took first may turn out to be more than was needed once all else is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from volcano_py.framework.eviction.cost import Costs
+from volcano_py.framework.eviction.draft import Draft, Eviction
+from volcano_py.framework.eviction.fill_back import fill_back, groups
+from volcano_py.framework.eviction.gangs import Gangs
+from volcano_py.framework.eviction.search import Search
+from volcano_py.framework.session import Session
+
+_MOST_TRIED: Final = 4
+"""Units for which a replacement is sought; each costs a search."""
+
+
+def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> None:
+    """Leave out one of the units and search again; the better plan stays."""
+    evictions, places = draft.evictions.copy(), draft.places.copy()
+    tried = groups(draft)[:_MOST_TRIED]
+    draft.reset()
+    costs = Costs(ssn, gangs, evictions[0].task)
+    best = costs.of(evictions)
+    for left_out in tried:
+        _evict_again(draft, (each for each in evictions if each not in left_out))
+        if search.without(left_out).run():
+            fill_back(ssn, draft)
+            if costs.of(draft.evictions) < best:
+                return
+        draft.reset()
+    _evict_again(draft, evictions)
+    draft.restore_places(places)
+
+
+def _evict_again(draft: Draft, evictions: Iterable[Eviction]) -> None:
+    for each in evictions:
+        draft.evict(each.unit, each.task)

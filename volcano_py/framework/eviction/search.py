@@ -1,0 +1,304 @@
+"""The search for units to evict for one job: greedy, bundle after bundle, until its gang has places.
+
+What is free, or was freed before, is used before anything more goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.eviction.blocked import make_way
+from volcano_py.framework.eviction.bundles import Bundle, Bundles, JobFacts, Stock, Wanted
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.cost import ranks_of_queues
+from volcano_py.framework.eviction.draft import Draft, Eviction
+from volcano_py.framework.eviction.placing import place
+from volcano_py.framework.eviction.scheme import NEVER, Scheme
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS
+from volcano_py.state.table.ledger import Rows
+
+
+class Level(NamedTuple):
+    """How far evictions may go.
+
+    Attributes:
+        whole: jobs may go whole.
+        last_resort: queues may be left with less than they deserve.
+    """
+
+    whole: bool
+    last_resort: bool
+
+
+LEVELS: Final = (Level(False, False), Level(False, True), Level(True, False), Level(True, True))
+"""In the order in which they are tried."""
+
+
+class Search:
+    """See the module. Works on a draft; made for one attempt of one job.
+
+    Attributes:
+        bundles: how many bundles were evicted.
+        found_last_resorts: a unit was left out that only the last resort takes.
+    """
+
+    def __init__(
+        self, ssn: Session, pool: Candidates, scheme: Scheme, job: Job, tasks: Rows, draft: Draft, level: Level
+    ) -> None:
+        self._ssn = ssn
+        self._pool = pool
+        self._scheme = scheme
+        self._job = job
+        self._tasks = tasks
+        self._draft = draft
+        self._level = level
+        self._hopeless: set[tuple[int, str]] = set()
+        """Class rows, with their preemption policy, that find no place at this level."""
+        self._stays = np.zeros(ssn.ledger.tasks.size, dtype=np.bool_)
+        """[T] pods that were refused as units of their own."""
+        self._stays_whole = np.zeros(ssn.ledger.jobs.size, dtype=np.bool_)
+        """[J] jobs that were refused as a whole."""
+        self._refusals = 0
+        self.bundles = 0
+        self.found_last_resorts = False
+
+    def run(self) -> bool:
+        """Place the tasks in the order given, while the job starves. Whether its gang has all places that it needs."""
+        ask = self._ssn.ask
+        while ask.job_starving(self._job) and (task := self._next()) is not None:
+            if not place(self._ssn, self._draft, task) and not self._make_room(task):
+                self._hopeless.add(self._kind(task))
+        return ask.gang_will_be_ready(self._job)
+
+    def without(self, evictions: Iterable[Eviction]) -> Search:
+        """Another search for the same tasks, which leaves these units out."""
+        other = Search(self._ssn, self._pool, self._scheme, self._job, self._tasks, self._draft, self._level)
+        for unit in (each.unit for each in evictions):
+            other._leave_out(Bundle(unit.rows, (unit.job.row,) if unit.is_whole else ()))
+        return other
+
+    # -- tasks -----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> Task | None:
+        """The first task without a place that may still find one."""
+        ssn = self._ssn
+        for row in self._unplaced().tolist():
+            task = Task(row, self._job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))
+            if self._kind(task) not in self._hopeless:
+                if ssn.ask.pre_predicate(task.task_class) is None:
+                    return task
+                self._hopeless.add(self._kind(task))
+        return None
+
+    def _unplaced(self) -> Rows:
+        return self._tasks[~np.isin(self._tasks, self._draft.placed)]
+
+    def _kind(self, task: Task) -> tuple[int, str]:
+        return task.task_class.row, self._ssn.task_info(task.row).preemption_policy
+
+    # -- room ------------------------------------------------------------------------------------------------------
+
+    def _make_room(self, task: Task) -> bool:
+        """Evict what makes room for the task, and place it."""
+        ssn, scheme = self._ssn, self._scheme
+        if self._kind(task)[1] == NEVER:
+            return False
+        if not scheme.may_take(task.job.queue, np.array([task.row], dtype=np.intp)):
+            return False
+        candidates = ssn.ask.possible_victims(scheme.point, task, scheme.candidates(task))
+        if not len(candidates):
+            return False
+        room = ssn.ask.allocatable(task.job.queue, task.task_class)
+        if room.count > 0:
+            return self._free_a_node(task, candidates)
+        if room.short is None:
+            return False
+        tasks, (dim, units) = ssn.ledger.tasks, room.short
+        below = candidates[np.isin(tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))]
+        if not len(ssn.placer.choose(task.task_class, 1).nodes):
+            return self._free_a_node(task, below) or self._free_a_node(task, candidates)
+        return self._lower_below_ceiling(task, below, dim, units)
+
+    def _free_a_node(self, task: Task, candidates: Rows) -> bool:
+        """Evict the first bundle that the plugins give up and after which the task finds a place, or lacks only what a
+        ceiling leaves short."""
+        codes = self._ssn.placer.codes(task.task_class)
+        node = self._ssn.ledger.tasks.node[candidates]
+        is_open = codes[node] == FITS
+        wanted = self._wanted(task)
+        stock = self._stock(task, candidates[is_open])
+        need = self._need(task, wanted)
+        while len(stock):
+            refused = self._refusals
+            for bundle in Bundles(stock, wanted, self._facts(task)):
+                mark = self._draft.checkpoint()
+                if self._take(bundle, need):
+                    if place(self._ssn, self._draft, task) or self._is_below_ceiling(task):
+                        self.bundles += 1
+                        return True
+                    self._leave_out(bundle)
+                self._draft.rollback(mark)
+            if self._refusals == refused:
+                break  # without new refusals the bundles are the same
+            stock = self._stock(task, candidates[is_open])
+        blocked = candidates[~is_open & self._ssn.resolvable(codes[node])]
+        return len(blocked) > 0 and self._clear_a_node(task, blocked, need)
+
+    def _clear_a_node(self, task: Task, candidates: Rows, need: Need) -> bool:
+        """Where a rule other than room refuses the task because of pods that are there."""
+        stock = self._stock(task, candidates)
+        units = list(self._units_by_node(stock))
+        mark = self._draft.checkpoint()
+        if make_way(self._ssn, self._draft, task, units, lambda unit: self._is_given(unit, need)) and (
+            place(self._ssn, self._draft, task) or self._is_below_ceiling(task)
+        ):
+            self.bundles += 1
+            return True
+        self._draft.rollback(mark)
+        return False
+
+    def _lower_below_ceiling(self, task: Task, candidates: Rows, dim: int, units: int) -> bool:
+        """Evict pods that count for the ceiling, wherever they are, until it has room for the task."""
+        held = self._ssn.ledger.classes.request[self._ssn.ledger.tasks.task_class[candidates], dim]
+        candidates = candidates[held > 0]
+        wanted = Wanted(
+            request=np.array([units]), count=1, idle=np.zeros((1, 1), dtype=np.int64), worth=np.ones(1)
+        )
+        lacking = np.zeros(len(task.task_class.request), dtype=np.bool_)
+        lacking[dim] = True
+        need = Need(task, self._request_of_rest(), lacking)
+        stock = self._stock(task, candidates, dims=np.array([dim]))
+        for bundle in Bundles(stock.on_one_node(), wanted, self._facts(task, np.array([dim]))):
+            mark = self._draft.checkpoint()
+            if self._take(bundle, need) and place(self._ssn, self._draft, task):
+                self.bundles += 1
+                return True
+            self._draft.rollback(mark)
+        return False
+
+    def _is_below_ceiling(self, task: Task) -> bool:
+        """Whether a node has room, and only a ceiling is in the way that pods of others count for."""
+        ssn = self._ssn
+        room = ssn.ask.allocatable(task.job.queue, task.task_class)
+        return room.count <= 0 and room.short is not None and len(ssn.placer.choose(task.task_class, 1).nodes) > 0
+
+    # -- units -----------------------------------------------------------------------------------------------------
+
+    def _take(self, bundle: Bundle, need: Need) -> bool:
+        """Evict the units of the bundle, as long as each is given up. One that is refused before any other of them has
+        gone is left out from now on."""
+        for number, unit in enumerate(self._units(bundle)):
+            if self._is_left_out(unit):
+                return False
+            if not self._is_given(unit, need):
+                if number == 0:
+                    self._leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
+                return False
+            self._draft.evict(unit, need.task)
+        return True
+
+    def _units(self, bundle: Bundle) -> Iterator[Unit]:
+        ssn = self._ssn
+        for row in bundle.alone.tolist():
+            owner = ssn.job(int(ssn.ledger.tasks.job[row]))
+            assert owner is not None, "candidates have a PodGroup and a queue"
+            yield Unit(owner, np.array([row], dtype=np.intp), ssn.task_class(row).request, is_whole=False)
+        for job_row in bundle.whole:
+            owner = ssn.job(job_row)
+            assert owner is not None, "candidates have a PodGroup and a queue"
+            yield self._pool.gangs.whole(owner)
+
+    def _units_by_node(self, stock: Stock) -> Iterator[tuple[int, Unit]]:
+        """Each unit that has pods on a node, with the node."""
+        whole: set[tuple[int, int]] = set()
+        for at in range(len(stock)):
+            node, job_row = int(stock.node[at]), int(stock.job[at])
+            if stock.spare[at]:
+                yield node, next(self._units(Bundle(stock.rows[at : at + 1], ())))
+            elif stock.whole[at] and (node, job_row) not in whole:
+                whole.add((node, job_row))
+                yield node, next(self._units(Bundle(stock.rows[:0], (job_row,))))
+
+    def _is_given(self, unit: Unit, need: Need) -> bool:
+        """Whether the unit may go now."""
+        if not unit.is_whole and not self._pool.gangs.can_spare(int(unit.rows[0])):
+            return False
+        verdict = self._ssn.ask.gives(self._scheme.point, need, unit).verdict
+        self.found_last_resorts |= verdict is Verdict.LAST_RESORT
+        return verdict is Verdict.YES or (verdict is Verdict.LAST_RESORT and self._level.last_resort)
+
+    def _is_left_out(self, unit: Unit) -> bool:
+        return bool(self._stays_whole[unit.job.row] if unit.is_whole else self._stays[unit.rows[0]])
+
+    def _leave_out(self, bundle: Bundle) -> None:
+        """Its units are not tried again."""
+        self._refusals += 1
+        self._stays[bundle.alone] = True
+        self._stays_whole[list(bundle.whole)] = True
+
+    # -- columns ---------------------------------------------------------------------------------------------------
+
+    def _stock(self, task: Task, candidates: Rows, dims: Rows | None = None) -> Stock:
+        ssn, gangs = self._ssn, self._pool.gangs
+        tasks = ssn.ledger.tasks
+        job = tasks.job[candidates].astype(np.intp)
+        spares = gangs.surplus()[job]
+        spare = (spares > 0) & (gangs.surplus_of_roles(candidates) > 0) & ~self._stays[candidates]
+        whole = np.zeros(len(candidates), dtype=np.bool_)
+        if self._level.whole and self._scheme.takes_whole:
+            whole = (gangs.may_go_whole() & ~self._stays_whole)[job]
+            if self._scheme.whole_below_priority:
+                whole &= ssn.ledger.jobs.priority[job] < task.job.priority
+        keep = spare | whole
+        candidates, job = candidates[keep], job[keep]
+        dims = task.task_class.requested if dims is None else dims
+        slots = tasks.queue[candidates]
+        request = ssn.ledger.classes.request[np.ix_(tasks.task_class[candidates], dims)]
+        return Stock(
+            rows=candidates,
+            node=tasks.node[candidates].astype(np.intp),
+            job=job,
+            rank=ranks_of_queues(ssn, task, slots)[slots],
+            request=request,
+            spare=spare[keep],
+            spares=spares[keep],
+            whole=whole[keep],
+            turn=self._pool.turn[candidates],
+        )
+
+    def _wanted(self, task: Task) -> Wanted:
+        ssn, dims = self._ssn, task.task_class.requested
+        idle = ssn.ledger.nodes.future_idle()[:, dims]
+        classes = ssn.ledger.tasks.task_class[self._unplaced()]
+        alike = int(np.count_nonzero(classes == task.task_class.row))
+        count = max(1, min(alike, ssn.ask.tasks_to_ready(task.job) - task.job.waiting))
+        return Wanted(task.task_class.request[dims], count, idle, 1 / np.maximum(ssn.total[dims], 1))
+
+    def _need(self, task: Task, wanted: Wanted) -> Need:
+        """What there is too little of: each resource by itself, or all of them if each alone would do."""
+        dims = task.task_class.requested
+        lacking = np.zeros(len(task.task_class.request), dtype=np.bool_)
+        room = np.maximum(wanted.idle // wanted.request, 0).sum(axis=0)
+        short = room < wanted.count
+        lacking[dims] = short if short.any() else True
+        return Need(task, self._request_of_rest(), lacking)
+
+    def _request_of_rest(self) -> NDArray[np.int64]:
+        """[R] what the tasks request that the gang still lacks."""
+        ssn = self._ssn
+        lacking = max(1, ssn.ask.tasks_to_ready(self._job) - self._job.waiting)
+        classes = ssn.ledger.tasks.task_class[self._unplaced()[:lacking]]
+        request: NDArray[np.int64] = ssn.ledger.classes.request[classes].sum(axis=0)
+        return request
+
+    def _facts(self, task: Task, dims: Rows | None = None) -> JobFacts:
+        jobs = self._ssn.ledger.jobs
+        dims = task.task_class.requested if dims is None else dims
+        return JobFacts(jobs.priority, self._pool.gangs.are_complete(), jobs.allocated[:, dims])

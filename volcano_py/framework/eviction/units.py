@@ -1,0 +1,68 @@
+"""Units of eviction: what a job gives goes as one, or stays.
+
+A job gives its surplus one pod after the other, or everything that it holds; a gang is never torn.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job, Task
+from volcano_py.state.table.axis import IntVector
+from volcano_py.state.table.ledger import Rows
+
+
+class Unit(msgspec.Struct, frozen=True, eq=False):
+    """Pods of one job that are evicted together.
+
+    Attributes:
+        rows: [K] task rows, the most expendable first.
+        request: [R] the sum of their requests.
+        is_whole: everything that the job holds. Otherwise one pod, without which the job keeps its minimums.
+    """
+
+    job: Job
+    rows: Rows
+    request: IntVector
+    is_whole: bool
+
+
+class Need(msgspec.Struct, frozen=True, eq=False):
+    """What units are evicted for.
+
+    Attributes:
+        task: the first task of the job that has no place yet.
+        request: [R] the sum of what all its tasks without a place request.
+        lacking: [R] of which resources there is too little for it.
+    """
+
+    task: Task
+    request: IntVector
+    lacking: NDArray[np.bool_]
+
+
+class Verdict(IntEnum):
+    """Whether a unit may go."""
+
+    NO = 0
+    LAST_RESORT = 1
+    """Only if no other choice will do: its queue then holds less than it deserves."""
+    YES = 2
+
+
+class UnitRules(msgspec.Struct, frozen=True):
+    """What the configuration says of units.
+
+    Attributes:
+        minimums: a job keeps its minimums or goes whole; otherwise each pod is a unit.
+        whole: jobs may go whole.
+        min_runtime: seconds for which a complete gang is not taken whole.
+    """
+
+    minimums: bool = True
+    whole: bool = True
+    min_runtime: float = 0.0
