@@ -27,7 +27,7 @@ class Preempt(Action):
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        others = Scheme("preempt", "preemptable", pool.in_queue, whole_below_priority=True)
+        others = Scheme("preempt", "preemptable", pool.in_queue)
         own = Scheme("preempt", "preemptable", pool.in_job, takes_whole=False)
         keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))

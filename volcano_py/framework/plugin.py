@@ -71,6 +71,8 @@ class Plugin:
     other in turn: they would do so all the same, only more slowly."""
     judges_units: ClassVar[bool] = False
     """Whether it judges what goes together as a whole (`judge_unit`), rather than pod by pod."""
+    preempts_equals: ClassVar[bool] = False
+    """Whether jobs that it names at `preemptable` may go whole though their priority is not below the preemptor's."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}

@@ -76,6 +76,11 @@ class CombinedAnswers:
         keys.extend(call(rows) for call in reversed(self._dispatch.calls("task_order")))
         return rows[np.lexsort(keys)]
 
+    @property
+    def has_namespace_order(self) -> bool:
+        """Whether any plugin orders the namespaces of a queue."""
+        return bool(self._dispatch.calls("namespace_order"))
+
     # -- combined answers ------------------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Refusal | None:
@@ -182,6 +187,11 @@ class CombinedAnswers:
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> Rows:
         """The candidates without those that no selection could make a victim; costs one look at all of them."""
         return possible(self._dispatch, point, task, candidates)
+
+    @property
+    def preempts_equals(self) -> bool:
+        """Whether jobs may be preempted as a whole though their priority is not below the preemptor's."""
+        return any(call.plugin.preempts_equals for call in self._dispatch.calls("preemptable"))
 
     def gives(self, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
         """Whether the plugins together give up a unit as things stand; `in_time`: once budgets and cool-downs allow

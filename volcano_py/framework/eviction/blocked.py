@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.framework.eviction.draft import Draft
+from volcano_py.framework.eviction.placing import may_come
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Task
 from volcano_py.framework.session import Session
@@ -26,8 +27,8 @@ def make_way(
     task: Task,
     units: Iterable[tuple[int, Unit]],
     is_given: Callable[[Unit], bool],
-) -> bool:
-    """Evict the units of one node after which the task may go there; nothing when no node can be cleared.
+) -> int | None:
+    """Evict the units of one node after which the task may go there. The node; None when none can be cleared.
 
     `units` come with a node on which they have pods. Of the nodes that can be cleared, the one is taken on which the
     fewest whole jobs, jobs and pods have to go.
@@ -36,20 +37,21 @@ def make_way(
     for node, unit in units:
         by_node[node].append(unit)
     nodes = ssn.placer.ranked(task.task_class, np.array(sorted(by_node), dtype=np.intp)).tolist()
-    cleared: list[tuple[tuple[int, int, int], int, list[Unit]]] = []
+    cleared: list[tuple[tuple[int, int, int], int, int, list[Unit]]] = []
     for node in nodes:
         mark = draft.checkpoint()
         found = _clear(ssn, draft, task, node, by_node[node], is_given)
         draft.rollback(mark)
         if found is not None:
-            cleared.append((_cost(found), len(cleared), found))
+            cleared.append((_cost(found), len(cleared), node, found))
             if len(cleared) == _MOST_COMPARED:
                 break
     if not cleared:
-        return False
-    for unit in min(cleared)[2]:
+        return None
+    _, _, node, found = min(cleared)
+    for unit in found:
         draft.evict(unit, task)
-    return True
+    return node
 
 
 def _clear(
@@ -60,16 +62,16 @@ def _clear(
     in_the_way = [unit for unit in units if _would_clear(ssn, draft, task, node, unit)]
     gone: list[Unit] = []
     for unit in (*in_the_way, *(unit for unit in units if unit not in in_the_way)):
-        if _may_come(ssn, task, node):
+        if may_come(ssn, task, node):
             break
         if is_given(unit):
             draft.evict(unit, task)
             gone.append(unit)
-    if not _may_come(ssn, task, node):
+    if not may_come(ssn, task, node):
         return None
     for unit in reversed(gone.copy()):
         draft.take_back(unit)
-        if _may_come(ssn, task, node):
+        if may_come(ssn, task, node):
             gone.remove(unit)
         else:
             draft.evict(unit, task)
@@ -83,12 +85,6 @@ def _would_clear(ssn: Session, draft: Draft, task: Task, node: int, unit: Unit) 
     passes = ssn.placer.may_take(task.task_class, node)
     draft.rollback(mark)
     return passes
-
-
-def _may_come(ssn: Session, task: Task, node: int) -> bool:
-    dims = task.task_class.requested
-    idle = ssn.ledger.nodes.future_idle(node)[dims]
-    return bool((idle >= task.task_class.request[dims]).all()) and ssn.placer.may_take(task.task_class, node)
 
 
 def _cost(units: Sequence[Unit]) -> tuple[int, int, int]:

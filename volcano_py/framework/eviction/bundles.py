@@ -112,6 +112,7 @@ class _Offers(msgspec.Struct, frozen=True, eq=False):
         start: [B] the pods of a bundle are `order[start:stop]`.
         stop: [B]
         job: [B] the job that goes whole with all its pods; -1 where the pods say it.
+        is_alone: the pods are surplus, each of them.
     """
 
     keys: Floats
@@ -119,6 +120,7 @@ class _Offers(msgspec.Struct, frozen=True, eq=False):
     start: Rows
     stop: Rows
     job: Rows
+    is_alone: bool = False
 
 
 class Bundles:
@@ -149,8 +151,8 @@ class Bundles:
 
     def _bundle(self, offer: _Offers, at: int) -> Bundle:
         positions = offer.order[offer.start[at] : offer.stop[at]]
-        alone = positions[self._goes_alone[positions]]
-        whole = self._stock.job[positions[~self._goes_alone[positions]]].tolist()
+        is_alone = self._goes_alone[positions] | offer.is_alone
+        alone, whole = positions[is_alone], self._stock.job[positions[~is_alone]].tolist()
         if offer.job[at] >= 0:
             whole.append(int(offer.job[at]))
         return Bundle(self._stock.rows[alone], tuple(dict.fromkeys(whole)))
@@ -177,7 +179,7 @@ class Bundles:
         excess = (found.request - short) @ self._wanted.worth
         keys = self._keys(found.rank, found.job, 1 / gain, np.zeros(len(at)), 1 / gain, excess, found.turn)
         places = np.arange(len(at))
-        return _Offers(keys, at, places, places + 1, np.full(len(at), -1))
+        return _Offers(keys, at, places, places + 1, np.full(len(at), -1), is_alone=True)
 
     def _whole(self) -> _Offers:
         """A job that makes room wherever its pods are."""

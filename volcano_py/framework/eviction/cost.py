@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.eviction.draft import Eviction
 from volcano_py.framework.eviction.gangs import Gangs
 from volcano_py.framework.job import Task
+from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.state.table.ledger import Rows
 
@@ -43,7 +44,10 @@ class Costs:
     def __init__(self, ssn: Session, gangs: Gangs, task: Task) -> None:
         self._tasks = ssn.ledger.tasks
         self._complete = gangs.are_complete()
-        self._ranks = ranks_of_queues(ssn, task, ssn.ledger.tasks.queue[ssn.ledger.tasks.queue >= 0])
+        self._ranks = np.zeros(ssn.ledger.tasks.size, dtype=np.intp)
+        placed = np.flatnonzero((self._tasks.queue >= 0) & (self._tasks.job >= 0) & (self._tasks.node >= 0))
+        placed = placed[ssn.is_queue(self._tasks.queue[placed])]
+        self._ranks[placed] = victim_ranks(ssn, task, placed)
         self._worth = 1 / np.maximum(ssn.total, 1)
 
     def of(self, evictions: Sequence[Eviction]) -> Cost:
@@ -51,7 +55,7 @@ class Costs:
         whole = {unit.job.row for unit in units if unit.is_whole}
         return Cost(
             whole=bool(whole),
-            rank=max(int(self._ranks[self._tasks.queue[unit.rows]].max()) for unit in units),
+            rank=max(int(self._ranks[unit.rows].max()) for unit in units),
             priority=max(unit.job.priority for unit in units),
             jobs=len({unit.job.row for unit in units}),
             complete=sum(bool(self._complete[row]) for row in whole),
@@ -60,12 +64,23 @@ class Costs:
         )
 
 
-def ranks_of_queues(ssn: Session, task: Task, slots: NDArray[np.int32]) -> Rows:
-    """[Q] by slot, the places of the queues in these slots in the order in which they lose pods to the task."""
-    ranks = np.zeros(len(ssn.snapshot.queue_names), dtype=np.intp)
-    found = set(np.unique(slots).tolist())
-    if len(found) > 1:
-        queues = [queue for queue in ssn.queues.values() if queue.slot in found]
-        for place, queue in enumerate(ssn.ask.victim_queues(queues, task)):
-            ranks[queue.slot] = place
-    return ranks
+def victim_ranks(ssn: Session, task: Task, rows: Rows) -> NDArray[np.intp]:
+    """[K] which of the pods loses its place to the task first: by queue, in victim queue order, and in a queue by
+    namespace, the last in namespace order first."""
+    tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+    by_namespace = ssn.ask.has_namespace_order
+    namespace = jobs.namespace[tasks.job[rows]] if by_namespace else np.zeros(len(rows), dtype=np.intp)
+    side, first = group_rows([tasks.queue[rows], namespace])
+    if len(first) < 2:  # noqa: PLR2004 - nothing to order
+        return np.zeros(len(rows), dtype=np.intp)
+    by_slot = {queue.slot: queue for queue in ssn.queues.values()}
+    queues = [by_slot[slot] for slot in tasks.queue[rows[first]].tolist()]
+    place = {queue.name: at for at, queue in enumerate(ssn.ask.victim_queues(set(queues), task))}
+    sides = [(queue, ssn.snapshot.namespaces[at]) for queue, at in zip(queues, namespace[first].tolist(), strict=True)]
+    order = sorted(
+        range(len(sides)), key=lambda at: ssn.ask.namespace_key(*sides[at]) if by_namespace else (), reverse=True
+    )
+    order.sort(key=lambda at: place[sides[at][0].name])
+    ranks = np.empty(len(sides), dtype=np.intp)
+    ranks[order] = np.arange(len(sides))
+    return ranks[side]

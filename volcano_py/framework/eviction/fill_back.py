@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from volcano_py.framework.eviction.draft import Draft, Eviction
-from volcano_py.framework.eviction.placing import place
+from volcano_py.framework.eviction.placing import place, place_on
 from volcano_py.framework.session import Session
 
 
@@ -60,7 +60,7 @@ def _try_without(ssn: Session, draft: Draft, evictions: Sequence[Eviction]) -> N
     places = draft.withdraw_places()
     for eviction in evictions:
         draft.take_back(eviction.unit)
-    if all(place(ssn, draft, each.task) for each in places):
+    if all(place_on(ssn, draft, each.task, each.node) or place(ssn, draft, each.task) for each in places):
         return
     draft.withdraw_places()
     for eviction in evictions:

@@ -23,14 +23,18 @@ class Judgement(NamedTuple):
 
 
 def judge(dispatch: Dispatch, point: str, need: Need, unit: Unit, *, in_time: bool = False) -> Judgement:
-    """The first tier that gives the unit up decides, and every guard has to agree.
+    """The first tier that gives the unit up decides, and every guard has to agree. For preempt, a job of no lower
+    priority goes whole only where a plugin of the tier has a say in that (`preempts_equals`).
 
     `in_time`: as if all protection that ends with time had done so.
     """
     guards = [call for call in dispatch.calls(point) if point in call.plugin.guards and counts(call, in_time)]
     refused_by = ""
+    is_equal = unit.is_whole and point == "preemptable" and unit.job.priority >= need.task.job.priority
     for calls in naming(dispatch, point):
         asked = [call for call in calls if counts(call, in_time)]
+        if is_equal and not any(call.plugin.preempts_equals for call in asked):
+            continue
         verdict, is_named = Verdict.YES, False
         for call in (*asked, *(guard for guard in guards if guard not in calls)):
             answer = _answer(call, point, need, unit)

@@ -1,4 +1,4 @@
-"""A place for one task of a plan, where nothing more has to go for it."""
+"""Places for the tasks of a plan, where nothing more has to go for them."""
 
 from __future__ import annotations
 
@@ -17,3 +17,18 @@ def place(ssn: Session, draft: Draft, task: Task) -> bool:
     at_once = task.task_class.best_effort and not choice.pipelined
     draft.promise(task, int(choice.nodes[0]), is_for_backfill=at_once)
     return True
+
+
+def place_on(ssn: Session, draft: Draft, task: Task, node: int) -> bool:
+    """Promise the task room on this node, if all rules let it go there once the victims of the plan are gone."""
+    if ssn.ask.allocatable(task.job.queue, task.task_class).count <= 0 or not may_come(ssn, task, node):
+        return False
+    draft.promise(task, node)
+    return True
+
+
+def may_come(ssn: Session, task: Task, node: int) -> bool:
+    """Whether the node has room for the task, and no predicate refuses it, once what is evicted is gone."""
+    dims = task.task_class.requested
+    idle = ssn.ledger.nodes.future_idle(node)[dims]
+    return bool((idle >= task.task_class.request[dims]).all()) and ssn.placer.may_take(task.task_class, node)

@@ -79,4 +79,4 @@ def _comes_into_question(ssn: Session, scheme: Scheme, task: Task, unit: Unit) -
         return False
     if not unit.is_whole:
         return True
-    return scheme.takes_whole and not (scheme.whole_below_priority and unit.job.priority >= task.job.priority)
+    return scheme.takes_whole

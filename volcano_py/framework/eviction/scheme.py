@@ -25,7 +25,6 @@ class Scheme(msgspec.Struct, frozen=True):
         may_take: whether a queue may have pods evicted for these task rows at all.
         may_lose: whether pods of a queue can be evicted at all.
         takes_whole: whether jobs may go whole.
-        whole_below_priority: whether only jobs of a lower priority than the one that evicts them go whole.
     """
 
     action: str
@@ -34,4 +33,3 @@ class Scheme(msgspec.Struct, frozen=True):
     may_take: Callable[[QueueInfo, Rows], bool] = lambda _queue, _rows: True
     may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
     takes_whole: bool = True
-    whole_below_priority: bool = False

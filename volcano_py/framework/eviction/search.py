@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from volcano_py.framework.eviction.blocked import make_way
 from volcano_py.framework.eviction.bundles import Bundle, Bundles, JobFacts, Stock, Wanted
 from volcano_py.framework.eviction.candidates import Candidates
-from volcano_py.framework.eviction.cost import ranks_of_queues
+from volcano_py.framework.eviction.cost import victim_ranks
 from volcano_py.framework.eviction.draft import Draft, Eviction
-from volcano_py.framework.eviction.placing import place
+from volcano_py.framework.eviction.placing import place, place_on
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS
+from volcano_py.framework.votes import Room
 from volcano_py.state.table.ledger import Rows
 
 
@@ -120,11 +121,10 @@ class Search:
             return self._free_a_node(task, candidates)
         if room.short is None:
             return False
-        tasks, (dim, units) = ssn.ledger.tasks, room.short
-        below = candidates[np.isin(tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))]
-        if not len(ssn.placer.choose(task.task_class, 1).nodes):
-            return self._free_a_node(task, below) or self._free_a_node(task, candidates)
-        return self._lower_below_ceiling(task, below, dim, units)
+        if len(ssn.placer.choose(task.task_class, 1).nodes):
+            return self._lower_ceiling(task, candidates, room)
+        below = np.isin(ssn.ledger.tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))
+        return self._free_a_node(task, candidates[below]) or self._free_a_node(task, candidates)
 
     def _free_a_node(self, task: Task, candidates: Rows) -> bool:
         """Evict the first bundle that the plugins give up and after which the task finds a place, or lacks only what a
@@ -137,7 +137,7 @@ class Search:
         need = self._need(task, wanted)
         while len(stock):
             refused = self._refusals
-            for bundle in Bundles(stock, wanted, self._facts(task)):
+            for bundle in Bundles(stock, wanted, self._facts(task.task_class.requested)):
                 mark = self._draft.checkpoint()
                 if self._take(bundle, need):
                     if place(self._ssn, self._draft, task) or self._is_below_ceiling(task):
@@ -153,34 +153,43 @@ class Search:
 
     def _clear_a_node(self, task: Task, candidates: Rows, need: Need) -> bool:
         """Where a rule other than room refuses the task because of pods that are there."""
-        stock = self._stock(task, candidates)
-        units = list(self._units_by_node(stock))
-        mark = self._draft.checkpoint()
-        if make_way(self._ssn, self._draft, task, units, lambda unit: self._is_given(unit, need)) and (
-            place(self._ssn, self._draft, task) or self._is_below_ceiling(task)
-        ):
+        ssn, draft = self._ssn, self._draft
+        mark = draft.checkpoint()
+        units = self._units_by_node(self._stock(task, candidates))
+        node = make_way(ssn, draft, task, units, lambda unit: self._is_given(unit, need))
+        if node is not None:
             self.bundles += 1
-            return True
-        self._draft.rollback(mark)
+            room = ssn.ask.allocatable(task.job.queue, task.task_class)
+            if place_on(ssn, draft, task, node) or (
+                room.short is not None and self._lower_ceiling(task, candidates, room, node)
+            ):
+                return True
+        draft.rollback(mark)
         return False
 
-    def _lower_below_ceiling(self, task: Task, candidates: Rows, dim: int, units: int) -> bool:
-        """Evict pods that count for the ceiling, wherever they are, until it has room for the task."""
-        held = self._ssn.ledger.classes.request[self._ssn.ledger.tasks.task_class[candidates], dim]
-        candidates = candidates[held > 0]
-        wanted = Wanted(
-            request=np.array([units]), count=1, idle=np.zeros((1, 1), dtype=np.int64), worth=np.ones(1)
-        )
+    def _lower_ceiling(self, task: Task, candidates: Rows, room: Room, node: int | None = None) -> bool:
+        """Evict pods that count for the ceiling that leaves no room, wherever they are, until the task can be placed:
+        on the node, if one is given."""
+        ssn, draft = self._ssn, self._draft
+        assert room.short is not None, "no pod stands in the way otherwise"
+        dim, units = room.short
+        tasks = ssn.ledger.tasks
+        counts = np.isin(tasks.queue[candidates], ssn.ask.below_ceiling(room, task.job.queue))
+        counts &= ssn.ledger.classes.request[tasks.task_class[candidates], dim] > 0
+        dims = np.array([dim], dtype=np.intp)
+        wanted = Wanted(np.array([units]), 1, np.zeros((1, 1), dtype=np.int64), np.ones(1))
         lacking = np.zeros(len(task.task_class.request), dtype=np.bool_)
         lacking[dim] = True
         need = Need(task, self._request_of_rest(), lacking)
-        stock = self._stock(task, candidates, dims=np.array([dim]))
-        for bundle in Bundles(stock.on_one_node(), wanted, self._facts(task, np.array([dim]))):
-            mark = self._draft.checkpoint()
-            if self._take(bundle, need) and place(self._ssn, self._draft, task):
+        stock = self._stock(task, candidates[counts], dims).on_one_node()
+        for bundle in Bundles(stock, wanted, self._facts(dims)):
+            mark = draft.checkpoint()
+            if self._take(bundle, need) and (
+                place(ssn, draft, task) if node is None else place_on(ssn, draft, task, node)
+            ):
                 self.bundles += 1
                 return True
-            self._draft.rollback(mark)
+            draft.rollback(mark)
         return False
 
     def _is_below_ceiling(self, task: Task) -> bool:
@@ -254,18 +263,17 @@ class Search:
         whole = np.zeros(len(candidates), dtype=np.bool_)
         if self._level.whole and self._scheme.takes_whole:
             whole = (gangs.may_go_whole() & ~self._stays_whole)[job]
-            if self._scheme.whole_below_priority:
+            if self._scheme.point == "preemptable" and not ssn.ask.preempts_equals:
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
         keep = spare | whole
         candidates, job = candidates[keep], job[keep]
         dims = task.task_class.requested if dims is None else dims
-        slots = tasks.queue[candidates]
         request = ssn.ledger.classes.request[np.ix_(tasks.task_class[candidates], dims)]
         return Stock(
             rows=candidates,
             node=tasks.node[candidates].astype(np.intp),
             job=job,
-            rank=ranks_of_queues(ssn, task, slots)[slots],
+            rank=victim_ranks(ssn, task, candidates),
             request=request,
             spare=spare[keep],
             spares=spares[keep],
@@ -298,7 +306,6 @@ class Search:
         request: NDArray[np.int64] = ssn.ledger.classes.request[classes].sum(axis=0)
         return request
 
-    def _facts(self, task: Task, dims: Rows | None = None) -> JobFacts:
+    def _facts(self, dims: Rows) -> JobFacts:
         jobs = self._ssn.ledger.jobs
-        dims = task.task_class.requested if dims is None else dims
         return JobFacts(jobs.priority, self._pool.gangs.are_complete(), jobs.allocated[:, dims])

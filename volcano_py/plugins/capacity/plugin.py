@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
@@ -24,9 +25,10 @@ from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
 from volcano_py.plugins.capacity.messages import Refusals, closed, not_for_jobs
 from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common
+from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import charged, promised, used
+from volcano_py.plugins.queues.queue_amounts import charged, promised, requests_by_queue, used
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -54,6 +56,7 @@ class Capacity(Plugin):
     """
 
     name = "capacity"
+    judges_units = True
     arguments_type = CapacityArguments
     guards = frozenset({"reclaimable"})
     hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
@@ -196,6 +199,18 @@ class Capacity(Plugin):
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """What queues hold beyond what they deserve, and are not guaranteed."""
         return self._given_up(given_up, reclaimer, candidates)
+
+    def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict:  # noqa: ARG002
+        """See unit_rules.py."""
+        account = self._account(need.task.job.queue)
+        if self._bar(account) is not None:
+            return Verdict.NO
+        right, lacking = self._right(account, self._asked[need.task.task_class]), need.lacking.tolist()
+        rows = self._accounts.rows_of_slots
+        return min(
+            judge(right, self._accounts.by_row[rows[slot]], request, lacking)
+            for slot, request in requests_by_queue(self._ssn.ledger, unit.rows)
+        )
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
 from volcano_py.api.wording.explain import invalid_queue, queue_closed
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
@@ -42,6 +43,7 @@ class Drf(Plugin):
     """
 
     name = "drf"
+    judges_units = True
     guards = frozenset({"reclaimable"})
     hierarchy_points = frozenset(
         {
@@ -140,6 +142,16 @@ class Drf(Plugin):
     def preemptable(self, preemptor: Task, candidates: Rows) -> NDArray[np.bool_]:
         """Pods of namespaces, or else jobs, that keep as much as the preemptor's gets."""
         return self._preemptable(preemptor, candidates, sums_up_to)
+
+    def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict | None:
+        """Fairness between the jobs of a queue takes no job whole; fairness between queues compares what both sides
+        would have with all that is needed, and without all that goes."""
+        if point == "reclaimable" and unit.is_whole:
+            return Verdict.YES if self._tree.gives_whole(need, unit) else Verdict.NO
+        if unit.is_whole:
+            return Verdict.NO
+        given = self.reclaimable if point == "reclaimable" else self.preemptable
+        return Verdict.YES if given(need.task, unit.rows).all() else Verdict.NO
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go alone; pods of one class and job come to the same."""

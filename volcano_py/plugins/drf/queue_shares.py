@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import sums_by_group
@@ -76,6 +77,10 @@ class QueueShares:
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] see `Suppositions`."""
         return self._suppositions.reclaimable(reclaimer, candidates, self._taken)
+
+    def gives_whole(self, need: Need, unit: Unit) -> bool:
+        """See `Suppositions`."""
+        return self._suppositions.gives_whole(need, unit, self._taken)
 
     def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] all of those, and some that would take long to judge."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from volcano_py.framework.eviction.units import Verdict
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
@@ -73,6 +76,18 @@ class QueueAccount(msgspec.Struct, eq=False):
         return any(held > self.ceiling[dim] for dim, held, _ in left if dim != PODS) and all(
             held - units >= self.guarantee[dim] for dim, held, units in left if self.guarantee[dim]
         )
+
+    def judge(self, request: Amounts, lacking: Sequence[bool]) -> Verdict:
+        """Whether it may lose pods that hold `request` [R] together, for somebody who lacks some resources [R]: it
+        holds more than it deserves of one of them, and keeps all that it is guaranteed. If it then holds less than it
+        deserves of anything, only as a last resort."""
+        asked = [(dim, units) for dim, units in enumerate(request) if units and dim != PODS]
+        if not any(lacking[dim] and self.held[dim] > self.ceiling[dim] for dim, _ in asked):
+            return Verdict.NO
+        if any(self.held[dim] - units < self.guarantee[dim] for dim, units in asked if self.guarantee[dim]):
+            return Verdict.NO
+        falls_short = any(self.held[dim] - units < self.ceiling[dim] <= self.held[dim] for dim, units in asked)
+        return Verdict.LAST_RESORT if falls_short else Verdict.YES
 
     def most(self, dim: int) -> int:
         """What it holds of a resource, now or once those that leave are gone and those with a promise are there:

@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount
 from volcano_py.api.wording.explain import Ceiling, over_ceiling, queue_closed
 from volcano_py.api.wording.holders import Holders
+from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.plugin import Key, Plugin
@@ -24,7 +25,7 @@ from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import charged, promised
+from volcano_py.plugins.queues.queue_amounts import charged, promised, requests_by_queue
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -40,6 +41,7 @@ class Proportion(Plugin):
     """
 
     name = "proportion"
+    judges_units = True
     guards = frozenset({"reclaimable"})
 
     def on_session_open(self, ssn: Session) -> None:
@@ -143,6 +145,13 @@ class Proportion(Plugin):
                 for dim, units in asked:
                     taken[slot][dim] += units
         return victims
+
+    def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict:  # noqa: ARG002
+        """What the queue holds beyond what it deserves of something that is lacking, and is not guaranteed."""
+        return min(
+            self._by_slot[slot].judge(request, need.lacking.tolist())
+            for slot, request in requests_by_queue(self._ssn.ledger, unit.rows)
+        )
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
-from volcano_py.state.table.ledger import NOWHERE
+from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
 
 
 class QueueAmounts(NamedTuple):
@@ -54,6 +54,14 @@ def promised(ssn: Session, promises: InqueueRequests) -> QueueAmounts:
     """What admitted jobs may still claim."""
     rows = promises.rows
     return QueueAmounts(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
+
+
+def requests_by_queue(ledger: Ledger, rows: Rows) -> Iterator[tuple[int, list[int]]]:
+    """What these tasks request [R], by the slot of the queue that they are charged to."""
+    tasks = ledger.tasks
+    slots, requests = tasks.queue[rows], ledger.classes.request[tasks.task_class[rows]]
+    for slot in np.unique(slots).tolist():
+        yield slot, requests[slots == slot].sum(axis=0).tolist()
 
 
 def pending(ssn: Session) -> QueueAmounts:

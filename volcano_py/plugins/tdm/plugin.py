@@ -44,6 +44,7 @@ class Tdm(Plugin):
 
     name = "tdm"
     arguments_type = TdmArguments
+    preempts_equals = True
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str]:  # noqa: ARG002
         return ["*" if cluster.task_info(row).uses_revocable else "" for row in rows.tolist()]
