@@ -64,7 +64,7 @@ def _clear(
     for unit in (*in_the_way, *(unit for unit in units if unit not in in_the_way)):
         if may_come(ssn, task, node):
             break
-        if is_given(unit):
+        if _may_help(ssn, task, node, unit) and is_given(unit):
             draft.evict(unit, task)
             gone.append(unit)
     if not may_come(ssn, task, node):
@@ -76,6 +76,15 @@ def _clear(
         else:
             draft.evict(unit, task)
     return gone
+
+
+def _may_help(ssn: Session, task: Task, node: int, unit: Unit) -> bool:
+    """Whether it frees some of what the node lacks for the task, or might be in the way of a predicate."""
+    if not ssn.placer.may_take(task.task_class, node):
+        return True
+    missing = task.task_class.request > np.maximum(ssn.ledger.nodes.future_idle(node), 0)
+    rows = unit.rows[ssn.ledger.tasks.node[unit.rows] == node]
+    return bool((ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows]][:, missing] > 0).any())
 
 
 def _would_clear(ssn: Session, draft: Draft, task: Task, node: int, unit: Unit) -> bool:

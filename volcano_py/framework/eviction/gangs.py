@@ -130,5 +130,6 @@ class Gangs:
         rows = rows[np.isin(tasks.status[rows], _HELD)]
         keys = (tasks.tiebreak[rows], -tasks.suffix[rows], -tasks.created[rows], tasks.priority[rows])
         rows = rows[np.lexsort(keys)]
-        request = self._ssn.ledger.classes.request[tasks.task_class[rows]].sum(axis=0)
-        return Unit(job, rows, request, is_whole=True)
+        requests = self._ssn.ledger.classes.request[tasks.task_class[rows]]
+        surplus = max(job.ready - job.min_member, 0)
+        return Unit(job, rows, requests.sum(axis=0), is_whole=True, core=requests[surplus:].sum(axis=0))

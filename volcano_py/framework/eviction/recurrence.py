@@ -54,9 +54,10 @@ def _units(ssn: Session, gangs: Gangs, job: Job, placed: Rows) -> Iterator[Unit]
     requests, classes = ssn.ledger.classes.request, ssn.ledger.tasks.task_class[placed]
     for first in np.unique(classes, return_index=True)[1].tolist():
         if gangs.can_spare(int(placed[first])):
-            yield Unit(job, placed[first : first + 1], requests[classes[first]], is_whole=False)
+            yield Unit.alone(job, int(placed[first]), requests[classes[first]])
     if gangs.take_whole:
-        yield Unit(job, placed, requests[classes].sum(axis=0), is_whole=True)
+        request = requests[classes].sum(axis=0)
+        yield Unit(job, placed, request, is_whole=True, core=request)
 
 
 def _could_evict(ssn: Session, scheme: Scheme, rows: Rows, units: Iterable[Unit]) -> bool:

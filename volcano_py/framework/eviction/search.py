@@ -218,7 +218,7 @@ class Search:
         for row in bundle.alone.tolist():
             owner = ssn.job(int(ssn.ledger.tasks.job[row]))
             assert owner is not None, "candidates have a PodGroup and a queue"
-            yield Unit(owner, np.array([row], dtype=np.intp), ssn.task_class(row).request, is_whole=False)
+            yield Unit.alone(owner, row, ssn.task_class(row).request)
         for job_row in bundle.whole:
             owner = ssn.job(job_row)
             assert owner is not None, "candidates have a PodGroup and a queue"

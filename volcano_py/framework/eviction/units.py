@@ -23,12 +23,19 @@ class Unit(msgspec.Struct, frozen=True, eq=False):
         rows: [K] task rows, the most expendable first.
         request: [R] the sum of their requests.
         is_whole: everything that the job holds. Otherwise one pod, without which the job keeps its minimums.
+        core: [R] what goes last of it: what the job cannot give pod by pod.
     """
 
     job: Job
     rows: Rows
     request: IntVector
     is_whole: bool
+    core: IntVector
+
+    @classmethod
+    def alone(cls, job: Job, row: int, request: IntVector) -> Unit:
+        """A surplus pod."""
+        return cls(job, np.array([row], dtype=np.intp), request, is_whole=False, core=request)
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):

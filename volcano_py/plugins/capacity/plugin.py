@@ -28,7 +28,7 @@ from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import charged, promised, requests_by_queue, used
+from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -208,8 +208,8 @@ class Capacity(Plugin):
         right, lacking = self._right(account, self._asked[need.task.task_class]), need.lacking.tolist()
         rows = self._accounts.rows_of_slots
         return min(
-            judge(right, self._accounts.by_row[rows[slot]], request, lacking)
-            for slot, request in requests_by_queue(self._ssn.ledger, unit.rows)
+            judge(right, self._accounts.by_row[rows[slot]], request, core, lacking)
+            for slot, request, core in units_by_queue(self._ssn.ledger, unit)
         )
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:

@@ -77,12 +77,16 @@ class QueueAccount(msgspec.Struct, eq=False):
             held - units >= self.guarantee[dim] for dim, held, units in left if self.guarantee[dim]
         )
 
-    def judge(self, request: Amounts, lacking: Sequence[bool]) -> Verdict:
-        """Whether it may lose pods that hold `request` [R] together, for somebody who lacks some resources [R]: it
-        holds more than it deserves of one of them, and keeps all that it is guaranteed. If it then holds less than it
-        deserves of anything, only as a last resort."""
+    def judge(self, request: Amounts, core: Amounts, lacking: Sequence[bool]) -> Verdict:
+        """Whether it may lose pods that hold `request` [R] together, for a job that lacks some resources [R].
+
+        When all but their `core` [R] is gone, it still holds more than it deserves of one of these resources; and it
+        keeps all that it is guaranteed. If it then holds less than it deserves of anything, only as a last resort.
+        """
         asked = [(dim, units) for dim, units in enumerate(request) if units and dim != PODS]
-        if not any(lacking[dim] and self.held[dim] > self.ceiling[dim] for dim, _ in asked):
+        if not any(
+            lacking[dim] and core[dim] and self.held[dim] - units + core[dim] > self.ceiling[dim] for dim, units in asked
+        ):
             return Verdict.NO
         if any(self.held[dim] - units < self.guarantee[dim] for dim, units in asked if self.guarantee[dim]):
             return Verdict.NO

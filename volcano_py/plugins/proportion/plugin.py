@@ -25,7 +25,7 @@ from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import charged, promised, requests_by_queue
+from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -149,8 +149,8 @@ class Proportion(Plugin):
     def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict:  # noqa: ARG002
         """What the queue holds beyond what it deserves of something that is lacking, and is not guaranteed."""
         return min(
-            self._by_slot[slot].judge(request, need.lacking.tolist())
-            for slot, request in requests_by_queue(self._ssn.ledger, unit.rows)
+            self._by_slot[slot].judge(request, core, need.lacking.tolist())
+            for slot, request, core in units_by_queue(self._ssn.ledger, unit)
         )
 
     def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002

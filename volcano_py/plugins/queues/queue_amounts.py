@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
-from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
+from volcano_py.state.table.ledger import NOWHERE, Ledger
 
 
 class QueueAmounts(NamedTuple):
@@ -56,12 +57,16 @@ def promised(ssn: Session, promises: InqueueRequests) -> QueueAmounts:
     return QueueAmounts(ssn.ledger.jobs.queue[rows], promises.outstanding(rows))
 
 
-def requests_by_queue(ledger: Ledger, rows: Rows) -> Iterator[tuple[int, list[int]]]:
-    """What these tasks request [R], by the slot of the queue that they are charged to."""
+def units_by_queue(ledger: Ledger, unit: Unit) -> Iterator[tuple[int, list[int], list[int]]]:
+    """What the pods of a unit request [R], and what of it is the core [R], by the slot of the queue that is charged."""
     tasks = ledger.tasks
-    slots, requests = tasks.queue[rows], ledger.classes.request[tasks.task_class[rows]]
+    slots = tasks.queue[unit.rows]
+    if (slots == slots[0]).all():  # as good as always: pods count where they were bound, jobs may be moved
+        yield int(slots[0]), unit.request.tolist(), unit.core.tolist()
+        return
     for slot in np.unique(slots).tolist():
-        yield slot, requests[slots == slot].sum(axis=0).tolist()
+        request = ledger.classes.request[tasks.task_class[unit.rows[slots == slot]]].sum(axis=0).tolist()
+        yield slot, request, request
 
 
 def pending(ssn: Session) -> QueueAmounts:
