@@ -230,6 +230,10 @@ class Turn:
             return True
         room = ssn.ask.bindable(self._job.queue, task_class)
         if room.count <= 0:
+            if ssn.reservations.holds(first):
+                # It may come once pods below the ceiling are gone: lesser jobs must not take its room meanwhile.
+                ssn.reservations.place(self._job, work.tasks[:1], self._statement)
+                length = 1
             if room.refusal is not None:
                 ssn.findings.note(self._job, room.refusal)
             work.tasks = work.tasks[length:]

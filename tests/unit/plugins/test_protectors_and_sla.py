@@ -143,7 +143,7 @@ def test_a_budget_that_is_used_up_does_not_make_an_exchange_final(allowed: int) 
         tiers=[[(Priority, {"enablePreemptable": False}), Ruthless], [Pdb]],
         actions=[Preempt],
     )
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     assert opened.evictions == []
 
 

@@ -50,14 +50,14 @@ def full_node_and_a_claimant() -> list[ApiObject]:
 
 def test_the_pod_that_pods_were_evicted_for_is_told_its_node() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
     assert {effect.pod.name: effect.nominated_node for effect in told} == {"high-0": "n1"}
 
 
 def test_an_eviction_says_who_goes_for_whom_and_where() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
     assert sorted((effect.action, effect.message) for effect in evictions) == [
         ("preempt", f"team/low-{n} (priority 0) makes room for team/high-0 (priority 1000) in queue default on node n1")
@@ -67,7 +67,7 @@ def test_an_eviction_says_who_goes_for_whom_and_where() -> None:
 
 def test_a_cycle_that_evicted_looks_again_at_the_deadline() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     closing = Closing(opened.ssn, "1")
     closing.effects()
     assert closing.look_again_at == NOW.timestamp() + HELD_FOR
@@ -126,7 +126,7 @@ def test_nobody_more_is_evicted_while_the_first_victims_are_still_leaving() -> N
         tiers=TIERS,
         actions=[Preempt],
     )
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     assert opened.evictions == []
 
 
@@ -177,7 +177,7 @@ def test_a_place_that_is_made_again_is_promised_anew() -> None:
         actions=[Preempt],
     )
     row = int(opened.rows("high-0")[0])
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
     assert [(effect.pod.name, effect.nominated_node) for effect in told] == [("high-0", "n1")]
     again = NOW.timestamp() + 5 * HELD_FOR
@@ -190,7 +190,7 @@ def test_a_place_that_is_made_again_is_promised_anew() -> None:
 def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
     """Though the pod says so already: from now on the promise holds for another while."""
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
-    Preempt(None).execute(opened.ssn)
+    Preempt(EvictionArguments()).execute(opened.ssn)
     told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
 
     def tell(state: ClusterState) -> None:
@@ -198,7 +198,7 @@ def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
             state.assume_reported(effect)
 
     again = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt], prepare=tell)
-    Preempt(None).execute(again.ssn)
+    Preempt(EvictionArguments()).execute(again.ssn)
     repeated = [effect for effect in Closing(again.ssn, "2").effects() if isinstance(effect, PodCondition)]
     assert [effect.nominated_node for effect in repeated] == ["n1"]
 

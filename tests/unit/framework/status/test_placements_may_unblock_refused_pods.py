@@ -140,7 +140,7 @@ def test_a_pod_bound_after_victims_were_sought_may_be_a_victim_in_the_next_cycle
         tiers=[[Priority, (Gang, {"enablePreemptable": False}), Predicates, Capacity]],
         actions=[Preempt, Allocate],
     )
-    Preempt(None).execute(session.ssn)
+    Preempt(EvictionArguments()).execute(session.ssn)
     Allocate(None).execute(session.ssn)
     assert sorted(session.binds) == ["small-0"]
     requeue_if_unblocked(session.ssn)
