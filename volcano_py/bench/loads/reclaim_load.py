@@ -1,7 +1,7 @@
-"""A full cluster and a queue that wants in: once others hold what it is owed, and once everybody holds what is his.
+"""A full cluster and a queue that is owed something, and one that is owed nothing, as others hold only their own.
 
-By each plugin that divides the cluster among queues, and by drf between the jobs of one queue. The second is what a
-busy cluster is in most of the time.
+By each plugin that divides the cluster among queues, and by drf between the jobs of one queue. The second is the state
+of a busy cluster most of the time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ from typing import Final
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from volcano_py.api.objects import ObjectMeta, Queue, QueueSpec, ResourceList
 from volcano_py.bench.loads.cases import Case
-from volcano_py.bench.loads.objects import group, node, pod
-from volcano_py.bench.loads.preemption_load import NODES, PER_NODE, WAITING
+from volcano_py.bench.loads.objects import group, pod
+from volcano_py.bench.loads.preemption_load import (
+    ELASTIC,
+    GANGS,
+    LARGE,
+    NODES,
+    PER_NODE,
+    WAITING,
+    Running,
+    full_nodes,
+)
 from volcano_py.cluster.manifests import Stored
 
 _HOLDER: Final = "holder"
@@ -22,7 +31,7 @@ _CLAIMANT: Final = "claimant"
 _RECLAIM: Final = """
 actions: "enqueue, allocate, reclaim"
 tiers:
-- plugins: [{{name: priority}}, {{name: gang, enableReclaimable: false}}, {{name: conformance}}]
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}]
 - plugins: [{{{owner}}}, {{name: predicates}}, {{name: nodeorder}}]
 """
 _PREEMPT: Final = """
@@ -31,14 +40,14 @@ tiers:
 - plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}]
 - plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
 """
+_SINGLES: Final = Running("single pods", pods=1, minimum=1)
 
 
-def reclaim_cases(nodes: int = NODES, waiting: int = WAITING) -> list[Case]:
+def reclaim_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE) -> list[Case]:
     """Each pod that waits asks for two CPUs: the place of two."""
-    cpus = nodes * PER_NODE
-    half, all_of_it = cpus // 2, cpus
     by_path = [_queue(_HOLDER, path="root/a/holder"), _queue(_CLAIMANT, path="root/b/claimant")]
     equal = [_queue(_HOLDER), _queue(_CLAIMANT)]
+    half, all_of_it = nodes * PER_NODE // 2, nodes * PER_NODE
     queues = {
         # Plugin and switches → the queues when the claimant is owed half, and when it is owed nothing.
         "name: proportion": (equal, equal),
@@ -50,15 +59,31 @@ def reclaim_cases(nodes: int = NODES, waiting: int = WAITING) -> list[Case]:
     for owner, (when_owed, when_not) in queues.items():
         name, configuration = owner.removeprefix("name: ").removesuffix(": true"), _RECLAIM.format(owner=owner)
         cases += [
-            Case(f"{name}: owed", partial(_cluster, nodes, waiting, when_owed), configuration),
-            Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration),
+            Case(
+                f"{name}: owed by {running.name}",
+                partial(_cluster, nodes, waiting, when_owed, running=running),
+                configuration,
+            )
+            for running in (ELASTIC, GANGS)
         ]
+        cases.append(
+            Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration)
+        )
     one = [_queue(_HOLDER)]
-    cases += [
+    return [
+        *cases,
+        Case(
+            f"capacity: owed by {GANGS.name}, {large:,} nodes",
+            partial(_cluster, large, waiting, _deserving(large * PER_NODE // 2), running=GANGS),
+            _RECLAIM.format(owner="name: capacity"),
+        ),
         Case("drf between jobs: owed", partial(_cluster, nodes, waiting, one, claimant=_HOLDER), _PREEMPT),
-        Case("drf between jobs: not owed", partial(_cluster, nodes, waiting, one, claimant=_HOLDER, gang=1), _PREEMPT),
+        Case(
+            "drf between jobs: not owed",
+            partial(_cluster, nodes, waiting, one, claimant=_HOLDER, running=_SINGLES),
+            _PREEMPT,
+        ),
     ]
-    return cases
 
 
 def _cluster(
@@ -68,22 +93,15 @@ def _cluster(
     *,
     claimant: str = _CLAIMANT,
     claimants: int = 0,
-    gang: int = PER_NODE,
+    running: Running = ELASTIC,
 ) -> Iterator[Stored]:
-    """Full nodes. Jobs that run have `gang` pods; with `claimants`, every so many-th of them is the claimant's."""
+    """Full nodes; with `claimants`, every so many-th job that runs is the claimant's."""
     for queue in queues:
         yield "Queue", queue
-    allocatable: ResourceList = {"cpu": str(PER_NODE), "memory": "64Gi", "pods": "110"}
-    small: ResourceList = {"cpu": "1", "memory": "1Gi"}
+    yield from full_nodes(
+        nodes, running, lambda number: claimant if claimants and number % claimants == 0 else _HOLDER
+    )
     large: ResourceList = {"cpu": "2", "memory": "2Gi"}
-    for number in range(nodes):
-        yield "Node", node(f"node-{number:05d}", allocatable)
-    for number in range(nodes * PER_NODE // gang):
-        name = f"run-{number:05d}"
-        owner = claimant if claimants and number % claimants == 0 else _HOLDER
-        yield "PodGroup", group(name, gang, owner, phase="Running")
-        for member in range(gang):
-            yield "Pod", pod(name, member, small, on=f"node-{(number * gang + member) % nodes:05d}")
     for number in range(waiting):
         name = f"wait-{number:05d}"
         yield "PodGroup", group(name, 1, claimant, phase="Inqueue")
