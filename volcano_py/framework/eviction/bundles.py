@@ -155,12 +155,25 @@ class Bundles:
                 yield self._bundle(offers[shape[at]], int(place[at]))
 
     def _bundle(self, offer: _Offers, at: int) -> Bundle:
-        positions = offer.order[offer.start[at] : offer.stop[at]]
+        positions = self._needed(offer.order[offer.start[at] : offer.stop[at]])
         is_alone = self._goes_alone[positions] | offer.is_alone
         alone, whole = positions[is_alone], self._stock.job[positions[~is_alone]].tolist()
         if offer.job[at] >= 0:
             whole.append(int(offer.job[at]))
+        alone = alone[~np.isin(self._stock.job[alone], whole)]  # (they go with their job)
         return Bundle(self._stock.rows[alone], tuple(dict.fromkeys(whole)))
+
+    def _needed(self, positions: Rows) -> Rows:
+        """Without those of the pods on a node that free too much: the last frees enough with the others."""
+        if len(positions) < 2:  # noqa: PLR2004
+            return positions
+        request = self._stock.request[positions]
+        beyond = request.sum(axis=0) - self._short[positions[0]]
+        keep = np.ones(len(positions), dtype=np.bool_)
+        for at in range(len(positions) - 2, -1, -1):
+            if (request[at] <= beyond).all():
+                keep[at], beyond = False, beyond - request[at]
+        return positions[keep]
 
     def _ways(self) -> tuple[Flags, Flags]:
         """[P] pods that can go alone in a bundle of their node, and those that can only go with their whole job."""

@@ -68,7 +68,7 @@ class Search:
         """[T] pods that were refused as units of their own."""
         self._stays_whole = np.zeros(ssn.ledger.jobs.size, dtype=np.bool_)
         """[J] jobs that were refused as a whole."""
-        self._for_later: Sequence[Eviction] = ()
+        self._for_later: tuple[Job, ...] = ()
         self._refusals = self._reordered = 0
         self.bundles = 0
         self.found_last_resorts = False
@@ -82,29 +82,27 @@ class Search:
             self._hopeless.add(self._kind(task))
         return ask.gang_will_be_ready(self._job)
 
-    def without(self, evictions: Sequence[Eviction]) -> Search:
+    def without(self, evictions: Iterable[Eviction]) -> Search:
         """Another search for the same tasks, which leaves these units out."""
         other = Search(self._ssn, self._pool, self._scheme, self._job, self._tasks, self._draft, self._level)
-        other._set_aside(evictions, stay=True)
-        return other
-
-    def later(self, evictions: Sequence[Eviction]) -> Search:
-        """Another search for the same tasks, which takes these units only when it finds no others."""
-        other = self.without(evictions)
-        other._for_later = evictions
-        return other
-
-    def _set_aside(self, evictions: Iterable[Eviction], *, stay: bool) -> None:
         for unit in (each.unit for each in evictions):
-            self._stays[unit.rows] = stay
-            if unit.is_whole:
-                self._stays_whole[unit.job.row] = stay
+            other._leave_out(Bundle(unit.rows, (unit.job.row,) if unit.is_whole else ()))
+        return other
+
+    def later(self, evictions: Iterable[Eviction]) -> Search:
+        """Another search for the same tasks, which takes the jobs of these units only when it finds no others."""
+        other = Search(self._ssn, self._pool, self._scheme, self._job, self._tasks, self._draft, self._level)
+        other._for_later = tuple({each.unit.job.row: each.unit.job for each in evictions}.values())
+        for job in other._for_later:
+            other._stays[self._ssn.tasks_of(job)] = other._stays_whole[job.row] = True
+        return other
 
     def _bring_back(self) -> bool:
-        """Units that were for later may go from now on. Whether there were any."""
-        evictions, self._for_later = self._for_later, ()
-        self._set_aside(evictions, stay=False)
-        return len(evictions) > 0
+        """Jobs that were for later may go from now on. Whether there were any."""
+        jobs, self._for_later = self._for_later, ()
+        for job in jobs:
+            self._stays[self._ssn.tasks_of(job)] = self._stays_whole[job.row] = False
+        return len(jobs) > 0
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
