@@ -75,7 +75,7 @@ def worlds(draw: st.DrawFn) -> World:
     )
 
 
-# -- the search through all choices -----------------------------------------------------------------------------------
+# -- the search through all choices ----------------------------------------------------------------------------------
 
 
 class Choice(NamedTuple):
@@ -134,7 +134,7 @@ def _fits(world: World, gone: frozenset[tuple[int, int]]) -> bool:
     return sum(left // world.size for left in free) >= world.waiting
 
 
-# -- the scheduler ------------------------------------------------------------------------------------------------------
+# -- the scheduler ---------------------------------------------------------------------------------------------------
 
 
 def decide(world: World) -> set[tuple[int, int]]:

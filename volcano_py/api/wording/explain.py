@@ -377,7 +377,7 @@ def makes_room(victim: Party, pod: Party, *, node: str) -> str:
 
 def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why all that a gang holds is evicted for a pod of another job: it cannot run with less."""
-    return f"{_versus(gang, pod)}: its gang goes whole, {pods} pod{_s(pods)} with a minimum of {minimum}"
+    return f"{_versus(gang, pod)}: the whole gang goes, {pods} pods (minimum {minimum})"
 
 
 def _versus(victim: Party, pod: Party) -> str:

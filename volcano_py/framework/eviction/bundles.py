@@ -165,7 +165,7 @@ class Bundles:
 
     def _needed(self, positions: Rows) -> Rows:
         """Without those of the pods on a node that free too much: the last frees enough with the others."""
-        if len(positions) < 2:  # noqa: PLR2004
+        if len(positions) < 2:
             return positions
         request = self._stock.request[positions]
         beyond = request.sum(axis=0) - self._short[positions[0]]
@@ -179,8 +179,8 @@ class Bundles:
         """[P] pods that can go alone in a bundle of their node, and those that can only go with their whole job."""
         stock = self._stock
         is_start = _starts(stock.node, stock.job)
-        before = np.cumsum(stock.spare) - stock.spare
-        place = before - before[is_start][np.cumsum(is_start) - 1] if len(stock) else before
+        before: Counts = np.cumsum(stock.spare, dtype=np.int64) - stock.spare
+        place: Counts = before - before[is_start][np.cumsum(is_start) - 1] if len(stock) else before
         alone = stock.spare & (place < stock.spares)
         return alone, ~alone & stock.whole
 
@@ -208,9 +208,7 @@ class Bundles:
         if not len(at):
             return _NO_OFFERS
         size = len(wanted.idle)
-        spots, first, spot = np.unique(
-            stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True
-        )
+        spots, first, spot = np.unique(stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True)
         freed = np.zeros((len(spots), stock.request.shape[1]), dtype=np.int64)
         np.add.at(freed, spot, stock.request[at])
         idle, first = wanted.idle[spots % size], at[first]
@@ -223,7 +221,8 @@ class Bundles:
         excess = (self._jobs.held[jobs] - gain[:, None] * wanted.request) @ wanted.worth
         complete = self._jobs.complete[jobs].astype(np.float64)
         keys = self._keys(stock.rank[lead], jobs, 1 / gain, complete, np.zeros(len(jobs)), excess, stock.turn[lead])
-        return _Offers(keys, _NO_ROWS, *([np.zeros(len(jobs), dtype=np.intp)] * 2), jobs)
+        nowhere = np.zeros(len(jobs), dtype=np.intp)
+        return _Offers(keys, _NO_ROWS, nowhere, nowhere, jobs)
 
     def _together(self) -> _Offers:
         """The first pods of a node that make room together; alone as far as their jobs can spare them."""

@@ -169,7 +169,7 @@ class Draft:
             ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
-        if unit.is_whole and unit.job.min_member > 1:
+        if unit.is_whole and len(unit.rows) > 1:
             gang = explain.Party(unit.job.key, queue, unit.job.priority)
             return explain.gang_makes_room(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
         priority = int(tasks.priority[first]) if in_own_job else unit.job.priority

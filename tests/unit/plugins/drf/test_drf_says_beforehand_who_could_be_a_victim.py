@@ -141,7 +141,7 @@ def test_where_nobody_is_owed_anything_no_node_is_looked_at(
         actions=[action],
     )
     looked_at = count_elections(monkeypatch)
-    action(None).execute(session.ssn)
+    action(action.arguments_type()).execute(session.ssn)
     assert session.evictions == []
     assert looked_at == []
 
