@@ -54,10 +54,13 @@ def test_a_queue_that_is_owed_something_gets_it_and_no_other_does(case: Case) ->
 
 
 def evictions(case: Case) -> dict[str, int]:
-    """Ten pods take the places of two each. Gangs of 8 go in pairs that are on the same nodes: two pairs."""
+    """Ten pods take the places of two each. Gangs of 8 go in pairs that are on the same nodes: two pairs. By proportion
+    the holder deserves all that the claimant does not ask for, and gives three gangs."""
     if case.name.startswith("not ") or case.name.endswith("not owed"):
         return {}
-    return {"evictions": 32 if "gangs" in case.name else 20}
+    if "gangs" not in case.name:
+        return {"evictions": 20}
+    return {"evictions": 24 if case.name.startswith("proportion") else 32}
 
 
 def test_there_are_as_many_classes_as_said_and_none_twice_in_a_gang() -> None:
