@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
 from volcano_py.plugins.drf.layout import Path
-from volcano_py.plugins.drf.tree import FollowedTree
+from volcano_py.plugins.drf.tree import FollowedTree, Node
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
 
@@ -30,14 +30,28 @@ MOST_JUDGED: Final = 16
 Mask = NDArray[np.bool_]
 
 
+class _Least(NamedTuple):
+    """The ratios of the reclaimer's side, now and with what it asks for: what the other side has to keep."""
+
+    now: float
+    then: float
+
+    def is_left(self, ratio: float) -> bool:
+        return ratio >= self.then and ratio > self.now
+
+
 class Suppositions:
     """Answers for reclaim.
 
-    A victim is a pod without which its side of the tree still has more, over its weight, than the reclaimer's side with
-    what it asks for. Each candidate is judged alone, and once more when others have gone before it. The sides are
-    compared where the paths of the two queues part, over the resources that are not exhausted and those that the
-    reclaimer asks for. Saturation has no say in the comparison: a queue whose work is one big job, saturated as a
-    whole, would otherwise lose it all to a queue with a job that holds nothing.
+    A victim is a pod without which its side of the tree still has as much, over its weight, as the reclaimer's side
+    gets with the pod that it wants, and more than that side has now. Each candidate is judged alone, and again when
+    others have gone before it. The sides are compared where the paths of the two queues part, over the resources that
+    are not exhausted and those that the reclaimer asks for. Saturation has no say in the comparison: a queue whose work
+    is one big job, saturated as a whole, would otherwise lose it all to a queue with a job that holds nothing.
+
+    So a tie gives, and still no queues take from each other in turn. The least of the shares never gets less, and no
+    side comes down to it by giving. Without the second condition, sides that tie already would pass on to each other
+    what does not count in their shares.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask
     without a result, each for every node of the cluster.
@@ -116,29 +130,36 @@ class Suppositions:
         that may be victims get no verdict."""
         row, asked, given = reclaimer.job.row, reclaimer.task_class.request, self._requests[task_class]
         tree = self._tree_for(taken + asked - given, asked > 0)
+        path = tree.path(row)
+        now = [tree.nodes[path[: depth + 1]].ratio for depth in range(len(path))]
         holding = self._jobs.held[row] + asked
         tree.put(row, holding, self._jobs.share_of(holding))
         tree.note(row)  # it holds less in truth, which is put back when the tree is next asked for
         verdicts: dict[int, bool] = {}
         judged = 0
         for kind, job_row in job_of.items():
-            parting = None if kind == NO_PLACE else _parting(tree.path(row), tree.path(job_row))
-            # A queue that has no more than the reclaimer gives nothing, and most need no closer look. A side may count
+            parting = None if kind == NO_PLACE else _parting(path, tree.path(job_row))
+            if parting is None:
+                verdicts[kind] = False
+                continue
+            mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
+            least = _Least(now[len(mine.path) - 1], mine.ratio)
+            # A queue that has too little with the pod gives nothing, and most need no closer look. A side may count
             # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
-            if parting is None or tree.nodes[parting[1]].ratio <= tree.nodes[parting[0]].ratio:
+            if not least.is_left(theirs.ratio):
                 verdicts[kind] = False
             elif most_judged is None or judged < most_judged:
                 judged += 1
-                verdicts[kind] = self._would_keep_more(tree, parting, job_row, given)
+                verdicts[kind] = least.is_left(self._left(tree, theirs, job_row, given))
         return verdicts
 
-    def _would_keep_more(self, tree: FollowedTree, parting: tuple[Path, Path], job_row: int, given: IntVector) -> bool:
-        mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
+    def _left(self, tree: FollowedTree, theirs: Node, job_row: int, given: IntVector) -> float:
+        """The ratio of a side without what its job gives."""
         left = self._jobs.held[job_row] - given
         tree.put(job_row, left, self._jobs.share_of(left))
-        keeps_more = theirs.ratio > mine.ratio
+        ratio = theirs.ratio
         tree.update(job_row)
-        return keeps_more
+        return ratio
 
     def _tree_for(self, taken: IntVector, asked: Mask) -> FollowedTree:
         """A tree for that much taken, in which what is asked for counts although it is exhausted."""
