@@ -76,6 +76,22 @@ def test_a_blocked_sibling_does_not_keep_a_queue_from_reclaiming() -> None:
     assert reclaim(session, [f"n22-{n}" for n in range(10)], ["n1"]) == 5
 
 
+def test_sides_that_tie_pass_nothing_on_that_does_not_count_in_their_shares() -> None:
+    """Each holds five of the CPUs. Were q2 given some of q1's memory, q1 could ask for it in turn, and so on."""
+    session = open_session(
+        node("n1", cpu="11", memory="10Gi"),
+        placed_queue("q1", "root/q1", "1/1"),
+        placed_queue("q2", "root/q2", "1/1"),
+        one_job("q1", 5, running_on=["n1"] * 5),
+        one_job("q2", 5, running_on=["n1"] * 5),
+        gang("light", pods=4, min_member=1, queue="q1", memory="1Gi", running_on=["n1"] * 4),
+        gang("want", queue="q2", memory="1Gi"),
+        tiers=TIERS,
+    )
+    assert session.victims("reclaimable", "want-0", session.running("light")) == []
+    assert session.victims("reclaimable", "want-0", session.running("q1")) == []
+
+
 def test_sides_are_compared_where_the_paths_part() -> None:
     """eng as a whole has less than its part, so dev may take from sci; but not from prod, which has as much as dev."""
     session = open_session(
