@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.property.clusters import meta
@@ -229,6 +229,24 @@ def _job_of(key: str) -> str:
     return key.partition("/")[2].partition("-")[0]
 
 
+CIRCLE: Final = Cluster(
+    nodes={"n0": (2, 2, 0), "n1": (7, 7, 0)},
+    weights={"b": 3, **dict.fromkeys(("a", "c", "d", "x", "y", *SPOTS), 1)},
+    deserved=dict.fromkeys((*TREE, "x", "y"), (1, 1, 1)),
+    jobs=[
+        Job("j0", "ns1", "c", 1, (0, 1, 0), ("",)),
+        Job("j1", "ns1", "b", 1, (3, 0, 0), ("n1", "n1", "")),
+        Job("j2", "ns1", "c", 1, (3, 1, 0), ("",)),
+        Job("j3", "ns1", "c", 1, (1, 0, 0), ("",) * 4),
+        Job("j4", "ns1", "a", 1, (1, 1, 0), ("n0", "n0", "n1", "")),
+        Job("j5", "ns1", "b", 1, (0, 0, 1), ("",)),
+        Job("j6", "ns1", "b", 1, (0, 2, 0), ("",) * 3),
+    ],
+)
+"""b took three CPUs from c, that one from a, and that one from b, as memory counted only while some of it was free."""
+
+
+@example(CIRCLE, HDRF_FIRST)
 @given(clusters(), st.sampled_from((HDRF, HDRF_FIRST)))
 def test_queues_of_the_tree_come_to_rest(cluster: Cluster, configuration: str) -> None:
     World(cluster, configuration, by_namespace=False).come_to_rest()

@@ -39,8 +39,17 @@ class QueueShares:
         real = self._tree if turns is jobs else FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
         self._exhausted: bytes | None = None
         self._is_settled = False
-        self._suppositions = Suppositions(ssn, jobs, real)
+        self._suppositions = Suppositions(ssn, jobs, real, self._scarce())
         self.epoch = 0
+
+    def _scarce(self) -> NDArray[np.bool_]:
+        """[R] the resources of which there is no more than pods hold and ask for together, with those that leave: their
+        controllers make them anew. Evictions do not change it."""
+        requests = self._tree.leaves.requests
+        wanted = sums_by_group(np.zeros(len(requests), dtype=np.intp), requests, 1)[0]
+        others = self._taken - self._jobs.held.sum(axis=0)
+        scarce: NDArray[np.bool_] = wanted >= self._jobs.total - others
+        return scarce
 
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative; its own share is up to date already."""
@@ -76,7 +85,7 @@ class QueueShares:
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] see `Suppositions`."""
-        return self._suppositions.reclaimable(reclaimer, candidates, self._taken)
+        return self._suppositions.reclaimable(reclaimer, candidates)
 
     def gives_whole(self, need: Need, unit: Unit) -> bool:
         """See `Suppositions`."""
@@ -84,7 +93,7 @@ class QueueShares:
 
     def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] all of those, and some that would take long to judge."""
-        return self._suppositions.reclaimable(reclaimer, candidates, self._taken, most_judged=MOST_JUDGED)
+        return self._suppositions.reclaimable(reclaimer, candidates, most_judged=MOST_JUDGED)
 
 
 def _leaves(ssn: Session, layout: Layout, jobs: JobShares) -> Leaves:

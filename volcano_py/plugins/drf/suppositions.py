@@ -46,22 +46,25 @@ class Suppositions:
     A victim is a pod without which its side of the tree still has as much, over its weight, as the reclaimer's side
     gets with the pod that it wants, and more than that side has now. Each candidate is judged alone, and again when
     others have gone before it. The sides are compared where the paths of the two queues part, over the resources that
-    are not exhausted and those that the reclaimer asks for. Saturation has no say in the comparison: a queue whose work
+    are not scarce and those that the reclaimer asks for. Saturation has no say in the comparison: a queue whose work
     is one big job, saturated as a whole, would otherwise lose it all to a queue with a job that holds nothing.
 
     So a tie gives, and still no queues take from each other in turn. The least of the shares never gets less, and no
     side comes down to it by giving. Without the second condition, sides that tie already would pass on to each other
-    what does not count in their shares.
+    what does not count in their shares. Nor does it depend on who holds what whether a resource is scarce. If it
+    depended on whether all of it is in use, each of three queues could be owed something by the next.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask
     without a result, each for every node of the cluster.
     """
 
-    def __init__(self, ssn: Session, jobs: JobShares, tree: FollowedTree) -> None:
+    def __init__(self, ssn: Session, jobs: JobShares, tree: FollowedTree, scarce: Mask) -> None:
+        """`scarce` [R]: the resources of which all pods together ask for as much as there is, or more."""
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
         self._jobs = jobs
         self._real = tree
+        self._scarce = scarce
         self._trees: dict[bytes, FollowedTree] = {}
         self._kinds = Kinds(tree.leaves, jobs)
         self._verdicts: dict[tuple[int, int], dict[tuple[int, int], bool]] = {}
@@ -74,10 +77,8 @@ class Suppositions:
         for tree in self._trees.values():
             tree.note(job_row)
 
-    def reclaimable(
-        self, reclaimer: Task, candidates: Rows, taken: IntVector, *, most_judged: int | None = None
-    ) -> Mask:
-        """[K] which of the candidates are victims; `taken` [R] is what is in use in the cluster.
+    def reclaimable(self, reclaimer: Task, candidates: Rows, *, most_judged: int | None = None) -> Mask:
+        """[K] which of the candidates are victims.
 
         With `most_judged`, kinds of jobs beyond so many of each class count as victims if they might be.
         """
@@ -96,7 +97,7 @@ class Suppositions:
             if (task_class, kind) not in known:
                 unknown.setdefault(task_class, {})[kind] = job_row
         for task_class, job_of in unknown.items():
-            judged = self._judge(reclaimer, task_class, job_of, taken, most_judged)
+            judged = self._judge(reclaimer, task_class, job_of, most_judged)
             known.update({(task_class, kind): verdict for kind, verdict in judged.items()})
         victims: Mask = np.array([known.get(look, True) for look in looks], dtype=np.bool_)[places]
         return victims
@@ -124,12 +125,12 @@ class Suppositions:
         return gives
 
     def _judge(
-        self, reclaimer: Task, task_class: int, job_of: dict[int, int], taken: IntVector, most_judged: int | None
+        self, reclaimer: Task, task_class: int, job_of: dict[int, int], most_judged: int | None
     ) -> dict[int, bool]:
         """Whether jobs may lose a pod of the class, by kind; `job_of` has one of each kind. Kinds beyond `most_judged`
         that may be victims get no verdict."""
         row, asked, given = reclaimer.job.row, reclaimer.task_class.request, self._requests[task_class]
-        tree = self._tree_for(taken + asked - given, asked > 0)
+        tree = self._tree_for(asked > 0)
         path = tree.path(row)
         now = [tree.nodes[path[: depth + 1]].ratio for depth in range(len(path))]
         holding = self._jobs.held[row] + asked
@@ -161,11 +162,10 @@ class Suppositions:
         tree.update(job_row)
         return ratio
 
-    def _tree_for(self, taken: IntVector, asked: Mask) -> FollowedTree:
-        """A tree for that much taken, in which what is asked for counts although it is exhausted."""
-        exhausted: Mask = taken >= self._jobs.total
-        counted: Mask = ~exhausted | asked
-        key = exhausted.tobytes() + counted.tobytes()
+    def _tree_for(self, asked: Mask) -> FollowedTree:
+        """A tree in which what is asked for counts although it is scarce."""
+        counted: Mask = ~self._scarce | asked
+        key = counted.tobytes()
         tree = self._trees.pop(key, None)
         if tree is not None:
             tree.follow()
@@ -173,7 +173,7 @@ class Suppositions:
             while len(self._trees) >= _MOST_TREES:
                 del self._trees[next(iter(self._trees))]
             tree = self._real.another()
-            tree.recount(exhausted, counted, every_if_saturated=False)
+            tree.recount(self._scarce, counted, every_if_saturated=False)
         self._trees[key] = tree
         return tree
 

@@ -99,8 +99,8 @@ def test_what_is_remembered_of_jobs_of_a_kind_is_what_a_fresh_look_says(
             session.evict(session.ssn.task_info(int(rows[0])).key, statement=statement)
         candidates = all_running(session, jobs)
         shares = session.plugin(Drf)._tree
-        fresh = Suppositions(ssn, shares._jobs, shares._tree.another())
-        expected = fresh.reclaimable(task, candidates, shares._taken)
+        fresh = Suppositions(ssn, shares._jobs, shares._tree.another(), shares._scarce())
+        expected = fresh.reclaimable(task, candidates)
         assert shares.reclaimable(task, candidates).tolist() == expected.tolist()
         assert shares.possibly_reclaimable(task, candidates).tolist() == expected.tolist()
 
@@ -111,10 +111,10 @@ def test_of_many_kinds_of_jobs_some_are_judged_later() -> None:
     session = cluster(jobs, ("q3", "ns1", 1), TREE)
     shares, task = session.plugin(Drf)._tree, session.task("ns1/want-0")
     suppositions, large = shares._suppositions, session.running("ns1/run0", "ns1/run1")
-    loose = suppositions.reclaimable(task, large, shares._taken, most_judged=1)
+    loose = suppositions.reclaimable(task, large, most_judged=1)
     assert loose.tolist() == [False, True, True], "of two kinds one has been judged"
     assert not shares.reclaimable(task, large).any()
-    assert not suppositions.reclaimable(task, large, shares._taken, most_judged=0).any(), "now both are known"
+    assert not suppositions.reclaimable(task, large, most_judged=0).any(), "now both are known"
     assert shares.reclaimable(task, session.running("ns1/run2")).all()
 
 
