@@ -32,7 +32,7 @@ class QueueShares:
         """Victims are named by `jobs`, and turns are given by `turns`, in which pods that are leaving count."""
         self._jobs = jobs
         self.layout: Layout = lay_out(ssn.queues.values())
-        nodes = ssn.ledger.nodes
+        self._total, nodes = ssn.total, ssn.ledger.nodes
         # By all pods, not only those of jobs: what others use up is exhausted, too.
         self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
         self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, turns), turns)
@@ -47,8 +47,7 @@ class QueueShares:
         controllers make them anew. Evictions do not change it."""
         requests = self._tree.leaves.requests
         wanted = sums_by_group(np.zeros(len(requests), dtype=np.intp), requests, 1)[0]
-        others = self._taken - self._jobs.held.sum(axis=0)
-        scarce: NDArray[np.bool_] = wanted >= self._jobs.total - others
+        scarce: NDArray[np.bool_] = wanted >= self._jobs.total
         return scarce
 
     def book(self, job: Job, amount: IntVector) -> None:
@@ -63,7 +62,7 @@ class QueueShares:
         if self._is_settled:
             return
         self._is_settled = True
-        exhausted = self._taken >= self._jobs.total
+        exhausted = self._taken >= self._total
         state = exhausted.tobytes()
         if state == self._exhausted:
             self._tree.follow()

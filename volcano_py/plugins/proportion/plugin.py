@@ -33,8 +33,8 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Proportion(Plugin):
-    """What a queue deserves is its weight's part of the cluster, no more than it asks for or may have, and no less than
-    it is guaranteed; what others leave is shared on (see water_filling).
+    """What a queue deserves is its weight's part of what queues can share, no more than it asks for or may have, and no
+    less than it is guaranteed; what others leave is shared on (see water_filling).
 
     Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
     Volcano.
@@ -47,6 +47,7 @@ class Proportion(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._total: list[int] = ssn.total.tolist()
+        self._available: list[int] = ssn.available.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
@@ -87,17 +88,17 @@ class Proportion(Plugin):
         """It holds all it deserves. Where only the size of the cluster keeps it from more, the nodes report that."""
         account = self._accounts[queue.name]
         return account.is_overused and not any(
-            wanted > account.most(dim) and ceiling >= total
-            for dim, (wanted, ceiling, total) in enumerate(
-                zip(account.request, account.ceiling, self._total, strict=True)
+            wanted > account.most(dim) and ceiling >= available
+            for dim, (wanted, ceiling, available) in enumerate(
+                zip(account.request, account.ceiling, self._available, strict=True)
             )
         )
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """Up to what the queue deserves.
 
-        Where that is the whole cluster, and for pods that are larger than any node, it is left to the nodes to refuse:
-        they report what is missing, and autoscalers act on that only.
+        Where that is all that queues can share, and for pods that are larger than any node, it is left to the nodes to
+        refuse: they report what is missing, and autoscalers act on that only.
         """
         if not queue.is_open:
             return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
@@ -114,7 +115,7 @@ class Proportion(Plugin):
         room, tightest = PLENTY.count, 0
         for dim, wanted in asked:
             ceiling = account.ceiling[dim]
-            if dim != PODS and ceiling < self._total[dim]:
+            if dim != PODS and ceiling < self._available[dim]:
                 left = (ceiling - held[dim]) // wanted
                 if left < room:
                     room, tightest = left, dim
