@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 
-_RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
+RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
+"""Actions in which queues take from each other."""
 
 
 class Starving(msgspec.Struct, frozen=True, eq=False):
@@ -45,7 +46,7 @@ def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
 
 def counts_beyond_minimum(ssn: Session) -> bool:
     """Whether the action that runs evicts for pods beyond their job's minimum, too."""
-    return ssn.action in _RECLAIMING
+    return ssn.action in RECLAIMING
 
 
 def _is_due(ssn: Session, job: Job, rows: Rows) -> bool:

@@ -22,10 +22,11 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
-from volcano_py.plugins.proportion.accounts import open_accounts
+from volcano_py.plugins.proportion.accounts import due_if_all_asked, open_accounts
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -51,7 +52,11 @@ class Proportion(Plugin):
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
+        self._takings = ssn.shared(Takings)
+        self._takings.let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises)
+        self._due: dict[str, list[int]] | None = None
+        """What queues would deserve if the pods of all waiting jobs existed; worked out when it is asked for."""
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = RequestsByClass()
@@ -201,6 +206,9 @@ class Proportion(Plugin):
         dim = _exceeded(account, wanted, inqueue)
         if dim is None:
             return PERMIT
+        if _exceeded(account, wanted, inqueue, self._takings.in_queue(job)) is None:
+            self._takings.rely(job)
+            return PERMIT
         return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted[dim], inqueue[dim]))
 
     def job_enqueued(self, job: Job) -> None:
@@ -208,6 +216,23 @@ class Proportion(Plugin):
             inqueue = self._accounts[job.queue.name].inqueue
             for dim, wanted in enumerate(self._promises.add(job).tolist()):
                 inqueue[dim] += wanted
+            self._takings.admitted(job)
+
+    def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
+        """[R] what other queues hold beyond what they would deserve if the pods of all waiting jobs existed; nothing
+        for a job that is not within what its own queue would deserve."""
+        if self._due is None:
+            self._due = due_if_all_asked(self._ssn, self._opened)
+        account, due = self._accounts[job.queue.name], self._due[job.queue.name]
+        if any(
+            wanted and dim != PODS and account.most(dim) + account.inqueue[dim] + wanted > due[dim]
+            for dim, wanted in enumerate(asked)
+        ):
+            return [0] * len(asked)
+        others = [each for name, each in self._accounts.items() if name != job.queue.name and each.info.reclaimable]
+        return [
+            sum(max(each.held[dim] - self._due[each.info.name][dim], 0) for each in others) for dim in range(len(asked))
+        ]
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -257,13 +282,19 @@ class Proportion(Plugin):
         return self._guaranteed[dim].summary([account.info.name])
 
 
-def _exceeded(account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int]) -> int | None:
-    """The first resource of which the queue, with `inqueue` [R] promised, cannot promise `wanted` [R] as well."""
+def _exceeded(
+    account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int], freed: Sequence[int] = ()
+) -> int | None:
+    """The first resource of which the queue, with `inqueue` [R] promised and `freed` [R] back, cannot promise `wanted`
+    [R] as well."""
+    freed = freed or [0] * len(wanted)
     return next(
         (
             dim
             for dim, asked in enumerate(wanted)
-            if asked and dim != PODS and account.firm[dim] + inqueue[dim] + asked > account.real_capability[dim]
+            if asked
+            and dim != PODS
+            and account.firm[dim] + inqueue[dim] + asked - freed[dim] > account.real_capability[dim]
         ),
         None,
     )
