@@ -65,8 +65,7 @@ class Capacity(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._promises = ssn.shared(InqueueRequests)
-        self._takings = ssn.shared(Takings)
-        self._takings.let_owner_estimate(self._could_reclaim)
+        ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
@@ -80,6 +79,11 @@ class Capacity(Plugin):
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():
             self._count_leaving()
+
+    @property
+    def _takings(self) -> Takings:
+        """Not kept here, as it knows this plugin: each would keep the other."""
+        return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(queue_events(ssn, self._accounts)))

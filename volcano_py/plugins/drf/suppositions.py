@@ -13,7 +13,7 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
-from volcano_py.plugins.drf.layout import Path
+from volcano_py.plugins.drf.layout import parting
 from volcano_py.plugins.drf.tree import FollowedTree, Node
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
@@ -139,11 +139,11 @@ class Suppositions:
         verdicts: dict[int, bool] = {}
         judged = 0
         for kind, job_row in job_of.items():
-            parting = None if kind == NO_PLACE else _parting(path, tree.path(job_row))
-            if parting is None:
+            sides = None if kind == NO_PLACE else parting(path, tree.path(job_row))
+            if sides is None:
                 verdicts[kind] = False
                 continue
-            mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
+            mine, theirs = tree.nodes[sides[0]], tree.nodes[sides[1]]
             least = _Least(now[len(mine.path) - 1], mine.ratio)
             # A queue that has too little with the pod gives nothing, and most need no closer look. A side may count
             # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
@@ -176,11 +176,3 @@ class Suppositions:
             tree.recount(self._scarce, counted, every_if_saturated=False)
         self._trees[key] = tree
         return tree
-
-
-def _parting(mine: Path, theirs: Path) -> tuple[Path, Path] | None:
-    """The two siblings at which the paths part; None when they do not."""
-    for depth in range(min(len(mine), len(theirs))):
-        if mine[depth] != theirs[depth]:
-            return mine[: depth + 1], theirs[: depth + 1]
-    return None

@@ -52,8 +52,7 @@ class Proportion(Plugin):
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
-        self._takings = ssn.shared(Takings)
-        self._takings.let_owner_estimate(self._could_reclaim)
+        ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises)
         self._due: dict[str, list[int]] | None = None
         """What queues would deserve if the pods of all waiting jobs existed; worked out when it is asked for."""
@@ -61,6 +60,11 @@ class Proportion(Plugin):
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = RequestsByClass()
         self._guaranteed: dict[int, Holders] = {}
+
+    @property
+    def _takings(self) -> Takings:
+        """Not kept here, as it knows this plugin: each would keep the other."""
+        return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(not_kept(self._opened.infos, self._opened.kept, ssn.axis.names, ssn.total)))
