@@ -34,8 +34,8 @@ class OvercommitArguments(Arguments):
 class Overcommit(Plugin):
     """Votes on jobs with minResources; those without are always admitted.
 
-    Admitted jobs count with what they do not hold yet of theirs: what they hold is in use already. What evictions could
-    free for a job counts as free (see `Takings`).
+    Admitted jobs count with what they do not hold yet of theirs: what they hold is in use already. What `reclaim` or
+    `preempt` could free for a job counts as free, if the action is configured.
     """
 
     name = "overcommit"

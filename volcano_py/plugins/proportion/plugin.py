@@ -34,8 +34,8 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Proportion(Plugin):
-    """What a queue deserves is its weight's part of what queues can share, no more than it asks for or may have, and no
-    less than it is guaranteed; what others leave is shared on (see water_filling).
+    """What a queue deserves is its weight's part of the cluster without what pods of other schedulers hold, no more
+    than it asks for or may have, and no less than it is guaranteed; what others leave is shared on (see water_filling).
 
     Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
     Volcano.
