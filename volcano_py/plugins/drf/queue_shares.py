@@ -88,7 +88,7 @@ class QueueShares:
 
     def gives_whole(self, need: Need, unit: Unit) -> bool:
         """See `Suppositions`."""
-        return self._suppositions.gives_whole(need, unit, self._taken)
+        return self._suppositions.gives_whole(need, unit)
 
     def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] all of those, and some that would take long to judge."""

@@ -21,9 +21,6 @@ from volcano_py.state.table.ledger import Rows
 # Each supposed tree is as large as the real one, and a cycle seldom needs more.
 _MOST_TREES: Final = 4
 
-# Ratios closer than this are equal: they are quotients of sums.
-_SAME_RATIO: Final = 1e-9
-
 MOST_JUDGED: Final = 16
 """Kinds of jobs that are judged before all nodes are looked at; the outcome is the same with any number."""
 
@@ -102,27 +99,23 @@ class Suppositions:
         victims: Mask = np.array([known.get(look, True) for look in looks], dtype=np.bool_)[places]
         return victims
 
-    def gives_whole(self, need: Need, unit: Unit, taken: IntVector) -> bool:
-        """Whether a job may go whole: the reclaimer's side, with all that its job needs, has then at most as much as
-        the victim's without the job, and less than that has before."""
+    def gives_whole(self, need: Need, unit: Unit) -> bool:
+        """Whether a job may go whole: by the same rule, with all that the reclaimer's job needs, and only if the
+        reclaimer's side then has less than the victim's has before."""
         row, victim = need.task.job.row, unit.job.row
         of_jobs = self._kinds.of_jobs()
         if NO_PLACE in (int(of_jobs[row]), int(of_jobs[victim])):
             return False
-        tree = self._tree_for(taken + need.request - unit.request, need.request > 0)
-        holding, left = self._jobs.held[row] + need.request, self._jobs.held[victim] - unit.request
+        tree = self._tree_for(need.request > 0)
+        sides = parting(tree.path(row), tree.path(victim))
+        if sides is None:
+            return False
+        mine, theirs = tree.nodes[sides[0]], tree.nodes[sides[1]]
+        now, holding = mine.ratio, self._jobs.held[row] + need.request
         tree.put(row, holding, self._jobs.share_of(holding))
         tree.note(row)
-        parting = _parting(tree.path(row), tree.path(victim))
-        if parting is None:
-            return False
-        mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
-        if theirs.ratio <= mine.ratio:
-            return False
-        tree.put(victim, left, self._jobs.share_of(left))
-        gives: bool = theirs.ratio >= mine.ratio - _SAME_RATIO
-        tree.update(victim)
-        return gives
+        least = _Least(now, mine.ratio)
+        return theirs.ratio > least.then and least.is_left(self._left(tree, theirs, victim, unit.request))
 
     def _judge(
         self, reclaimer: Task, task_class: int, job_of: dict[int, int], most_judged: int | None
