@@ -41,15 +41,26 @@ def _stays_within_deserved(account: QueueAccount, dim: int, claimed: int) -> boo
     return account.firm[dim] + account.surplus[dim] + claimed <= account.deserved[dim]
 
 
-def could_reclaim(rightful: Sequence[QueueAccount], queues: Sequence[QueueAccount], asked: Sequence[int]) -> list[int]:
-    """[R] what other queues hold beyond what they deserve; nothing if none of the `rightful`, the job's queue and those
-    above it that have a say, would stay within what it deserves with so much more."""
-    wanted = [(dim, amount) for dim, amount in enumerate(asked) if amount and dim != PODS]
-    account = rightful[0]
-    if not any(_would_stay_within(each, wanted) for each in rightful):
-        return [0] * len(asked)
-    giving = [each for each in queues if each is not account and each.may_give]
-    return [sum(max(each.held[dim] - each.deserved[dim], 0) for each in giving) for dim in range(len(asked))]
+class Beyond:
+    """What queues that may give hold beyond what they deserve, as of one moment."""
+
+    def __init__(self, accounts: Sequence[QueueAccount]) -> None:
+        self._of = {
+            each.name: [max(held - deserved, 0) for held, deserved in zip(each.held, each.deserved, strict=True)]
+            for each in accounts
+            if each.may_give
+        }
+        self._together = [sum(amounts) for amounts in zip(*self._of.values(), strict=True)]
+
+    def could_reclaim(self, rightful: Sequence[QueueAccount], asked: Sequence[int]) -> list[int]:
+        """[R] what it is of other queues; nothing if none of the `rightful`, the job's queue and those above it that
+        have a say, would stay within what it deserves with so much more."""
+        wanted = [(dim, amount) for dim, amount in enumerate(asked) if amount and dim != PODS]
+        nothing = [0] * len(asked)
+        if not self._of or not any(_would_stay_within(each, wanted) for each in rightful):
+            return nothing
+        own = self._of.get(rightful[0].name, nothing)
+        return [all_of - mine for all_of, mine in zip(self._together, own, strict=True)]
 
 
 def _would_stay_within(account: QueueAccount, wanted: Sequence[tuple[int, int]]) -> bool:

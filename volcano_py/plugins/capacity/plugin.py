@@ -20,7 +20,7 @@ from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRe
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
-from volcano_py.plugins.capacity.enqueue_check import could_reclaim, first_exceeded
+from volcano_py.plugins.capacity.enqueue_check import Beyond, first_exceeded
 from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
 from volcano_py.plugins.capacity.messages import Refusals, closed, not_for_jobs
@@ -66,6 +66,8 @@ class Capacity(Plugin):
         self._ssn = ssn
         self._promises = ssn.shared(InqueueRequests)
         ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
+        self._beyond: Beyond | None = None
+        """Worked out when a job asks for it that would be kept out."""
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
@@ -197,7 +199,9 @@ class Capacity(Plugin):
 
     def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
         """[R] see `Takings`."""
-        return could_reclaim(rightful(self._account(job.queue), self._level), self._accounts.by_row[1:], asked)
+        if self._beyond is None:
+            self._beyond = Beyond(self._accounts.by_row[1:])
+        return self._beyond.could_reclaim(rightful(self._account(job.queue), self._level), asked)
 
     # -- reclaim ---------------------------------------------------------------------------------------------------
 

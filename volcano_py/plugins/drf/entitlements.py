@@ -6,10 +6,11 @@ it has no more for its weight than the other side with the job. Nothing is resca
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.plugins.drf.job_shares import largest_part
 from volcano_py.plugins.drf.layout import Layout, Path, parting
@@ -20,6 +21,14 @@ from volcano_py.state.table.axis import IntVector
 _ROUNDING = 1e-6
 
 
+class _Givers(NamedTuple):
+    """Where the path of a queue parts from those of others: the nodes on its own path, with the ratios of the other
+    sides; and [G, R] what the others hold."""
+
+    sides: list[tuple[Path, float]]
+    held: NDArray[np.int64]
+
+
 class Entitlements:
     """As of one moment."""
 
@@ -28,9 +37,14 @@ class Entitlements:
     ) -> None:
         """`held` [R] by queue; `total` [R] is what queues can share."""
         self._layout = layout
-        self._queues = queues
         self._held = held
+        self._givers: dict[str, _Givers] = {}
         self._totals = [float(amount) for amount in total.tolist()]
+        self._holders = [
+            (name, path)
+            for name, path in layout.paths.items()
+            if name not in layout.refused and queues[name].reclaimable and held[name].any()
+        ]
         self._below: dict[Path, IntVector] = {}
         for name, path in layout.paths.items():
             if name not in layout.refused:
@@ -39,20 +53,23 @@ class Entitlements:
 
     def could_reclaim(self, queue: str, wanted: IntVector) -> list[int]:
         """[R] what others could give to the queue for `wanted` [R] more."""
-        given = [0] * len(self._totals)
         if queue in self._layout.refused:
-            return given
-        for name, path in self._layout.paths.items():
-            sides = None if name == queue else parting(self._layout.paths[queue], path)
-            if sides is None or name in self._layout.refused or not self._queues[name].reclaimable:
-                continue
-            mine, theirs = self._ratio(sides[0], wanted), self._ratio(sides[1])
-            part = 1 - mine / theirs if theirs > mine else 0.0
-            given = [
-                so_far + math.ceil(units * part - _ROUNDING)
-                for so_far, units in zip(given, self._held[name].tolist(), strict=True)
-            ]
+            return [0] * len(self._totals)
+        if queue not in self._givers:
+            self._givers[queue] = self._givers_for(queue)
+        givers = self._givers[queue]
+        parts = [max(1 - self._ratio(side, wanted) / ratio, 0.0) if ratio else 0.0 for side, ratio in givers.sides]
+        given: list[int] = np.ceil(np.array(parts) @ givers.held - _ROUNDING).astype(np.int64).tolist()
         return given
+
+    def _givers_for(self, queue: str) -> _Givers:
+        """The queues that may give, grouped by where their paths part from that of the queue, and by the other side."""
+        held: dict[tuple[Path, Path], IntVector] = {}
+        for name, path in self._holders:
+            if name != queue and (sides := parting(self._layout.paths[queue], path)) is not None:
+                held[sides] = held.get(sides, 0) + self._held[name]
+        ratios = [(mine, self._ratio(theirs)) for mine, theirs in held]
+        return _Givers(ratios, np.array(list(held.values()), dtype=np.int64).reshape(len(held), len(self._totals)))
 
     def _ratio(self, side: Path, wanted: IntVector | int = 0) -> float:
         """What is held below a node, with `wanted` [R] more, over its weight."""

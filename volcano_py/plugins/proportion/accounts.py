@@ -13,7 +13,7 @@ from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.water_filling import divide
 from volcano_py.plugins.queues.guarantees import Amounts, Kept, by_age, keep
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import allocated, leaving, not_created, pending, promised, surplus
+from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus
 from volcano_py.state.infos import QueueInfo
 
 
@@ -70,21 +70,6 @@ def open_accounts(ssn: Session, promises: InqueueRequests) -> Accounts:
     by_queue = zip(*(column.tolist() for column in columns), strict=True)
     by_name = {name: QueueAccount(ssn.queues[name], *amounts) for name, amounts in zip(names, by_queue, strict=True)}
     return Accounts(by_name, infos, kept)
-
-
-def due_if_all_asked(ssn: Session, accounts: Accounts) -> dict[str, list[int]]:
-    """[R] by queue, what it would deserve if the pods of all jobs with minResources existed."""
-    found = list(accounts.by_name.values())
-    at = np.array([account.info.slot for account in found], dtype=np.intp)
-    missing = not_created(ssn).sums(len(ssn.snapshot.queue_names))[at]
-    columns = ((each.request, each.real_capability, each.guarantee) for each in found)
-    request, most, guarantee = (np.array(column, dtype=np.int64) for column in zip(*columns, strict=True))
-    caps = np.minimum(saturated(request, missing), most)
-    busy = np.flatnonzero(caps.any(axis=1))
-    weights = [found[position].info.weight for position in busy.tolist()]
-    due = np.zeros_like(caps)
-    due[busy] = divide(ssn.available, weights, guarantee[busy], caps[busy]).whole
-    return {account.info.name: row for account, row in zip(found, due.tolist(), strict=True)}
 
 
 def _limits(infos: Sequence[QueueInfo | None], total: Amounts) -> tuple[Amounts, Kept, Amounts]:

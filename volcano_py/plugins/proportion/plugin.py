@@ -22,7 +22,8 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
-from volcano_py.plugins.proportion.accounts import due_if_all_asked, open_accounts
+from volcano_py.plugins.proportion.accounts import open_accounts
+from volcano_py.plugins.proportion.entitlements import Entitlements
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue
@@ -54,8 +55,8 @@ class Proportion(Plugin):
         self._promises = ssn.shared(InqueueRequests)
         ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises)
-        self._due: dict[str, list[int]] | None = None
-        """What queues would deserve if the pods of all waiting jobs existed; worked out when it is asked for."""
+        self._entitlements: Entitlements | None = None
+        """Worked out when a job asks for them that would be kept out."""
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = RequestsByClass()
@@ -223,20 +224,10 @@ class Proportion(Plugin):
             self._takings.admitted(job)
 
     def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
-        """[R] what other queues hold beyond what they would deserve if the pods of all waiting jobs existed; nothing
-        for a job that is not within what its own queue would deserve."""
-        if self._due is None:
-            self._due = due_if_all_asked(self._ssn, self._opened)
-        account, due = self._accounts[job.queue.name], self._due[job.queue.name]
-        if any(
-            wanted and dim != PODS and account.most(dim) + account.inqueue[dim] + wanted > due[dim]
-            for dim, wanted in enumerate(asked)
-        ):
-            return [0] * len(asked)
-        others = [each for name, each in self._accounts.items() if name != job.queue.name and each.info.reclaimable]
-        return [
-            sum(max(each.held[dim] - self._due[each.info.name][dim], 0) for each in others) for dim in range(len(asked))
-        ]
+        """[R] see `Takings`."""
+        if self._entitlements is None:
+            self._entitlements = Entitlements(self._ssn, self._accounts)
+        return self._entitlements.could_reclaim(self._accounts[job.queue.name], asked)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
