@@ -282,8 +282,8 @@ def nothing_freed(seconds: float) -> str:
 def waits_for_earlier(job: str) -> str:
     """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
     return (
-        f"a job of this namespace was admitted and had no pods in time, so PodGroup {job}, which was waiting then, "
-        "goes first"
+        f"a job of this namespace was admitted and did not use that in time, so PodGroup {job}, which was waiting "
+        "then, goes first"
     )
 
 
