@@ -107,8 +107,11 @@ class Search:
     # -- tasks -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> Task | None:
-        """The first task without a place that may still find one."""
+        """The first task without a place that may still find one; none, if a queue could only be left with less than it
+        deserves for what the job has beyond its minimum."""
         ssn = self._ssn
+        if self._level.last_resort and ssn.ask.gang_will_be_ready(self._job):
+            return None
         for row in self._unplaced().tolist():
             task = Task(row, self._job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))
             if self._kind(task) not in self._hopeless:

@@ -70,6 +70,11 @@ class QueueAccount:
         return (self, *self.above)
 
     @property
+    def may_give(self) -> bool:
+        """Its pods can be reclaimed: it is a leaf with a place in the tree, and reclaimable."""
+        return self.info is not None and self.info.reclaimable and self.fault is None and not self.children
+
+    @property
     def share(self) -> float:
         """The largest part that it holds of any resource it deserves; 1 when it deserves nothing."""
         if self._is_best_effort:

@@ -32,7 +32,11 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
 
 
 def open_accounts(ssn: Session, promises: InqueueRequests) -> Accounts:
-    """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division."""
+    """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division.
+
+    What is divided is what queues can share. What a queue may have at most, and what is kept for others, goes by the
+    whole cluster: the pods of other schedulers may leave.
+    """
     names = list(ssn.queues)
     at = np.array([ssn.queues[name].slot for name in names], dtype=np.intp)
     size = len(ssn.snapshot.queue_names)
@@ -47,7 +51,7 @@ def open_accounts(ssn: Session, promises: InqueueRequests) -> Accounts:
     ceiling = np.zeros_like(own)
     busy = np.flatnonzero(np.isin(at, ssn.ledger.jobs.queue[ssn.job_rows()]) | used.any(axis=1))
     weights = [ssn.queues[names[position]].weight for position in busy.tolist()]
-    division = divide(ssn.total, weights, guarantee[busy], np.minimum(request, real_capability)[busy])
+    division = divide(ssn.available, weights, guarantee[busy], np.minimum(request, real_capability)[busy])
     deserved[busy], ceiling[busy] = division.exact, division.whole
     columns = (
         own,

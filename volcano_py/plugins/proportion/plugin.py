@@ -23,9 +23,11 @@ from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
+from volcano_py.plugins.proportion.entitlements import Entitlements
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -33,8 +35,8 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Proportion(Plugin):
-    """What a queue deserves is its weight's part of the cluster, no more than it asks for or may have, and no less than
-    it is guaranteed; what others leave is shared on (see water_filling).
+    """What a queue deserves is its weight's part of the cluster without what pods of other schedulers hold, no more
+    than it asks for or may have, and no less than it is guaranteed; what others leave is shared on (see water_filling).
 
     Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
     Volcano.
@@ -47,14 +49,23 @@ class Proportion(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._total: list[int] = ssn.total.tolist()
+        self._available: list[int] = ssn.available.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
+        ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises)
+        self._entitlements: Entitlements | None = None
+        """Worked out when a job asks for them that would be kept out."""
         self._accounts = self._opened.by_name
         self._by_slot = {account.info.slot: account for account in self._accounts.values()}
         self._asked = RequestsByClass()
         self._guaranteed: dict[int, Holders] = {}
+
+    @property
+    def _takings(self) -> Takings:
+        """Not kept here, as it knows this plugin: each would keep the other."""
+        return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(not_kept(self._opened.infos, self._opened.kept, ssn.axis.names, ssn.total)))
@@ -87,17 +98,17 @@ class Proportion(Plugin):
         """It holds all it deserves. Where only the size of the cluster keeps it from more, the nodes report that."""
         account = self._accounts[queue.name]
         return account.is_overused and not any(
-            wanted > account.most(dim) and ceiling >= total
-            for dim, (wanted, ceiling, total) in enumerate(
-                zip(account.request, account.ceiling, self._total, strict=True)
+            wanted > account.most(dim) and ceiling >= available
+            for dim, (wanted, ceiling, available) in enumerate(
+                zip(account.request, account.ceiling, self._available, strict=True)
             )
         )
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """Up to what the queue deserves.
 
-        Where that is the whole cluster, and for pods that are larger than any node, it is left to the nodes to refuse:
-        they report what is missing, and autoscalers act on that only.
+        Where that is all that queues can share, and for pods that are larger than any node, it is left to the nodes to
+        refuse: they report what is missing, and autoscalers act on that only.
         """
         if not queue.is_open:
             return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
@@ -114,7 +125,7 @@ class Proportion(Plugin):
         room, tightest = PLENTY.count, 0
         for dim, wanted in asked:
             ceiling = account.ceiling[dim]
-            if dim != PODS and ceiling < self._total[dim]:
+            if dim != PODS and ceiling < self._available[dim]:
                 left = (ceiling - held[dim]) // wanted
                 if left < room:
                     room, tightest = left, dim
@@ -200,6 +211,9 @@ class Proportion(Plugin):
         dim = _exceeded(account, wanted, inqueue)
         if dim is None:
             return PERMIT
+        if _exceeded(account, wanted, inqueue, self._takings.in_queue(job)) is None:
+            self._takings.rely(job)
+            return PERMIT
         return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted[dim], inqueue[dim]))
 
     def job_enqueued(self, job: Job) -> None:
@@ -207,6 +221,13 @@ class Proportion(Plugin):
             inqueue = self._accounts[job.queue.name].inqueue
             for dim, wanted in enumerate(self._promises.add(job).tolist()):
                 inqueue[dim] += wanted
+            self._takings.admitted(job)
+
+    def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
+        """[R] see `Takings`."""
+        if self._entitlements is None:
+            self._entitlements = Entitlements(self._ssn, self._accounts)
+        return self._entitlements.could_reclaim(self._accounts[job.queue.name], asked)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -256,13 +277,19 @@ class Proportion(Plugin):
         return self._guaranteed[dim].summary([account.info.name])
 
 
-def _exceeded(account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int]) -> int | None:
-    """The first resource of which the queue, with `inqueue` [R] promised, cannot promise `wanted` [R] as well."""
+def _exceeded(
+    account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int], freed: Sequence[int] = ()
+) -> int | None:
+    """The first resource of which the queue, with `inqueue` [R] promised and `freed` [R] back, cannot promise `wanted`
+    [R] as well."""
+    freed = freed or [0] * len(wanted)
     return next(
         (
             dim
             for dim, asked in enumerate(wanted)
-            if asked and dim != PODS and account.firm[dim] + inqueue[dim] + asked > account.real_capability[dim]
+            if asked
+            and dim != PODS
+            and account.firm[dim] + inqueue[dim] + asked - freed[dim] > account.real_capability[dim]
         ),
         None,
     )
