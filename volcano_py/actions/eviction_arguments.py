@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Literal
+
+import msgspec
 
 from volcano_py.config.arguments import Arguments, argument
 from volcano_py.config.values import Duration
@@ -26,11 +29,43 @@ class EvictionArguments(Arguments):
     )
 
 
+class GangEvictionArguments(EvictionArguments):
+    """Those of gangpreempt and gangreclaim."""
+
+    allow_whole_bundle: bool = argument("allowWholeBundle", True, "The same as `allowWholeGangs`, by Volcano's name.")
+    whole_surplus: bool = argument(
+        "wholeSurplus",
+        False,
+        "Whether a job that gives any of its surplus pods gives all of them, as in Volcano. If not, it gives what is "
+        "needed.",
+    )
+    order: Literal["surplus-first", "priority-first"] = argument(
+        "order",
+        "surplus-first",
+        "surplus-first: jobs go whole only if the surplus of all jobs is not enough. priority-first: what has the lowest "
+        "priority goes, surplus or whole.",
+    )
+    max_domains: int = argument(
+        "maxDomains",
+        8,
+        "How many domains of the network topology are tried for a job. There is one, the cluster, as long as network "
+        "topology is not supported.",
+    )
+
+
 def unit_rules(ssn: Session, arguments: EvictionArguments) -> UnitRules:
     """Minimums count wherever the gang plugin is configured, whatever its switches say."""
     has_gang = any(entry.name == "gang" for entry in ssn.configuration.plugins())
-    return UnitRules(
+    rules = UnitRules(
         minimums=has_gang and not arguments.partial,
         whole=arguments.whole,
         min_runtime=arguments.min_runtime.total_seconds(),
+    )
+    if not isinstance(arguments, GangEvictionArguments):
+        return rules
+    return msgspec.structs.replace(
+        rules,
+        whole=arguments.whole and arguments.allow_whole_bundle,
+        surplus_first=arguments.order == "surplus-first",
+        all_surplus=arguments.whole_surplus,
     )

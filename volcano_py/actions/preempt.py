@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
+from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.plan import EvictionPlan
@@ -20,15 +23,19 @@ class Preempt(Action):
     the tasks that still wait, one by one, against tasks of their own job."""
 
     name = "preempt"
-    arguments_type = EvictionArguments
+    arguments_type: ClassVar[type[Arguments]] = EvictionArguments
+    only_lesser: ClassVar[bool] = False
+    """Whether only jobs of a lower priority lose pods, whatever plugins say."""
+    within_jobs: ClassVar[bool] = True
+    """Whether tasks are evicted for more important ones of their own job."""
 
     def execute(self, ssn: Session) -> None:
         by_queue = starving_jobs(ssn)
         if not by_queue:
             return
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        others = Scheme("preempt", "preemptable", pool.in_queue)
-        own = Scheme("preempt", "preemptable", pool.in_job, takes_whole=False)
+        others = Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
+        own = Scheme(self.name, "preemptable", pool.in_job, takes_whole=False)
         keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
@@ -40,7 +47,7 @@ class Preempt(Action):
                 work = waiting.pop()
                 if ssn.ask.job_starving(work.job):
                     EvictionPlan(ssn, pool, others, work.job).carry_out(work.tasks, keep_without_victims=keep)
-            for work in works:
+            for work in works if self.within_jobs else ():
                 self._within(ssn, pool, own, work)
             # Between queues it is allocate's order that counts: none is to evict its own for what it would get there.
             ssn.reservations.give_back(since=held)

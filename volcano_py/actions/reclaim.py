@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
+from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.plan import EvictionPlan
@@ -19,7 +22,7 @@ class Reclaim(Action):
     """Queues take turns in queue order, each with its best starving job; one that had its share gets none."""
 
     name = "reclaim"
-    arguments_type = EvictionArguments
+    arguments_type: ClassVar[type[Arguments]] = EvictionArguments
 
     def execute(self, ssn: Session) -> None:
         by_queue = starving_jobs(ssn)
@@ -30,7 +33,7 @@ class Reclaim(Action):
             return not ssn.ask.overused(queue) and ssn.ask.preemptive(queue, rows)
 
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
-        scheme = Scheme("reclaim", "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
+        scheme = Scheme(self.name, "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
         keep = not allocate_follows(ssn, self.name)
         waiting = {
             name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)

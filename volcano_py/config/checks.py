@@ -21,15 +21,14 @@ from volcano_py.config.text.problems import NOWHERE, Code, Position, Problems, W
 _NEEDED_POINTS: Final = {
     "preempt": ("job_starving", "preemptable"),
     "reclaim": ("job_starving", "reclaimable"),
-    "gangpreempt": ("job_starving", "unified_evictable"),
-    "gangreclaim": ("job_starving", "unified_evictable"),
+    "gangpreempt": ("job_starving", "preemptable"),
+    "gangreclaim": ("job_starving", "reclaimable"),
     "shuffle": ("victim_tasks",),
 }
 _QUESTIONS: Final = {
     "job_starving": "reports which jobs are starving",
     "preemptable": "names pods that may be preempted",
     "reclaimable": "names pods that may be reclaimed",
-    "unified_evictable": "names pods that may be evicted for a gang",
     "victim_tasks": "names pods to move",
 }
 # What to recommend for a point that no plugin fills.
@@ -41,7 +40,7 @@ _USUAL_PLUGINS: Final = {
     "victim_tasks": ("tdm", "rescheduling"),
     "predicate": ("predicates",),
 }
-_PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim"})
+_PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
 _ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
 # These keep a plugin's books, and decide nothing.
 _EVENTS: Final = frozenset({"on_allocate", "on_deallocate"})
@@ -234,8 +233,19 @@ def _enqueue_is_missing(subject: _Subject) -> None:
             subject.contradiction(subject.origins.at(entry.path), message)
 
 
+def _the_same_twice(subject: _Subject) -> None:
+    """Volcano discourages the two kinds of actions beside each other, and so do we."""
+    for one in ("preempt", "reclaim"):
+        if {one, f"gang{one}"} <= set(subject.config.actions):
+            message = (
+                f"{one} and gang{one} do the same for gangs, so the second of them finds what the first has left; remove "
+                "one of them"
+            )
+            subject.contradiction(subject.origins.at("actions"), message)
+
+
 def _reclaim_without_deserved_shares(subject: _Subject) -> None:
-    if "reclaim" not in subject.config.actions:
+    if {"reclaim", "gangreclaim"}.isdisjoint(subject.config.actions):
         return
     owners = tuple(subject.queue_owners())
     if any(subject.fills(entry, "reclaimable") for entry in owners):
@@ -317,6 +327,7 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _gangs_are_not_kept_together,
     _nodes_are_not_filtered,
     _enqueue_is_missing,
+    _the_same_twice,
     _reclaim_without_deserved_shares,
     _hierarchy_without_queue_order,
     _nothing_is_shuffled,

@@ -286,3 +286,14 @@ def test_switches_have_the_spelling_and_the_defaults_of_volcano(parse: Parse) ->
         assert len(changed) == 1, key
         assert getattr(defaults, changed[0]) is default, key
     assert len(Flags.model_fields) == len(OFF) + len(ON)
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_an_action_alongside_its_kind_for_gangs_is_reported(action: str) -> None:
+    tiers = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: capacity}, {name: predicates}, {name: nodeorder}]\n"
+    text = f'actions: "enqueue, allocate, {action}, gang{action}"\n{tiers}'
+    found = parse_configuration(text, checked_registry().catalogue()).problems
+    assert [problem.message for problem in found] == [
+        f"{action} and gang{action} do the same for gangs, so the second of them finds what the first has left; remove one "
+        "of them"
+    ]

@@ -29,12 +29,16 @@ NO_LIMIT: Final = np.iinfo(np.int64).max
 
 
 class Gangs:
-    """The minimums of jobs, as far as the configuration holds them against victims."""
+    """The minimums of jobs, as far as the configuration holds them against victims.
+
+    Attributes:
+        rules: what the configuration says.
+    """
 
     def __init__(self, ssn: Session, rules: UnitRules, candidates: Rows) -> None:
         """`candidates` are the rows of all pods that may be victims at all."""
         self._ssn = ssn
-        self._rules = rules
+        self.rules = rules
         self._tasks, self._jobs = ssn.ledger.tasks, ssn.ledger.jobs
         self._candidates = candidates
         found = np.unique(self._tasks.job[candidates]).tolist()
@@ -49,7 +53,7 @@ class Gangs:
     @property
     def take_whole(self) -> bool:
         """Whether jobs may go whole at all."""
-        return self._rules.minimums and self._rules.whole
+        return self.rules.minimums and self.rules.whole
 
     # -- one pod at a time -----------------------------------------------------------------------------------------
 
@@ -61,12 +65,12 @@ class Gangs:
 
     def _minimums(self) -> Counts:
         """[J]"""
-        return self._jobs.min_member if self._rules.minimums else np.zeros_like(self._jobs.min_member)
+        return self._jobs.min_member if self.rules.minimums else np.zeros_like(self._jobs.min_member)
 
     def surplus_of_roles(self, rows: Rows) -> Counts:
         """[K] how many pods the role of each pod can give and keep its minimum."""
         spare = np.full(len(rows), NO_LIMIT, dtype=np.int64)
-        if not self._roles or not self._rules.minimums:
+        if not self._roles or not self.rules.minimums:
             return spare
         jobs, roles = self._tasks.job[rows], self._tasks.role[rows]
         for job_row in np.unique(jobs).tolist():
@@ -79,7 +83,7 @@ class Gangs:
     def can_spare(self, row: int) -> bool:
         """Whether the job of this pod, and its role, keep their minimums without it."""
         job_row = int(self._tasks.job[row])
-        if not self._rules.minimums:
+        if not self.rules.minimums:
             return True
         if self._jobs.counts[job_row, _READY].sum() <= self._jobs.min_member[job_row]:
             return False
@@ -102,7 +106,7 @@ class Gangs:
         offered = np.bincount(self._tasks.job[still], minlength=self._jobs.size)
         under_way = counts[:, _UNDER_WAY].any(axis=1)
         may_go: Flags = (held > 0) & (offered == held) & (self._jobs.min_member > 0) & ~under_way
-        if self._rules.min_runtime > 0:
+        if self.rules.min_runtime > 0:
             for row in np.flatnonzero(may_go & self.are_complete()).tolist():
                 may_go[row] = self._has_run_long_enough(row)
         return may_go
@@ -121,7 +125,7 @@ class Gangs:
             rows = self._ssn.tasks_of_row(job_row)
             since = np.sort(self._tasks.scheduled_at[rows[READY_STATUSES[self._tasks.status[rows]]]])
             self._complete_since[job_row] = float(since[int(self._jobs.min_member[job_row]) - 1])
-        until = self._complete_since[job_row] + self._rules.min_runtime
+        until = self._complete_since[job_row] + self.rules.min_runtime
         if until > self._ssn.now:
             self._ssn.wakeups.recheck_at(until)
         return until <= self._ssn.now

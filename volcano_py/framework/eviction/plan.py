@@ -63,8 +63,12 @@ class EvictionPlan:
     def _search(self, tasks: Rows) -> bool:
         """Draft the plan, with evictions going no further than they have to. Whether the gang has its places."""
         is_complete = last_resorts = False
+        takes_whole = self._scheme.takes_whole and self._pool.gangs.take_whole
+        only_surplus_at_first = self._pool.gangs.rules.surplus_first or not takes_whole
         for level in LEVELS:
-            if (level.whole and not self._scheme.takes_whole) or (level.last_resort and not last_resorts):
+            if level.whole and not takes_whole or not level.whole and not only_surplus_at_first:
+                continue
+            if level.last_resort and not last_resorts:
                 continue
             if not is_complete:
                 self._draft.reset()
@@ -82,7 +86,7 @@ class EvictionPlan:
         if not is_complete and search.bundles:
             final = retry_with_one_later(draft, search)
             is_complete = final is not None
-        if is_complete and final is not None and final.bundles:
+        if is_complete and final is not None and final.bundles and not self._pool.gangs.rules.all_surplus:
             fill_back(ssn, draft)
             if final.bundles > 1:
                 replace_one(ssn, self._pool.gangs, draft, final)

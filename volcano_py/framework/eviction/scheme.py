@@ -25,6 +25,7 @@ class Scheme(msgspec.Struct, frozen=True):
         may_take: whether a queue may have pods evicted for these task rows at all.
         may_lose: whether pods of a queue can be evicted at all.
         takes_whole: whether jobs may go whole.
+        only_lesser: whether only jobs of a lower priority lose pods, whatever plugins say.
     """
 
     action: str
@@ -33,3 +34,4 @@ class Scheme(msgspec.Struct, frozen=True):
     may_take: Callable[[QueueInfo, Rows], bool] = lambda _queue, _rows: True
     may_lose: Callable[[QueueInfo], bool] = lambda _queue: True
     takes_whole: bool = True
+    only_lesser: bool = False

@@ -237,7 +237,18 @@ class Search:
                     self._leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
                 return False
             self._draft.evict(unit, need.task)
+        if self._pool.gangs.rules.all_surplus:
+            self._take_all_surplus(bundle, need)
         return True
+
+    def _take_all_surplus(self, bundle: Bundle, need: Need) -> None:
+        """Jobs that gave a pod give all that they can spare."""
+        candidates = self._scheme.candidates(need.task)
+        jobs = self._ssn.ledger.tasks.job
+        for row in candidates[np.isin(jobs[candidates], jobs[bundle.alone])].tolist():
+            (unit,) = self._units(Bundle(np.array([row], dtype=np.intp), ()))
+            if self._is_given(unit, need):
+                self._draft.evict(unit, need.task)
 
     def _take_in_another_order(self, units: Sequence[Unit], mark: Mark, need: Need) -> bool:
         """Evict what has gone so far and these units from the smallest to the largest: a queue that holds little more
@@ -315,6 +326,9 @@ class Search:
             whole = (gangs.may_go_whole() & ~self._stays_whole)[job]
             if self._scheme.point == "preemptable" and not ssn.ask.preempts_equals:
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
+        if self._scheme.only_lesser:
+            lesser = ssn.ledger.jobs.priority[job] < task.job.priority
+            spare, whole = spare & lesser, whole & lesser
         keep = np.flatnonzero(spare | whole)
         candidates, job = candidates[keep], job[keep]
         dims = task.task_class.requested if dims is None else dims

@@ -68,8 +68,12 @@ class UnitRules(msgspec.Struct, frozen=True):
         minimums: a job keeps its minimums or goes whole; otherwise each pod is a unit.
         whole: jobs may go whole.
         min_runtime: seconds for which a complete gang is not taken whole.
+        surplus_first: no job goes whole while the surplus of all jobs is enough.
+        all_surplus: a job that gives a surplus pod gives all of them.
     """
 
     minimums: bool = True
     whole: bool = True
     min_runtime: float = 0.0
+    surplus_first: bool = True
+    all_surplus: bool = False
