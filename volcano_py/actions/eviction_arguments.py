@@ -42,8 +42,8 @@ class GangEvictionArguments(EvictionArguments):
     order: Literal["surplus-first", "priority-first"] = argument(
         "order",
         "surplus-first",
-        "surplus-first: jobs go whole only if the surplus of all jobs is not enough. priority-first: what has the lowest "
-        "priority goes, surplus or whole.",
+        "surplus-first: jobs go whole only if the surplus of all jobs is not enough. priority-first: what has the "
+        "lowest priority goes, surplus or whole.",
     )
     max_domains: int = argument(
         "maxDomains",

@@ -8,6 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.explaining import Explaining
 from volcano_py.framework.eviction.plan import EvictionPlan
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import Starving, allocate_follows, starving_jobs
@@ -36,6 +37,7 @@ class Preempt(Action):
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
         others = Scheme(self.name, "preemptable", pool.in_queue, only_lesser=self.only_lesser)
         own = Scheme(self.name, "preemptable", pool.in_job, takes_whole=False)
+        explaining = Explaining(ssn, pool, others)
         keep = not allocate_follows(ssn, self.name)
         queues = queue_order(ssn, (ssn.queues[name] for name in by_queue))
         while queues:
@@ -46,7 +48,10 @@ class Preempt(Action):
             while waiting:
                 work = waiting.pop()
                 if ssn.ask.job_starving(work.job):
-                    EvictionPlan(ssn, pool, others, work.job).carry_out(work.tasks, keep_without_victims=keep)
+                    plan = EvictionPlan(ssn, pool, others, work.job)
+                    plan.carry_out(work.tasks, keep_without_victims=keep)
+                    if plan.found_nothing:
+                        explaining.note(work.job, work.tasks)
             for work in works if self.within_jobs else ():
                 self._within(ssn, pool, own, work)
             # Between queues it is allocate's order that counts: none is to evict its own for what it would get there.

@@ -8,6 +8,7 @@ from volcano_py.actions.eviction_arguments import EvictionArguments, unit_rules
 from volcano_py.config.arguments import Arguments
 from volcano_py.framework.action import Action
 from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.explaining import Explaining
 from volcano_py.framework.eviction.plan import EvictionPlan
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.starving import allocate_follows, starving_jobs
@@ -34,6 +35,7 @@ class Reclaim(Action):
 
         pool = Candidates(ssn, unit_rules(ssn, self.arguments))
         scheme = Scheme(self.name, "reclaimable", pool.in_other_queues, may_take, lambda queue: queue.reclaimable)
+        explaining = Explaining(ssn, pool, scheme)
         keep = not allocate_follows(ssn, self.name)
         waiting = {
             name: waiting_in(ssn, ssn.queues[name], works, job_of=lambda work: work.job)
@@ -47,5 +49,8 @@ class Reclaim(Action):
                 continue
             work = works.pop()
             if ssn.ask.job_starving(work.job):
-                EvictionPlan(ssn, pool, scheme, work.job).carry_out(work.tasks, keep_without_victims=keep)
+                plan = EvictionPlan(ssn, pool, scheme, work.job)
+                plan.carry_out(work.tasks, keep_without_victims=keep)
+                if plan.found_nothing:
+                    explaining.note(work.job, work.tasks)
             queues.push(queue)

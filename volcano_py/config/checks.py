@@ -238,8 +238,8 @@ def _the_same_twice(subject: _Subject) -> None:
     for one in ("preempt", "reclaim"):
         if {one, f"gang{one}"} <= set(subject.config.actions):
             message = (
-                f"{one} and gang{one} do the same for gangs, so the second of them finds what the first has left; remove "
-                "one of them"
+                f"{one} and gang{one} do the same for gangs, so the second of them finds what the first has left; "
+                "remove one of them"
             )
             subject.contradiction(subject.origins.at("actions"), message)
 

@@ -25,6 +25,7 @@ class Findings:
         self._nominations: dict[int, int] = {}
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
+        self._no_evictions: dict[int, str] = {}
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
@@ -57,6 +58,11 @@ class Findings:
         return self._claim_bindings
 
     @property
+    def no_evictions(self) -> Mapping[int, str]:
+        """Job row → why preempt or reclaim evicted nothing for it."""
+        return self._no_evictions
+
+    @property
     def bound_when_sought(self) -> int | None:
         """How many tasks had been bound when victims were last sought; None when they were not."""
         return self._bound_when_sought
@@ -81,6 +87,10 @@ class Findings:
         """The job gets no turn for its tasks `rows`."""
         self._set_aside[job.row] = rows
 
+    def explain_no_evictions(self, job: Job, why: str) -> None:
+        """Nothing was evicted for the job. Of several actions, the last that looked for victims says why."""
+        self._no_evictions[job.row] = why
+
     def placed(self, job: Job, rows: Rows, waiting: set[int]) -> None:
         """The tasks `rows` have places; of the job's classes only those in `waiting` still have tasks to place."""
         for row in rows.tolist():
@@ -89,6 +99,7 @@ class Findings:
         self._fit_errors[job.row] = {row: error for row, error in errors.items() if row in waiting}
         if not waiting:
             self._notes.pop(job.row, None)
+            self._no_evictions.pop(job.row, None)
 
     # -- places ----------------------------------------------------------------------------------------------------
 

@@ -329,6 +329,11 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
+        """What keeps these task rows, which the plugin never gives up, from being evicted, for the message of a job
+        that waits: `4 pods are protected …`. Asked of plugins that only protect."""
+        return f"by plugin {self.name}"
+
     def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
         """Among queues that could lose pods to the queue `preemptor`; the smaller key loses first.
 

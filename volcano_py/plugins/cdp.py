@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +41,10 @@ class Cdp(Plugin):
         if spared.any():
             self._ssn.wakeups.recheck_at(float(until[spared].min()))
         return ~spared
+
+    def protected_by(self, rows: Rows) -> str:
+        until = float((self._tasks.scheduled_at[rows] + self._cooldown[rows]).max())
+        return f"by a cool-down until {datetime.fromtimestamp(until, tz=UTC):%H:%M} UTC"
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)

@@ -39,6 +39,9 @@ class Conformance(Plugin):
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         return self.preemptable(reclaimer, candidates)
 
+    def protected_by(self, rows: Rows) -> str:  # noqa: ARG002
+        return "as parts of the system"
+
     def spared_tasks(self, victims: Rows) -> NDArray[np.bool_]:
         return ~self._expendable(victims)
 

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.framework.job import Task
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -62,6 +63,10 @@ class Pdb(Plugin):
             ],
             dtype=np.bool_,
         )
+
+    def protected_by(self, rows: Rows) -> str:
+        names = sorted({budget.name for row in rows.tolist() for budget in self._budgets_of(row) if not budget.allowed})
+        return f"by PodDisruptionBudget {summarize(names)}" if names else "by plugin pdb, as they have no labels"
 
     def _evicted_in_this_cycle(self) -> Rows:
         return np.flatnonzero(

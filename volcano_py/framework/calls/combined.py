@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from volcano_py.framework.eviction.judging import Judgement, judge
 from volcano_py.framework.eviction.units import Need, Unit
 from volcano_py.framework.eviction.victims import elect, expendable_first, possible
 from volcano_py.framework.job import Job, Task
+from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.ledger import NOWHERE, Ledger, Rows
@@ -197,6 +198,15 @@ class CombinedAnswers:
         """Whether the plugins together give up a unit as things stand; `in_time`: once budgets and cool-downs allow
         it."""
         return judge(self._dispatch, point, need, unit, in_time=in_time)
+
+    def protected(self, point: str, task: Task, candidates: Rows) -> Iterator[tuple[Plugin, Rows]]:
+        """Each plugin that does nothing but protect pods, with the candidates that it would never give up."""
+        for call in self._dispatch.calls(point):
+            if not call.plugin.only_protects:
+                continue
+            may_go = call.ask("possible_victims", point, task, candidates, otherwise=None)
+            if may_go is not None and not may_go.all():
+                yield call.plugin, candidates[~may_go]
 
     def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
         """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins

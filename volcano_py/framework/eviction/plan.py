@@ -30,7 +30,11 @@ from volcano_py.state.task_class import Refusal
 
 
 class EvictionPlan:
-    """See the module. Made for one attempt of one job."""
+    """See the module. Made for one attempt of one job.
+
+    Attributes:
+        found_nothing: the gang has no places, whatever would be evicted.
+    """
 
     def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme, job: Job) -> None:
         self._ssn = ssn
@@ -38,6 +42,7 @@ class EvictionPlan:
         self._scheme = scheme
         self._job = job
         self._draft = Draft(ssn, job, scheme.action)
+        self.found_nothing = False
 
     def carry_out(self, tasks: Rows, *, keep_without_victims: bool = True) -> bool:
         """Place the tasks, in the order given, while the job starves. True when it was worth committing.
@@ -49,6 +54,7 @@ class EvictionPlan:
         tentative = ssn.findings.tentative
         given_back = {row: tentative[row] for row in tasks.tolist() if row in tentative}
         is_complete = self._search(tasks)
+        self.found_nothing = not is_complete
         worth_it = bool(draft.evictions) or (bool(draft.places) and keep_without_victims)
         if not worth_it or not is_complete or self._would_come_back():
             self._give_up()
@@ -66,7 +72,7 @@ class EvictionPlan:
         takes_whole = self._scheme.takes_whole and self._pool.gangs.take_whole
         only_surplus_at_first = self._pool.gangs.rules.surplus_first or not takes_whole
         for level in LEVELS:
-            if level.whole and not takes_whole or not level.whole and not only_surplus_at_first:
+            if (level.whole and not takes_whole) or (not level.whole and not only_surplus_at_first):
                 continue
             if level.last_resort and not last_resorts:
                 continue

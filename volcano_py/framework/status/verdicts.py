@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -29,6 +29,11 @@ _WAITING[[TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]] = Tru
 _ALLOCATED, _PIPELINED = int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
 
 
+_EVICTIONS_HELP: Final = frozenset(
+    {Reason.NODES_REFUSE, Reason.GANG_INCOMPLETE, Reason.OVER_DESERVED, Reason.OVER_CAPABILITY}
+)
+
+
 class PodVerdict(msgspec.Struct, frozen=True):
     """What is written to a pod: `reason` of the condition, and the refusal with our code and message."""
 
@@ -44,7 +49,15 @@ class PodVerdict(msgspec.Struct, frozen=True):
 
 def job_verdict(ssn: Session, job: Job) -> Refusal:
     """Why the whole job does not run: of several reasons the one to fix first, by rank."""
-    return min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank)
+    return _and_no_evictions(ssn, job, min(_reasons(ssn, job), key=lambda refusal: refusal.reason.rank))
+
+
+def _and_no_evictions(ssn: Session, job: Job, refusal: Refusal) -> Refusal:
+    """The refusal, and on a line of its own why nothing was evicted for the job, where that would have helped."""
+    why = ssn.findings.no_evictions.get(job.row)
+    if why is None or refusal.reason not in _EVICTIONS_HELP:
+        return refusal
+    return Refusal(refusal.reason, f"{refusal.message}\n{why[0].upper()}{why[1:]}.")
 
 
 def _reasons(ssn: Session, job: Job) -> Iterator[Refusal]:
@@ -115,7 +128,9 @@ def _found_of(ssn: Session, job: Job, class_row: int) -> PodVerdict | None:
     if task_class is not None and task_class.problem is not None:
         return PodVerdict.of(names.POD_REASON_ERROR, task_class.problem)
     error = ssn.findings.fit_errors.get(job.row, {}).get(class_row)
-    return None if error is None else PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, error.refusal)
+    if error is None:
+        return None
+    return PodVerdict.of(names.POD_REASON_UNSCHEDULABLE, _and_no_evictions(ssn, job, error.refusal))
 
 
 def _for_others(ssn: Session, job: Job, rows: Rows, verdict: Refusal) -> PodVerdict:

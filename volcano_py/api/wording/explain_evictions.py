@@ -1,0 +1,105 @@
+"""Sentences on why preempt or reclaim evict nothing for a job that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from volcano_py.api.wording.amounts import number, with_name
+from volcano_py.api.wording.summarize import counted, summarize
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What a queue holds of a resource, and what it deserves of it; None where no plugin says."""
+
+    queue: str
+    resource: str
+    held: int
+    deserved: int | None
+
+
+class Protection(msgspec.Struct, frozen=True):
+    """So many pods that cannot be evicted, and what protects them: `by PodDisruptionBudget web`."""
+
+    pods: int
+    by: str
+
+
+def never(action: str) -> str:
+    """The pods forbid it."""
+    return f"{action} evicts nothing for its pods, as their preemptionPolicy is Never"
+
+
+def claims_too_much(action: str, standing: Standing, asked: int) -> str:
+    """The queue of the job has what it deserves, or would exceed it."""
+    asks = with_name(standing.resource, number(standing.resource, asked))
+    if standing.deserved is None:
+        return f"{action} takes nothing for it, as queue {standing.queue} has its share"
+    if asked > standing.deserved:
+        deserved = number(standing.resource, standing.deserved)
+        return f"{action} takes nothing for it: it asks {asks}, and queue {standing.queue} deserves {deserved} in all"
+    return f"{action} takes nothing for it: queue {standing.queue} {_holds(standing)}, and the job asks {asks} more"
+
+
+def no_donor(action: str, standing: Standing) -> str:
+    """No other queue holds more than it deserves."""
+    others = f"no other queue holds more {standing.resource} than it deserves"
+    return f"{action} finds nothing to take: {_own(standing)}{others}"
+
+
+def no_lesser_job(action: str, queue: str) -> str:
+    return f"{action} finds nothing to take: no job of a lower priority holds anything useful in queue {queue}"
+
+
+def donors_keep(
+    action: str,
+    standing: Standing,
+    donors: Sequence[tuple[str, int]],
+    protections: Sequence[Protection],
+    otherwise: str = "",
+) -> str:
+    """Other queues hold more than they deserve (`donors`: names, and how much beyond), but give nothing; `otherwise`
+    says why, where no pod is protected."""
+    beyond = [
+        f"{name} holds {with_name(standing.resource, number(standing.resource, units))} beyond its own"
+        for name, units in donors
+    ]
+    kept = _kept(protections, otherwise)
+    return f"{action} finds nothing to take: {_own(standing)}{summarize(beyond, most=2)}, but {kept}"
+
+
+def shares_keep(action: str, queue: str, protections: Sequence[Protection]) -> str:
+    """Queues are compared by their shares, and no other gives anything."""
+    because = _kept(protections) if protections else f"no other queue would keep as much as {queue} would get"
+    return f"{action} finds nothing to take: {because}"
+
+
+def guaranteed(queue: str, resource: str, amount: int) -> str:
+    """The queue would not keep what it is guaranteed."""
+    return f"{queue} would not keep the {with_name(resource, number(resource, amount))} that it is guaranteed"
+
+
+def lesser_jobs_keep(action: str, queue: str, jobs: int, protections: Sequence[Protection]) -> str:
+    """Jobs of a lower priority hold something useful in the queue, but give nothing."""
+    there = f"{counted(jobs, 'job')} of a lower priority run{'s' if jobs == 1 else ''} in queue {queue}"
+    return f"{action} finds nothing to take: {there}, but {_kept(protections)}"
+
+
+def _own(standing: Standing) -> str:
+    return f"{standing.queue} {_holds(standing)}; " if standing.deserved is not None else ""
+
+
+def _holds(standing: Standing) -> str:
+    assert standing.deserved is not None
+    held, deserved = (number(standing.resource, units) for units in (standing.held, standing.deserved))
+    return f"holds {held} of {deserved} {standing.resource} deserved"
+
+
+def _kept(protections: Sequence[Protection], otherwise: str = "") -> str:
+    if not protections:
+        return otherwise or "what may be evicted would not make room for the job"
+    first, *rest = [f"{each.pods} {each.by}" for each in protections]
+    pods, by = first.split(" ", 1)
+    are = f"{counted(int(pods), 'pod')} {'is' if pods == '1' else 'are'} protected {by}"
+    return " and ".join((are, *rest)) if len(rest) < 2 else ", ".join((are, *rest))

@@ -1,0 +1,159 @@
+"""Why preempt or reclaim evict nothing for a job: the one cause, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api.wording import explain_evictions as wording
+from volcano_py.api.wording.explain_evictions import Protection, Standing
+from volcano_py.framework.eviction.candidates import Candidates
+from volcano_py.framework.eviction.scheme import NEVER, Scheme
+from volcano_py.framework.job import Job, Task
+from volcano_py.framework.session import Session
+from volcano_py.framework.status.queue_reports import queue_reports
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.axis import PODS
+from volcano_py.state.table.ledger import Rows
+
+_MOST_EXPLAINED: Final = 64
+"""Kinds of jobs whose cause is worked out in one action; each takes a look at all pods."""
+_MOST_PROTECTIONS: Final = 3
+_HELD: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
+class Explaining:
+    """Explains jobs for which an action found nothing; made for one run of the action."""
+
+    def __init__(self, ssn: Session, pool: Candidates, scheme: Scheme) -> None:
+        self._ssn = ssn
+        self._pool = pool
+        self._scheme = scheme
+        self._known: dict[tuple[int, int, int, str, int], str] = {}
+
+    def note(self, job: Job, rows: Rows) -> None:
+        """Record why nothing was evicted for the job, whose tasks `rows` have no places."""
+        ssn, row = self._ssn, int(rows[0])
+        policy, task_class = ssn.task_info(row).preemption_policy, ssn.task_class(row)
+        key = (job.queue.slot, job.priority, task_class.row, policy, len(rows))
+        if key not in self._known:
+            if len(self._known) == _MOST_EXPLAINED:
+                return
+            self._known[key] = self._why(Task(row, job, task_class, int(ssn.ledger.tasks.priority[row])), rows, policy)
+        ssn.findings.explain_no_evictions(job, self._known[key])
+
+    def _why(self, task: Task, rows: Rows, policy: str) -> str:
+        action = self._scheme.action
+        if policy == NEVER:
+            return wording.never(action)
+        return self._why_no_reclaim(task, rows) if self._scheme.point == "reclaimable" else self._why_no_preempt(task)
+
+    # -- between queues --------------------------------------------------------------------------------------------
+
+    def _why_no_reclaim(self, task: Task, rows: Rows) -> str:
+        ssn, action = self._ssn, self._scheme.action
+        dim = self._scarcest(task)
+        standing = self._standing(task.job.queue.name, dim)
+        if not self._scheme.may_take(task.job.queue, rows):
+            asked = int(ssn.ledger.classes.request[ssn.ledger.tasks.task_class[rows], dim].sum())
+            return wording.claims_too_much(action, standing, asked)
+        others = [self._standing(queue.name, dim) for queue in ssn.queues.values() if queue is not task.job.queue]
+        donors = [
+            (each.queue, each.held - each.deserved)
+            for each in others
+            if each.deserved is not None and each.held > each.deserved
+        ]
+        if not donors and standing.deserved is not None:
+            return wording.no_donor(action, standing)
+        held = self._holders(dim)
+        if not donors:
+            elsewhere = held[ssn.ledger.tasks.queue[held] != task.job.queue.slot]
+            return wording.shares_keep(action, standing.queue, list(self._protections(task, elsewhere)))
+        donors.sort(key=lambda donor: (-donor[1], donor[0]))
+        slots = [ssn.queues[name].slot for name, _ in donors]
+        held = held[np.isin(ssn.ledger.tasks.queue[held], slots)]
+        protections = list(self._protections(task, held))
+        return wording.donors_keep(action, standing, donors, protections, self._guarantee(donors[0][0], dim))
+
+    def _guarantee(self, name: str, dim: int) -> str:
+        """What the queue is guaranteed of a resource, as a reason to keep its pods; empty when that is nothing."""
+        resource = self._ssn.axis.names[dim]
+        amount = self._ssn.shared(queue_reports)[name].guarantee.get(resource, 0)
+        return wording.guaranteed(name, resource, amount) if amount else ""
+
+    def _standing(self, name: str, dim: int) -> Standing:
+        """By the sums of the plugin that divides the cluster, which include the queues below."""
+        resource, report = self._ssn.axis.names[dim], self._ssn.shared(queue_reports)[name]
+        return Standing(name, resource, report.allocated.get(resource, 0), report.deserved.get(resource))
+
+    # -- inside a queue --------------------------------------------------------------------------------------------
+
+    def _why_no_preempt(self, task: Task) -> str:
+        ssn, queue = self._ssn, task.job.queue
+        held = self._holders(self._scarcest(task))
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        lesser = (tasks.queue[held] == queue.slot) & (jobs.priority[tasks.job[held]] < task.job.priority)
+        held = held[lesser]
+        if not len(held):
+            return wording.no_lesser_job(self._scheme.action, queue.name)
+        count = len(np.unique(tasks.job[held]))
+        return wording.lesser_jobs_keep(self._scheme.action, queue.name, count, list(self._protections(task, held)))
+
+    # -- what both need --------------------------------------------------------------------------------------------
+
+    def _scarcest(self, task: Task) -> int:
+        """The resource that the pod asks for of which the cluster has the fewest places left."""
+        nodes, asked = self._ssn.ledger.nodes, task.task_class.request
+        dims = [dim for dim in task.task_class.requested.tolist() if dim != PODS] or [PODS]
+        idle = np.maximum(nodes.future_idle()[nodes.present], 0)
+        return min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
+
+    def _holders(self, dim: int) -> Rows:
+        """Pods of jobs that hold some of a resource."""
+        tasks, classes = self._ssn.ledger.tasks, self._ssn.ledger.classes
+        return np.flatnonzero(
+            np.isin(tasks.status, _HELD)
+            & (tasks.job >= 0)
+            & (tasks.queue >= 0)
+            & (classes.request[tasks.task_class, dim] > 0)
+        )
+
+    def _protections(self, task: Task, held: Rows) -> Iterator[Protection]:
+        """What keeps these pods, each counted for the first that does; the most frequent first."""
+        found = [each for each in self._all_protections(task, held) if each.pods]
+        found.sort(key=lambda each: (-each.pods, each.by))
+        yield from found[:_MOST_PROTECTIONS]
+
+    def _all_protections(self, task: Task, held: Rows) -> Iterator[Protection]:
+        ssn = self._ssn
+        tasks, jobs = ssn.ledger.tasks, ssn.ledger.jobs
+        if self._scheme.point == "reclaimable":
+            closed = {queue.slot: queue.name for queue in ssn.queues.values() if not queue.reclaimable}
+            is_closed = np.isin(tasks.queue[held], list(closed))
+            names = sorted({closed[slot] for slot in tasks.queue[held[is_closed]].tolist()})
+            yield Protection(int(is_closed.sum()), f"by queue {', '.join(names[:2])}, which is not reclaimable")
+            held = held[~is_closed]
+        says_yes = tasks.preemptable[held] & jobs.preemptable[tasks.job[held]]
+        yield Protection(int((~says_yes).sum()), "by the annotation volcano.sh/preemptable")
+        held = held[says_yes]
+        for plugin, kept in ssn.ask.protected(self._scheme.point, task, held):
+            yield Protection(len(kept), plugin.protected_by(kept))
+            held = held[~np.isin(held, kept)]
+        yield from self._gangs(held)
+
+    def _gangs(self, held: Rows) -> Iterator[Protection]:
+        """Pods that their gang needs, where it may not go whole."""
+        gangs, jobs = self._pool.gangs, self._ssn.ledger.tasks.job
+        needed = held[gangs.surplus()[jobs[held]] == 0]
+        if not gangs.take_whole:
+            yield Protection(
+                len(needed), "by the minimums of their gangs, which may not go whole (allowWholeGangs: false)"
+            )
+            return
+        stay = needed[~gangs.may_go_whole()[jobs[needed]]]
+        why = "which are spared in part or are just starting"
+        if gangs.rules.min_runtime:
+            why = "which have not run for the minimum time (minRuntime), are spared in part or are just starting"
+        yield Protection(len(stay), f"by their gangs, {why}")
