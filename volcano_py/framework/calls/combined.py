@@ -204,7 +204,7 @@ class CombinedAnswers:
         for call in self._dispatch.calls(point):
             if not call.plugin.only_protects:
                 continue
-            may_go = call.ask("possible_victims", point, task, candidates, otherwise=None)
+            may_go: Any = call.ask("possible_victims", point, task, candidates, otherwise=None)
             if may_go is not None and not may_go.all():
                 yield call.plugin, candidates[~may_go]
 

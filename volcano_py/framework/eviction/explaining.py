@@ -108,7 +108,8 @@ class Explaining:
         nodes, asked = self._ssn.ledger.nodes, task.task_class.request
         dims = [dim for dim in task.task_class.requested.tolist() if dim != PODS] or [PODS]
         idle = np.maximum(nodes.future_idle()[nodes.present], 0)
-        return min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
+        scarcest: int = min(dims, key=lambda dim: int((idle[:, dim] // asked[dim]).sum()))
+        return scarcest
 
     def _holders(self, dim: int) -> Rows:
         """Pods of jobs that hold some of a resource."""
