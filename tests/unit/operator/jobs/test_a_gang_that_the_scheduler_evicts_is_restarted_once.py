@@ -128,6 +128,17 @@ async def test_a_controller_that_starts_while_the_pods_leave_knows_who_did_it(cl
     assert (cluster.phase(), tries(cluster)) == ("Running", (1, 0))
 
 
+async def test_what_nobody_saw_leave_counts_as_a_try(cluster: JobCluster) -> None:
+    """All of the gang is gone before the controller starts: nothing is left that says who deleted it."""
+    await running(cluster, policies=RESTARTING)
+    await cluster.stop()
+    cluster.controller = None
+    cluster.evict(dict.fromkeys(GANG, 0))
+    cluster.start()
+    await cluster.live()
+    assert (cluster.phase(), tries(cluster)) == ("Running", (1, 1))
+
+
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod", ""])
 async def test_at_whatever_request_the_controller_is_killed_it_comes_to_the_same_end(api: Any, action: str) -> None:
     policies = [{"event": "PodEvicted", "action": action}] if action else []
