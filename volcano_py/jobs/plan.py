@@ -210,7 +210,7 @@ def _asked_step(
         edit = Edit(job.metadata.generation)  # whatever is created hereafter follows the edited spec
     why = world.request.why if world.request is not None else f"requested by a policy on {verdict.cause}"
     if step.phase is JobPhase.RESTARTING and not step.retries:
-        why += "; it does not count for maxRetry"
+        why += "; this restart does not count toward maxRetry"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
     status = stepped(

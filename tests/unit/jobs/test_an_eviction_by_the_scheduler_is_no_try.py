@@ -62,7 +62,8 @@ def test_a_gang_that_is_evicted_whole_is_restarted_without_a_try(how_far: str, e
     made = plan(seen(of, left, gone=last))
     status = decided(made)
     assert (status.state.phase, status.version, status.retry_count) == ("Restarting", 1, 0)
-    why = "requested by a policy on PodEvicted of pod train-worker-0 by the scheduler; it does not count for maxRetry"
+    cause = "requested by a policy on PodEvicted of pod train-worker-0 by the scheduler"
+    why = f"{cause}; this restart does not count toward maxRetry"
     assert status.state.message == why
     assert [event.message for event in made.events] == [f"RestartJob: {why}"]
 
