@@ -11,6 +11,7 @@ from e2e.harness.daemon import Daemon
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import Object
+from e2e.harness.waiting import COLLECTED_SECONDS
 
 PREEMPTING = """
 actions: "enqueue, allocate, preempt, backfill"
@@ -54,7 +55,7 @@ async def is_displaced_and_comes_back(jobs: Jobs, by: Object) -> None:
     await jobs.namespace.wait_event("ExecuteAction", "Job/train", saying="by the scheduler")
 
     await jobs.delete(name)
-    await jobs.wait("train", "Running", running=4, version=1, retryCount=0)
+    await jobs.wait("train", "Running", seconds=COLLECTED_SECONDS, running=4, version=1, retryCount=0)
     after = await jobs.namespace.wait_phases(selector="volcano.sh/job-name=train", Running=4)
     assert before.isdisjoint(each.raw["metadata"]["uid"] for each in after)
     events = await jobs.namespace.events("Job/train", "ExecuteAction")
