@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -10,7 +11,7 @@ from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
 from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
-from e2e.harness.objects import Object
+from e2e.harness.objects import Object, queue
 from e2e.harness.waiting import COLLECTED_SECONDS
 
 PREEMPTING = """
@@ -26,6 +27,19 @@ tiers:
   - name: nodeorder
 """
 
+RECLAIMING = """
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: capacity
+  - name: predicates
+  - name: nodeorder
+"""
+
 URGENT: Object = {
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
@@ -35,6 +49,7 @@ URGENT: Object = {
 RESTARTED = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
 Configure = Callable[[str], Awaitable[None]]
+CreateQueues = Callable[..., Awaitable[None]]
 
 
 @pytest.fixture
@@ -72,3 +87,28 @@ async def test_a_gang_that_an_urgent_one_preempts_is_restarted_once_and_has_all_
 
     urgent = job("urgent", task("worker", 4, selector=pool.selector), priorityClassName="e2e-urgent")
     await is_displaced_and_comes_back(jobs, urgent)
+
+
+async def test_a_gang_that_another_queue_reclaims_is_restarted_once_and_has_all_its_tries(
+    jobs: Jobs,
+    simulated_nodes: SimulatedNodes,
+    create_queues: CreateQueues,
+    configure: Configure,
+    daemon: Daemon,
+) -> None:
+    """Two queues deserve half of 8 CPUs each. One gang holds all of them, and goes whole for the other queue's due."""
+    await configure(RECLAIMING)
+    mark = secrets.token_hex(3)
+    have, want = f"have-{mark}", f"want-{mark}"
+    await create_queues(*(queue(name, deserved={"cpu": "4"}) for name in (have, want)))
+    pool = await simulated_nodes(2, cpu="4")
+    worker = task("worker", 4, cpu="2", selector=pool.selector)
+    train = job("train", worker, queue=have, minAvailable=4, policies=RESTARTED, maxRetry=1)
+    await jobs.namespace.apply(train)
+
+    await is_displaced_and_comes_back(
+        jobs, job("claim", task("worker", 2, cpu="2", selector=pool.selector), queue=want)
+    )
+    for index in range(4):
+        told = await jobs.namespace.wait_event("Evict", f"Pod/train-worker-{index}")
+        assert "reclaim" in told.message, told.message

@@ -155,3 +155,23 @@ def test_pods_beyond_the_minimum_that_are_reclaimed_are_made_again_and_count_for
     cluster.simulation.run()
     assert cluster.running() == gang("elastic", 0)
     assert cluster.status("elastic").retry_count == 0
+
+
+@pytest.mark.parametrize(("action", "version"), [("RestartJob", 1), ("RestartTask", 0), ("", 0)], ids=str)
+def test_a_gang_that_is_reclaimed_whole_comes_back_when_the_other_queue_leaves(action: str, version: int) -> None:
+    policies = on_eviction(action) if action else []
+    train = vcjob("train", 4, "2", queue="q0", policies=policies, maxRetry=1)
+    cluster = Cluster(train, actions="enqueue, allocate, reclaim, backfill")
+    assert cluster.running() == gang("train", 0)
+
+    cluster.add(vcjob("other", 2, "2", queue="q1"))
+    cluster.simulation.run()
+    assert sorted(cluster.running()) == ["other-worker-0", "other-worker-1"]
+    assert sorted(cluster.simulation.cluster.evictions) == [f"default/train-worker-{index}" for index in range(4)]
+    status = cluster.status("train")
+    assert (status.state.phase, status.version, status.retry_count) == ("Pending", version, 0)
+
+    cluster.delete_job("other")
+    cluster.simulation.run()
+    assert cluster.running() == gang("train", version)
+    assert cluster.status("train").retry_count == 0
