@@ -111,6 +111,37 @@ async def test_a_pod_whose_deletion_was_cut_off_half_way_goes_all_the_same(
     await namespace.cluster.eventually("pods that are being deleted are gone", gone)
 
 
+async def test_a_pod_that_follows_one_of_its_name_is_not_deleted_in_its_place(
+    namespace: Namespace, simulated_nodes: SimulatedNodes
+) -> None:
+    """What is left to be done about a pod that is gone is not done to the next one, which is another one."""
+    pool = await simulated_nodes(1)
+    names = {f"again-{n}" for n in range(40)}
+
+    async def bind(expected: int) -> None:
+        for waiting in await namespace.wait_phases(Pending=expected):
+            await _bind(namespace.cluster, namespace.name, waiting.name, pool.names[0])
+        await namespace.wait_phases(Running=expected)
+
+    for _ in range(5):
+        await namespace.apply(pod(name) for name in sorted(names))
+        await bind(40)
+        await asyncio.gather(*(namespace.delete_pod(name) for name in names))
+        await namespace.wait_phases()
+        await namespace.apply(pod(name) for name in sorted(names))
+        created = {each.raw["metadata"]["uid"] for each in await namespace.pods()}
+
+        # The kubelet has had its time once a pod runs that takes longer than it does for the rest of a deletion.
+        clock = pod("clock", annotations={"pod-ready.stage.kwok.x-k8s.io/delay": "2s"})
+        await namespace.apply(clock)
+        await _bind(namespace.cluster, namespace.name, "clock", pool.names[0])
+        await namespace.wait_phases(Running=1, Pending=40)
+        assert {each.raw["metadata"]["uid"] for each in await namespace.pods() if each.name in names} == created
+        for name in ("clock", *names):
+            await namespace.delete_pod(name)
+        await namespace.wait_phases()
+
+
 async def test_a_simulated_node_can_be_broken_and_healed(cluster: Cluster, simulated_nodes: SimulatedNodes) -> None:
     pool = await simulated_nodes(1)
     path = f"/api/v1/nodes/{pool.names[0]}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from e2e.conftest import SimulatedNodes, StartDaemon
+from e2e.harness.jobs import Jobs, job, task
 from e2e.harness.namespace import Namespace
 from e2e.harness.objects import gang, queue
-from e2e.test_volcano_jobs_live_their_life import Jobs, job, task
 
 CONFIGURATION = """
 actions: "{actions}"

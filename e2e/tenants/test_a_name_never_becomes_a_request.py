@@ -9,9 +9,9 @@ import pytest
 
 from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
+from e2e.harness.jobs import job, task
 from e2e.harness.objects import pod
 from e2e.harness.tenant import Tenant
-from e2e.test_volcano_jobs_live_their_life import job, task
 from volcano_py.local.client import APIError
 
 _PODS = 4

@@ -1,5 +1,5 @@
-"""Whatever happens to a Job, in whatever order: counts agree with pods, no pod is made twice, an end is an end, and
-what is left alone settles."""
+"""Whatever happens to a Job, in whatever order: counts agree with pods, no pod is made twice, an end is an end, what is
+left alone settles, and a job that only the scheduler takes pods from keeps all its tries."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.support.job_objects import evicted
 from volcano_py.api.objects import Condition, Pod, PodGroup
 from volcano_py.jobs.actions import (
     Action,
@@ -23,6 +24,7 @@ from volcano_py.jobs.actions import (
     WriteStatus,
 )
 from volcano_py.jobs.defaults import JobRules, with_defaults
+from volcano_py.jobs.members import is_victim
 from volcano_py.jobs.model import FINISHED, JobAction, JobPhase, VolcanoJob
 from volcano_py.jobs.plan import Request, World, plan
 
@@ -67,6 +69,10 @@ class Life(RuleBasedStateMachine):
         self.now = 1000.0
         self.uids = 0
         self.ended: JobPhase | None = None
+        self.gone_victims: dict[str, Pod] = {}
+        self.evictions = 0
+        self.blameless = True
+        """Whether nothing has happened to the job but evictions by the scheduler."""
 
     # The controller.
 
@@ -76,7 +82,8 @@ class Life(RuleBasedStateMachine):
             return False
         job = with_defaults(self.job, JobRules())
         asked = Request(request) if request is not None else None
-        made = plan(World(job, tuple(self.pods.values()), self.group, self.now, request=asked))
+        gone = tuple(self.gone_victims.values())
+        made = plan(World(job, tuple(self.pods.values()), self.group, self.now, request=asked, gone=gone))
         for action in made.actions[:only]:
             self.carry_out(action)
         return bool(made.actions)
@@ -105,6 +112,7 @@ class Life(RuleBasedStateMachine):
                     name = body["metadata"]["name"]
                     assert name not in self.pods, "a pod is made twice"
                     self.pods[name] = self._made(body, Pod)
+                    self.gone_victims.pop(name, None)
             case DeletePods(pods):
                 for name, uid in pods:
                     assert self.pods[name].metadata.uid == uid
@@ -140,12 +148,14 @@ class Life(RuleBasedStateMachine):
 
     @rule(action=st.sampled_from([*JobAction, JobAction.RESTART_JOB, JobAction.RESUME, JobAction.RESUME]))
     def asked(self, action: JobAction) -> None:
+        self.blameless = False
         self.step(action)
 
     # The world.
 
     @rule(phase=st.sampled_from(["Inqueue", "Running", "Unknown", "Completed"]))
     def scheduler(self, phase: str) -> None:
+        self.blameless &= phase not in ("Unknown", "Completed")
         if self.group is not None:
             status = msgspec.structs.replace(self.group.status, phase=phase)
             self.group = msgspec.structs.replace(self.group, status=status)
@@ -157,6 +167,7 @@ class Life(RuleBasedStateMachine):
         pod = self.pods[name]
         if pod.status.phase in ("Succeeded", "Failed"):
             return
+        self.blameless &= phase == "Running"
         conditions = [Condition(type="Ready", status="True", last_transition_time=_moment(self.now))]
         self.pods[name] = msgspec.structs.replace(
             pod, status=msgspec.structs.replace(pod.status, phase=phase, conditions=conditions)
@@ -166,7 +177,33 @@ class Life(RuleBasedStateMachine):
     @rule(number=st.integers(0, 5))
     def gone(self, number: int) -> None:
         """A pod that is being deleted is gone, or somebody deletes one by force."""
-        del self.pods[sorted(self.pods)[number % len(self.pods)]]
+        name = sorted(self.pods)[number % len(self.pods)]
+        self.blameless &= self.pods[name].metadata.deletion_timestamp is not None
+        self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        pod = self.pods.pop(name)
+        if is_victim(pod):
+            self.gone_victims[name] = pod
+
+    @precondition(lambda self: any(pod.status.phase == "Running" for pod in self.pods.values()))
+    @rule(spared=st.sets(st.integers(0, 5), max_size=2), gone=st.sets(st.integers(0, 5)))
+    def the_scheduler_evicts(self, spared: set[int], gone: set[int]) -> None:
+        """The whole gang, or a part of it; some of the pods are gone before the controller looks."""
+        running = sorted(name for name, pod in self.pods.items() if pod.status.phase == "Running")
+        self.evictions += 1
+        for number, name in enumerate(running):
+            if number not in spared:
+                self.pods[name] = evicted(self.pods[name])
+        for number, name in enumerate(running):
+            if number not in spared and number in gone:
+                self._let_go(name)
+
+    @rule()
+    def another_controller(self) -> None:
+        """It knows nothing of what is gone."""
+        self.blameless &= not self.gone_victims
+        self.gone_victims.clear()
 
     @rule()
     def all_goes_well(self) -> None:
@@ -206,7 +243,13 @@ class Life(RuleBasedStateMachine):
             assert self.job is not None
             status = self.job.status
             assert status.retry_count <= self.job.spec.max_retry
-            assert status.version <= status.retry_count
+            assert status.version <= status.retry_count + self.evictions
+
+    @invariant()
+    def evictions_by_the_scheduler_are_no_tries(self) -> None:
+        if getattr(self, "job", None) is not None and self.blameless:
+            assert self.job is not None
+            assert self.job.status.retry_count == 0
 
     def _counts_agree(self) -> None:
         assert self.job is not None
@@ -238,3 +281,32 @@ def _moment(seconds: float) -> datetime:
 
 TestLife = Life.TestCase
 TestLife.settings = settings(max_examples=settings().max_examples, stateful_step_count=40, deadline=None)
+
+
+@given(
+    tasks=TASKS,
+    event=st.sampled_from(["PodEvicted", "*"]),
+    ways=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=6, max_size=6),
+    at_once=st.sets(st.integers(0, 5)),
+)
+def test_a_gang_that_is_evicted_whole_is_restarted_once(
+    tasks: tuple[dict[str, Any], ...], event: str, ways: list[tuple[int, int]], at_once: set[int]
+) -> None:
+    """In whatever order its pods leave, and however far the controller gets in between."""
+    life = Life()
+    life.begin([{**each, "policies": []} for each in tasks], [{"event": event, "action": "RestartJob"}], 1)
+    life.all_goes_well()
+    before = len(life.pods)
+    life.the_scheduler_evicts(set(), at_once)
+    for number, steps in ways:
+        for _ in range(steps):
+            life.step(only=1)
+        leaving = sorted(name for name, pod in life.pods.items() if pod.metadata.deletion_timestamp is not None)
+        if leaving:
+            life.gone(sorted(life.pods).index(leaving[number % len(leaving)]))
+    life.settle()
+    life.all_goes_well()
+    assert life.job is not None
+    status = life.job.status
+    assert (status.version, status.retry_count, len(life.pods)) == (1, 0, before)
+    assert {pod.metadata.annotations["volcano.sh/job-version"] for pod in life.pods.values()} == {"1"}

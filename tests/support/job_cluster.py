@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from tests.support.killable import KillableCluster, Kinds
@@ -48,6 +49,7 @@ class JobCluster(KillableCluster[JobController]):
         super().__init__(api, NAMESPACE, KINDS)
         self.admits = True
         """Whether the scheduler lets PodGroups in."""
+        self._leaving: dict[str, int] = {}  # path of a pod → seconds until it is gone
         self.runs: Callable[[str], bool] = lambda name: True
         """Whether the pod of this name gets to run when it can."""
         self.created: Counter[tuple[str, str]] = Counter()
@@ -79,6 +81,7 @@ class JobCluster(KillableCluster[JobController]):
         for _ in range(seconds):
             await asyncio.sleep(1)
             await self.revive()
+            self._let_go()
             self._scheduler_and_kubelets()
             self._tell()
         await asyncio.sleep(0.9)
@@ -103,6 +106,28 @@ class JobCluster(KillableCluster[JobController]):
     def remove_pod(self, name: str) -> None:
         """Somebody deletes a pod."""
         del self.api.objects[f"{PODS}/{name}"]
+        self._tell()
+
+    def evict(self, pods: Mapping[str, int]) -> None:
+        """The scheduler evicts them in one cycle: it says so in their conditions, then deletes them. Each is gone after
+        so many seconds (0: at once)."""
+        for name in pods:
+            pod = self.pod(name)
+            target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+            self.pod_is(name, pod["status"]["phase"], conditions=[{"type": "Ready", "status": "False"}, target])
+        for name, seconds in pods.items():
+            pod = self.pod(name)
+            deletion = {"deletionTimestamp": f"{self.now() + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"}
+            self._leaving[f"{PODS}/{name}"] = seconds
+            self.api.put(f"{PODS}/{name}", {**pod, "metadata": {**pod["metadata"], **deletion}})
+        self._let_go(0)
+
+    def _let_go(self, seconds: int = 1) -> None:
+        """So much of the time that pods take to leave is over."""
+        left = {path: rest - seconds for path, rest in self._leaving.items() if path in self.api.objects}
+        self._leaving = {path: rest for path, rest in left.items() if rest > 0}
+        for path in left.keys() - self._leaving.keys():
+            del self.api.objects[path]
         self._tell()
 
     def submit(self, manifest: dict[str, Any]) -> None:

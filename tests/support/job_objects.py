@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api.objects import Pod, PodGroup
+from volcano_py.api.names import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from volcano_py.api.objects import Condition, Pod, PodGroup
 from volcano_py.jobs.defaults import JobRules, with_defaults
 from volcano_py.jobs.group import group_of
 from volcano_py.jobs.members import Members
@@ -70,6 +71,15 @@ def failed(pod: Pod, exit_code: int, *, seconds: float = 0.0) -> Pod:
         "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": moment(seconds)}],
     }
     return msgspec.structs.replace(pod, status=msgspec.convert(status, type(pod.status), strict=False))
+
+
+def evicted(pod: Pod, reason: str = PREEMPTION_BY_SCHEDULER, *, status: str = "True") -> Pod:
+    """The pod, being deleted; its condition DisruptionTarget has this reason, by default the scheduler's."""
+    target = Condition(type=DISRUPTION_TARGET, status=status, reason=reason)
+    others = [each for each in pod.status.conditions if each.type != DISRUPTION_TARGET]
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.fromtimestamp(NOW + 30, UTC))
+    marked = msgspec.structs.replace(pod.status, conditions=[*others, target])
+    return msgspec.structs.replace(pod, metadata=metadata, status=marked)
 
 
 def members(of: VolcanoJob, states: dict[str, str]) -> Members:

@@ -66,3 +66,7 @@ POD_REASON_UNSCHEDULABLE: Final = "Unschedulable"
 POD_REASON_SCHEDULABLE: Final = "Schedulable"
 POD_REASON_UNDETERMINED: Final = "Undetermined"
 POD_REASON_ERROR: Final = "SchedulerError"
+
+# Condition of a pod before it is deleted for the sake of others, and its reason when a scheduler does that.
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"

@@ -24,6 +24,7 @@ class MemoryCluster:
         binds: namespace/name → node, of all bindings made.
         evictions: namespace/name of all evicted pods, in order.
         events: all events, in order.
+        evicted: the last state of evicted pods that are gone, by namespace/name, until there is one of that name again.
         changes: how often an object was changed or removed.
     """
 
@@ -32,7 +33,8 @@ class MemoryCluster:
         self._objects: dict[str, dict[str, ApiObject]] = {}
         self.binds: dict[str, str] = {}
         self.evictions: list[str] = []
-        self._evicted: set[str] = set()
+        self.evicted: dict[str, Pod] = {}
+        self._leaving: set[str] = set()
         self.events: list[Event] = []
         self.changes = 0
         self._volumes = MemoryVolumes(self)
@@ -55,6 +57,8 @@ class MemoryCluster:
             store[key] = obj
             self.changes += 1
             self._sink.upsert(kind, obj)
+        if kind == "Pod":
+            self.evicted.pop(key, None)
 
     def remove(self, kind: str, key: str) -> None:
         gone = self._objects.get(kind, {}).pop(key, None)
@@ -82,9 +86,10 @@ class MemoryCluster:
         """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone."""
         self.provide_volumes()
         for pod in self.objects("Pod", Pod):
-            if pod.metadata.uid in self._evicted:
-                self._evicted.remove(pod.metadata.uid)
+            if pod.metadata.uid in self._leaving:
+                self._leaving.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)
+                self.evicted[pod.metadata.key] = pod
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
                 status = msgspec.structs.replace(
                     pod.status, phase="Running", conditions=_running(pod.status.conditions)
@@ -115,11 +120,12 @@ class MemoryCluster:
         pod = self._pod(evict.pod.key, evict.pod.uid)
         if pod is not None:
             self.evictions.append(evict.pod.key)
-            self._evicted.add(evict.pod.uid)
+            self._leaving.add(evict.pod.uid)
             # when it happened does not matter: it is gone before the next cycle
             moment = pod.metadata.creation_timestamp or datetime.fromtimestamp(0, tz=UTC)
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=moment)
-            self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
+            status = msgspec.structs.replace(pod.status, conditions=_evicted(pod.status.conditions))
+            self.put("Pod", msgspec.structs.replace(pod, metadata=metadata, status=status))
 
     def _write_condition(self, update: PodCondition) -> None:
         pod = self._pod(update.pod.key, update.pod.uid)
@@ -158,3 +164,10 @@ def _running(conditions: Iterable[Condition]) -> list[Condition]:
     """A pod that runs no longer has the condition that says why it waits, and is ready at once."""
     others = [condition for condition in conditions if condition.type not in (names.POD_SCHEDULED, "Ready")]
     return [*others, Condition(type="Ready", status="True")]
+
+
+def _evicted(conditions: Iterable[Condition]) -> list[Condition]:
+    """What the scheduler writes before it deletes a pod."""
+    others = [condition for condition in conditions if condition.type not in ("Ready", names.DISRUPTION_TARGET)]
+    target = Condition(type=names.DISRUPTION_TARGET, status="True", reason=names.PREEMPTION_BY_SCHEDULER)
+    return [*others, Condition(type="Ready", status="False", reason="Evict"), target]

@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.names import TASK_SPEC
+from volcano_py.api.names import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, TASK_SPEC
 from volcano_py.api.objects import Pod
 from volcano_py.jobs.model import Task, VolcanoJob
-from volcano_py.jobs.names import JOB_RETRY_COUNT, JOB_VERSION, pod_name
+from volcano_py.jobs.names import JOB_VERSION, pod_name
 
 DONE: Final = frozenset({"Succeeded", "Failed"})
 """Pod phases that are final."""
@@ -21,13 +21,12 @@ _PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed"})
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One pod. `version` and `retry` are those of the job when the pod was created."""
+    """One pod. `version` is that of the job when the pod was created."""
 
     pod: Pod
     task: str
     index: int
     version: int
-    retry: int
 
     @property
     def name(self) -> str:
@@ -81,7 +80,8 @@ class Members:
     """All pods of a job that it created itself, by what they are to it.
 
     `current`: of the job's version, within the replicas, not being deleted. `surplus`: beyond the replicas, or of a
-    task that was taken out. `outdated`: of an earlier version. `leaving`: being deleted, whatever they were.
+    task that was taken out. `outdated`: of an earlier version. `leaving`: being deleted, whatever they were. `gone`:
+    those that the scheduler evicted and that do not exist any more.
     """
 
     job: VolcanoJob
@@ -89,9 +89,10 @@ class Members:
     surplus: Sequence[Member]
     outdated: Sequence[Member]
     leaving: Sequence[Member]
+    gone: Sequence[Member] = ()
 
     @classmethod
-    def of(cls, job: VolcanoJob, pods: Iterable[Pod]) -> Members:
+    def of(cls, job: VolcanoJob, pods: Iterable[Pod], gone: Iterable[Pod] = ()) -> Members:
         """Pods are recognized by their names, which cannot change; those with other names are not the job's."""
         replicas = {task.name: task.replicas for task in job.spec.tasks}
         tasks = {f"{job.metadata.name}-{name}": name for name in replicas}
@@ -111,7 +112,8 @@ class Members:
                 surplus.append(member)
             else:
                 current[member.task][member.index] = member
-        return cls(job, current, surplus, outdated, leaving)
+        evicted = [member for pod in gone if (member := _member(pod, job, tasks)) is not None]
+        return cls(job, current, surplus, outdated, leaving, evicted)
 
     @property
     def all_current(self) -> Iterable[Member]:
@@ -144,6 +146,15 @@ class Members:
             if sum(member.ready for member in self.current[task.name].values()) >= task.minimum
         )
 
+    @cached_property
+    def victims(self) -> Mapping[str, frozenset[int]]:
+        """By task, numbers of pods of the job's version that the scheduler evicted: they are leaving, or gone."""
+        found: dict[str, set[int]] = {}
+        for member in (*self.leaving, *self.gone):
+            if member.version >= self.job.status.version and is_victim(member.pod):
+                found.setdefault(member.task, set()).add(member.index)
+        return {task: frozenset(numbers) for task, numbers in found.items()}
+
     def phases_of(self, task: str) -> Counter[str]:
         """Current pods of one task by phase."""
         return Counter(member.phase for member in self.current[task].values())
@@ -163,6 +174,17 @@ class Members:
         return len(self.leaving) + len(self.outdated)
 
 
+def is_victim(pod: Pod) -> bool:
+    """Whether the scheduler evicts the pod, which it writes before it deletes it.
+
+    If it is not deleted after all, Kubernetes sets the condition to False two minutes later.
+    """
+    return any(
+        (each.type, each.status, each.reason) == (DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER)
+        for each in pod.status.conditions
+    )
+
+
 def _member(pod: Pod, job: VolcanoJob, tasks: Mapping[str, str]) -> Member | None:
     """`tasks`: their names, by what the names of their pods begin with."""
     name, annotations = pod.metadata.name, pod.metadata.annotations
@@ -171,8 +193,7 @@ def _member(pod: Pod, job: VolcanoJob, tasks: Mapping[str, str]) -> Member | Non
     task = tasks.get(prefix) or annotations.get(TASK_SPEC, "")
     if not (number.isascii() and number.isdigit()) or name != pod_name(job.metadata.name, task, int(number)):
         return None
-    version, retry = _number(annotations.get(JOB_VERSION)), _number(annotations.get(JOB_RETRY_COUNT))
-    return Member(pod, task, int(number), version, retry)
+    return Member(pod, task, int(number), _number(annotations.get(JOB_VERSION)))
 
 
 def _number(text: str | None) -> int:

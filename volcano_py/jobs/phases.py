@@ -49,19 +49,22 @@ class Step(msgspec.Struct, frozen=True):
     targeted: bool = False
 
 
-def asked_for(job: VolcanoJob, action: JobAction) -> Step | None:
-    """Where a Command or a policy takes the job; None when the action means nothing in its phase."""
+def asked_for(job: VolcanoJob, action: JobAction, *, counts: bool = True) -> Step | None:
+    """Where a Command or a policy takes the job; None when the action means nothing in its phase.
+
+    `counts`: whether a restart counts as one more try.
+    """
     phase = job.status.phase
     # A job that no controller has seen yet is about to be Pending.
     if phase in ACTIVE or phase is JobPhase.NEW:
         if action in _STOPPING:
             return Step(_STOPPING[action])
         if action is JobAction.RESTART_JOB:
-            return _restart(job)
+            return _restart(job, counts=counts)
         if action in TARGETED:
-            return Step(JobPhase.RESTARTING, retries=True, targeted=True)
+            return Step(JobPhase.RESTARTING, retries=counts, targeted=True)
     if phase in (JobPhase.ABORTING, JobPhase.ABORTED) and action is JobAction.RESUME:
-        return _restart(job)
+        return _restart(job, counts=True)
     return None
 
 
@@ -70,10 +73,10 @@ def has_to_wait(job: VolcanoJob, action: JobAction) -> bool:
     return job.status.phase is JobPhase.RESTARTING and action in _STOPPING
 
 
-def _restart(job: VolcanoJob) -> Step:
+def _restart(job: VolcanoJob, *, counts: bool) -> Step:
     """At its last try what has finished is kept, so that its owner can see why it failed."""
-    last = job.status.retry_count >= job.spec.max_retry - 1
-    return Step(JobPhase.RESTARTING, retries=True, restarts_all=not last)
+    last = counts and job.status.retry_count >= job.spec.max_retry - 1
+    return Step(JobPhase.RESTARTING, retries=counts, restarts_all=not last)
 
 
 def by_itself(job: VolcanoJob, members: Members) -> Step | None:

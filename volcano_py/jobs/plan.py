@@ -62,7 +62,8 @@ class World(msgspec.Struct, frozen=True):
 
     `pods`: those that the job owns. `now`: seconds since the epoch. `priorities`: value of each PriorityClass.
     `prepared`: plugins' objects and claims are known to exist. `problem`: why nothing can be created for the
-    job as it is written, or "". `request`: what a Command asks for.
+    job as it is written, or "". `request`: what a Command asks for. `gone`: the last state of pods that the scheduler
+    evicted and that do not exist any more, as far as it is known.
     """
 
     job: VolcanoJob
@@ -74,6 +75,7 @@ class World(msgspec.Struct, frozen=True):
     prepared: bool = True
     problem: str = ""
     request: Request | None = None
+    gone: Sequence[Pod] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -94,7 +96,7 @@ def plan(world: World) -> Plan:
     job = world.job
     if job.metadata.deletion_timestamp is not None:
         return Plan()  # the garbage collector takes everything along
-    members = Members.of(job, world.pods)
+    members = Members.of(job, world.pods, world.gone)
     if job.status.phase in FINISHED and (due := _expiry(job)) is not None and due <= world.now:
         return Plan((DeleteJob(),))
     edit = Edit.of(job, world.now)
@@ -179,7 +181,7 @@ def _step(
 ) -> Plan | None:
     job = world.job
     for verdict in verdicts:
-        step = asked_for(job, verdict.action)
+        step = asked_for(job, verdict.action, counts=_is_a_try(verdict, verdicts))
         if step is not None and (not step.targeted or target_of(job, verdict)):
             return _asked_step(world, members, verdict, verdicts, step, edit)
     is_restarted = job.status.phase is JobPhase.RESTARTING and not retries_exhausted(job)
@@ -193,6 +195,13 @@ def _step(
     return Plan((WriteStatus(stepped(job, members, step, world.now, edit=edit, lost=lost), decides=True),))
 
 
+def _is_a_try(verdict: Verdict, verdicts: Sequence[Verdict]) -> bool:
+    """Whether a restart that is asked for counts as one: yes, if any part of it is not for an eviction by the
+    scheduler, of which a job cannot be to blame."""
+    joined = [each for each in verdicts if each.action in TARGETED] if verdict.action in TARGETED else [verdict]
+    return not all(each.cause.by_scheduler for each in joined)
+
+
 def _asked_step(
     world: World, members: Members, verdict: Verdict, verdicts: Sequence[Verdict], step: Step, edit: Edit | None
 ) -> Plan:
@@ -200,6 +209,8 @@ def _asked_step(
     if edit is not None and not step.targeted:
         edit = Edit(job.metadata.generation)  # whatever is created hereafter follows the edited spec
     why = world.request.why if world.request is not None else f"requested by a policy on {verdict.cause}"
+    if step.phase is JobPhase.RESTARTING and not step.retries:
+        why += "; this restart does not count toward maxRetry"
     # Pods that fail together are restarted together: one try, not one each.
     parts = [target_of(job, each) for each in verdicts if each.action in TARGETED] if step.targeted else []
     status = stepped(
@@ -215,15 +226,14 @@ def _asked_step(
 
 
 def _targets(job: VolcanoJob, members: Members, verdicts: Sequence[Verdict]) -> list[Member]:
-    """Pods that a targeted restart has still to delete: of the parts it is about, created before it was decided."""
-    parts = frozenset(job.status.controlled_resources.get(TARGET, "").split())
-    begun = {
-        member.name
-        for member in (members.all_current if parts else ())
-        if member.retry < job.status.retry_count and is_target(parts, job, member)
-    }
-    more = frozenset(target_of(job, verdict) for verdict in verdicts if verdict.action in TARGETED)
-    return [member for member in members.all_current if member.name in begun or (more and is_target(more, job, member))]
+    """Pods that a targeted restart has still to delete: those of the parts it is about, and of what has failed since.
+
+    All of them were there before it was decided, because none is created while it lasts.
+    """
+    begun = job.status.controlled_resources.get(TARGET, "").split()
+    more = (target_of(job, verdict) for verdict in verdicts if verdict.action in TARGETED)
+    parts = frozenset(filter(None, (*begun, *more)))
+    return [member for member in (members.all_current if parts else ()) if is_target(parts, job, member)]
 
 
 # -- what the phase asks for -----------------------------------------------------------------------------------------

@@ -115,6 +115,15 @@ def test_the_stages_of_simulated_nodes_and_pods_are_well_formed() -> None:
         assert stage["spec"]["steps"]
 
 
+def test_what_is_done_about_a_pod_after_its_end_names_the_pod_by_its_uid() -> None:
+    """By then another pod may have its name."""
+    stages = [d for d in yaml.safe_load_all((STAGES / "pods.yaml").read_text()) if d]
+    (again,) = [stage for stage in stages if stage["metadata"]["name"] == "pod-delete-again"]
+    (step,) = again["spec"]["steps"]
+    assert step["patch"]["root"] == "metadata"
+    assert "uid: {{ .metadata.uid | Quote }}" in step["patch"]["template"]
+
+
 def test_a_simulated_node_is_ready_and_managed_by_kwok() -> None:
     node = simulated_node("n1", allocatable={"cpu": "8"}, labels={"zone": "a"})
     assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}

@@ -25,7 +25,10 @@ TARGETED: Final = frozenset({JobAction.RESTART_TASK, JobAction.RESTART_POD, JobA
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """An event: of a pod (`index` within `task`), a task, or ("") the whole job. `since`: seconds since the epoch."""
+    """An event: of a pod (`index` within `task`), a task, or ("") the whole job.
+
+    `since`: seconds since the epoch. `by_scheduler`: it follows from an eviction by the scheduler.
+    """
 
     event: JobEvent
     task: str = ""
@@ -33,11 +36,13 @@ class Occurrence(msgspec.Struct, frozen=True):
     pod: str = ""
     exit_code: int | None = None
     since: float = 0.0
+    by_scheduler: bool = False
 
     def __str__(self) -> str:
         where = f" of pod {self.pod}" if self.pod else f" of task {self.task}" if self.task else ""
         code = f", exit code {self.exit_code}" if self.exit_code is not None else ""
-        return f"{self.event}{where}{code}"
+        by = " by the scheduler" if self.by_scheduler else ""
+        return f"{self.event}{where}{code}{by}"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -55,11 +60,13 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A pod that was there and was deleted by another client; `at` in seconds since the epoch."""
+    """A pod that was there and was deleted by another client, which may be the scheduler; `at` in seconds since the
+    epoch."""
 
     task: str
     index: int
     at: float
+    by_scheduler: bool = False
 
 
 def judge(
@@ -126,10 +133,11 @@ def _occurrences(
         yield from _task_events(job, task, members.current[task.name])
     group_phase, group_since = group
     if group_phase == "Unknown":
-        yield Occurrence(JobEvent.UNKNOWN, since=group_since)
+        # What is incomplete while the scheduler evicts pods is so because of that.
+        yield Occurrence(JobEvent.UNKNOWN, since=group_since, by_scheduler=any(loss.by_scheduler for loss in lost))
     for loss in lost:
         name = pod_name(job.metadata.name, loss.task, loss.index)
-        yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at)
+        yield Occurrence(JobEvent.POD_EVICTED, loss.task, loss.index, name, None, loss.at, loss.by_scheduler)
     if edited is not None:
         yield Occurrence(JobEvent.JOB_UPDATED, since=edited)
     for task in job.spec.tasks:

@@ -77,6 +77,14 @@ class _Request(msgspec.Struct, frozen=True):
     uid: str
 
 
+class _There(msgspec.Struct, frozen=True):
+    """What there is of a job, and (`gone`) what the scheduler has taken from it."""
+
+    pods: Sequence[Pod]
+    gone: Sequence[Pod]
+    group: PodGroup | None
+
+
 class JobController(Controller[str]):
     """A `Sink` for `jobs_index.KINDS`; `run` does the work.
 
@@ -310,7 +318,8 @@ class JobController(Controller[str]):
             self._memories.forget(key)
             return None
         memory, pods = self._memories.of(job), self._index.pods_of(job)
-        work = partial(self._work_out, job, pods, self._index.group_of(job), memory)
+        there = _There(pods, self._index.evicted_from(job), self._index.group_of(job))
+        work = partial(self._work_out, job, there, memory)
         if not memory.is_large(job, len(pods)):
             return work()
         found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -319,13 +328,11 @@ class JobController(Controller[str]):
             return None
         return found
 
-    def _work_out(
-        self, job: VolcanoJob, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory
-    ) -> tuple[World, Plan]:
-        world = self._world(job, pods, group, memory)
+    def _work_out(self, job: VolcanoJob, there: _There, memory: JobMemory) -> tuple[World, Plan]:
+        world = self._world(job, there, memory)
         return world, plan(world)
 
-    def _world(self, job: VolcanoJob, pods: Sequence[Pod], group: PodGroup | None, memory: JobMemory) -> World:
+    def _world(self, job: VolcanoJob, there: _There, memory: JobMemory) -> World:
         if (counts := memory.counts) is not None:
             if _decision(counts) == _decision(job.status):
                 job = msgspec.structs.replace(job, status=counts)
@@ -335,14 +342,15 @@ class JobController(Controller[str]):
         plugins, problem = self._plugins_of(job, memory)
         return World(
             job=job,
-            pods=pods,
-            group=group,
+            pods=there.pods,
+            group=there.group,
             now=self._now(),
             plugins=plugins,
             priorities=self._index.priorities,
             prepared=memory.prepared == attempt_of(job),
             problem=problem,
             request=memory.request,
+            gone=there.gone,
         )
 
     def _plugins_of(self, job: VolcanoJob, memory: JobMemory) -> tuple[Sequence[JobPlugin], str]:

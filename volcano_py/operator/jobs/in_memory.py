@@ -70,19 +70,18 @@ class JobsInMemory:
         jobs = self._cluster.objects(VOLCANO_JOB, VolcanoJob)
         if not jobs:
             return
-        pods: dict[str, list[Pod]] = {}
-        for pod in self._cluster.objects("Pod", Pod):
-            if (owner := pod.metadata.controller) is not None:
-                pods.setdefault(owner.uid, []).append(pod)
+        pods = _by_owner(self._cluster.objects("Pod", Pod))
+        evicted = _by_owner(self._cluster.evicted.values())
         for job in jobs:
-            self._one(job.metadata.key, pods.get(job.metadata.uid, []), now)
+            uid = job.metadata.uid
+            self._one(job.metadata.key, pods.get(uid, []), evicted.get(uid, []), now)
 
-    def _one(self, key: str, pods: list[Pod], now: float) -> None:
+    def _one(self, key: str, pods: list[Pod], evicted: list[Pod], now: float) -> None:
         for _ in range(_MOST_STEPS):
             job = self._cluster.get(VOLCANO_JOB, key, VolcanoJob)
             if job is None:
                 return
-            next_ = plan(self._world(job, pods, now))
+            next_ = plan(self._world(job, pods, evicted, now))
             if next_.look_again_at:
                 self.look_again_at = min(self.look_again_at or next_.look_again_at, next_.look_again_at)
             if next_.waiting is not None and next_.waiting.type == "Warning":
@@ -92,7 +91,7 @@ class JobsInMemory:
                 return
             pods = [pod for pod in self._cluster.objects("Pod", Pod) if job.owns(pod.metadata)]
 
-    def _world(self, job: VolcanoJob, pods: list[Pod], now: float) -> World:
+    def _world(self, job: VolcanoJob, pods: list[Pod], evicted: list[Pod], now: float) -> World:
         namespace = self._cluster.get("Namespace", job.metadata.namespace, Namespace)
         annotations = namespace.metadata.annotations if namespace is not None else {}
         job = with_defaults(job, self._rules, annotations)
@@ -110,6 +109,7 @@ class JobsInMemory:
             priorities={each.metadata.name: each.value for each in self._classes()},
             prepared=job.metadata.uid in self._prepared,
             problem=problem,
+            gone=evicted,
         )
 
     def _classes(self) -> Iterable[PriorityClass]:
@@ -189,6 +189,15 @@ class JobsInMemory:
             self._cluster.events.append(event)
             # Events of a cluster in memory are not shown, and a Job without pods has no other place for its reason.
             log.warning("job waiting", job=metadata.key, reason=reason, message=message)
+
+
+def _by_owner(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    """UID of a controlling owner → its pods."""
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if (owner := pod.metadata.controller) is not None:
+            found.setdefault(owner.uid, []).append(pod)
+    return found
 
 
 def _type_of(kind: str) -> type[Pod] | type[PodGroup] | type[PersistentVolumeClaim]:

@@ -16,6 +16,7 @@ import msgspec
 from volcano_py.api.objects import ApiObject, Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, metadata_of
 from volcano_py.cluster.kubernetes.watching.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, VOLCANO_JOB
 from volcano_py.cluster.kubernetes.watching.versions import is_older
+from volcano_py.jobs.members import is_victim
 from volcano_py.jobs.model import VolcanoJob, is_volcano_job
 from volcano_py.jobs.names import group_name
 
@@ -41,6 +42,7 @@ class JobIndex:
         self._keys: dict[str, str] = {}  # UID of a job → its key
         self._pods: dict[str, dict[str, Pod]] = {}  # UID of a job → its pods by UID
         self._owners: dict[str, tuple[str, str]] = {}  # key of a pod → UID of its job, its own UID
+        self._evicted: dict[str, dict[str, Pod]] = {}  # UID of a job → pods that the scheduler took from it, by key
         self._groups: dict[str, PodGroup] = {}  # UID of a job → its group
         self._group_owners: dict[str, str] = {}  # key of a group → UID of its job
         self._deleting: set[str] = set()  # UIDs of what we have deleted and may still see
@@ -62,6 +64,11 @@ class JobIndex:
         """Pods that the job owns; those we have deleted bear the mark of it."""
         pods = self._pods.get(job.metadata.uid, {})
         return [_deleted(pod) if uid in self._deleting else pod for uid, pod in pods.items()]
+
+    def evicted_from(self, job: VolcanoJob) -> list[Pod]:
+        """Pods of the job that the scheduler evicted, as they were last, when they are gone and none of the same name
+        has followed."""
+        return list(self._evicted.get(job.metadata.uid, {}).values())
 
     def group_of(self, job: VolcanoJob) -> PodGroup | None:
         """The PodGroup that the job owns."""
@@ -135,6 +142,7 @@ class JobIndex:
             self._forget_pod(*before)
         pods[metadata.uid] = pod
         self._owners[metadata.key] = (owner.uid, metadata.uid)
+        self._evicted.get(owner.uid, {}).pop(metadata.key, None)
         if known is None or _differs(known, pod):
             self._touch(owner.uid)
 
@@ -182,6 +190,7 @@ class JobIndex:
             before = self._owners.get(key)
             if before is not None and before[1] == metadata.uid:
                 del self._owners[key]
+                self._note_eviction(key, *before)
                 self._forget_pod(*before)
                 self._touch(before[0])
         elif kind == "PodGroup":
@@ -202,7 +211,13 @@ class JobIndex:
 
     def _forget_job(self, metadata: ObjectMeta) -> None:
         self._keys.pop(metadata.uid, None)
+        self._evicted.pop(metadata.uid, None)
         self._deleting.discard(metadata.uid)
+
+    def _note_eviction(self, key: str, owner: str, uid: str) -> None:
+        pod = self._pods[owner][uid]
+        if owner in self._keys and is_victim(pod):
+            self._evicted.setdefault(owner, {})[key] = pod
 
     def _forget_pod(self, owner: str, uid: str) -> None:
         pods = self._pods.get(owner, {})

@@ -54,6 +54,17 @@ async def test_the_last_try_of_a_gang_ends_in_failure_and_keeps_what_has_finishe
     assert (cluster.phase(), cluster.pods()) == ("Failed", {"train-worker-0": "Failed"})
 
 
+async def test_a_gang_that_makes_room_for_others_has_all_its_tries(cluster: JobCluster) -> None:
+    await running(cluster, "train")
+    for version in (1, 2, 3):
+        cluster.evict({"train-master-0": 1, "train-worker-0": 2, "train-worker-1": 1})
+        await cluster.live()
+        status = cluster.status()
+        assert (cluster.phase(), status["version"], status.get("retryCount", 0)) == ("Running", version, 0)
+        assert "PodEvicted of pod train-master-0 by the scheduler" in cluster.messages("ExecuteAction")[-1]
+    assert len(cluster.messages("ExecuteAction")) == 3
+
+
 async def test_a_gang_ends_with_its_master(cluster: JobCluster) -> None:
     await running(cluster, "train")
     cluster.pod_is("train-master-0", "Succeeded", exit_code=0)

@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from volcano_py.api.effects import Event, Evict
+from volcano_py.api.names import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock, rfc3339
@@ -36,7 +37,7 @@ RETRIES: Final = RetryPolicy(give_up_after=30.0)
 _ANSWER_WITHIN = 15.0  # seconds for one attempt
 
 EVENT_REASON: Final = "Evict"
-_CONDITIONS: Final = (("Ready", "False", "Evict"), ("DisruptionTarget", "True", "PreemptionByScheduler"))
+_CONDITIONS: Final = (("Ready", "False", "Evict"), (DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER))
 """Type, status and reason, as Volcano sets them."""
 
 
@@ -122,7 +123,8 @@ class Evictor:
         await self._pipeline.retry(attempt, self._retries, self._rng)
 
     async def _mark(self, evict: Evict, path: ApiPath) -> None:
-        """Say in the conditions what happens. A Job's podFailurePolicy reads them, so they come before the deletion."""
+        """Say in the conditions what happens. A Job's podFailurePolicy reads them, and so does
+        the controller of Volcano Jobs, so they come before the deletion."""
         now, message = rfc3339(self._clock.now()), f"{evict.action}: {evict.message}"
         conditions = [
             {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now}
