@@ -60,16 +60,16 @@ def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -
     going = rows.with_below(*leaving(ssn))
     columns = (
         held,
-        _needed(levels, own, limits.guarantee),
+        np.zeros_like(held),
         limits.capability,
         limits.guarantee,
-        limits.deserved,
-        limits.has_deserved,
         limits.real_capability,
         saturated(held - beyond, going),
         beyond,
         rows.with_below(*promised(ssn, promises)),
-        np.zeros_like(held),
+        _needed(levels, own, limits.guarantee),
+        limits.deserved,
+        limits.has_deserved,
     )
     by_row = _accounts(rows, columns)
     request = saturated(saturated(held, going), rows.with_below(*pending(ssn)))
@@ -83,16 +83,16 @@ def accounts_at_once(ssn: Session, accounts: Accounts) -> Accounts:
     nothing = np.zeros_like(own)
     columns = (
         rows.levels.add_up(own),
-        _needed(rows.levels, own, limits.guarantee),
+        rows.with_below(*leaving(ssn)),
         limits.capability,
         limits.guarantee,
-        limits.deserved,
-        limits.has_deserved,
         limits.real_capability,
         nothing,
         nothing,
         nothing,
-        rows.with_below(*leaving(ssn)),
+        _needed(rows.levels, own, limits.guarantee),
+        limits.deserved,
+        limits.has_deserved,
     )
     by_row = _accounts(rows, columns)
     return msgspec.structs.replace(accounts, by_name=_by_name(by_row), by_row=by_row)
@@ -108,9 +108,8 @@ def _accounts(rows: QueueRows, columns: Sequence[NDArray[Any]]) -> list[QueueAcc
     for amounts, (row, place) in zip(
         zip(*(column.tolist() for column in columns), strict=True), enumerate(rows.places()), strict=True
     ):
-        account = QueueAccount(place.name, place.info, row, place.fault, place.children, *amounts)
-        account.above = accounts[place.up].chain if place.up >= 0 else ()
-        accounts.append(account)
+        above = accounts[place.up].chain if place.up >= 0 else ()
+        accounts.append(QueueAccount(place.name, place.info, row, place.fault, place.children, above, *amounts))
     return accounts
 
 

@@ -1,7 +1,7 @@
 """What each queue deserves and how far it may grow, derived from root down, level by level.
 
-The algebra of `capability` and `guarantee` is in `queues/reach.py`. A `deserved` that is absent is no entitlement, while
-one of 0 is an entitlement to nothing: whatever is held beyond it can be reclaimed.
+The algebra of `capability` and `guarantee` is in `queues/reach.py`. A `deserved` that is absent is no entitlement,
+while one of 0 is an entitlement to nothing: whatever is held beyond it can be reclaimed.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ def _side_by_side(rows: QueueRows, total: IntVector, found: Reach) -> Limits:
     deserved = np.maximum(np.minimum(own, found.real_capability), found.guarantee)
     nothing = np.zeros(own.shape, dtype=np.bool_)
     has_deserved = _has_deserved(rows, found.guarantee)
-    return Limits(
-        found.capability, found.guarantee, deserved, has_deserved, found.real_capability, found.kept, nothing
-    )
+    return Limits(found.capability, found.guarantee, deserved, has_deserved, found.real_capability, found.kept, nothing)
 
 
 def _has_deserved(rows: QueueRows, guarantee: Amounts) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,15 +21,17 @@ from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRe
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
-from volcano_py.plugins.capacity.enqueue_check import first_exceeded
 from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
-from volcano_py.plugins.capacity.messages import Refusals, closed, not_for_jobs
-from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common
+from volcano_py.plugins.capacity.messages import Refusals
+from volcano_py.plugins.capacity.reclaim import ReclaimRight
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
+from volcano_py.plugins.queues.base_account import in_common
+from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
+from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -159,12 +162,13 @@ class Capacity(Plugin):
         if job.min_resources is None:
             return PERMIT
         wanted: list[int] = job.min_resources.tolist()
-        in_tree = self._accounts.tree is not None
-        if first_exceeded(account, wanted, lambda each: each.inqueue, in_tree=in_tree) is None:
+        chain = account.chain if self._accounts.tree is not None else (account,)
+        deserved = attrgetter("deserved")
+        if first_exceeded(chain, wanted, inqueue=attrgetter("inqueue"), deserved=deserved) is None:
             return PERMIT
         wanted = self._promises.bounds().asked(job).tolist()
         counting = {each.row: self._counting(each, job) for each in account.chain}
-        exceeded = first_exceeded(account, wanted, lambda each: counting[each.row], in_tree=in_tree)
+        exceeded = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=deserved)
         if exceeded is None:
             return PERMIT
         above, dim = exceeded

@@ -89,8 +89,3 @@ def _entitled(account: QueueAccount, asked: SparseRequest, level: int) -> QueueA
         if each.stays_within_some_deserved(asked):
             return each
     return None
-
-
-def in_common(account: QueueAccount, other: QueueAccount) -> int:
-    """How many queues the two have above them both; siblings have the most."""
-    return sum(above in other.chain for above in account.chain)

@@ -39,7 +39,7 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
 def reach(rows: QueueRows, total: IntVector) -> Reach:
     """Of all queues; `total` [R] is the cluster."""
     levels = rows.levels
-    written = rows.column("capability", len(total), UNLIMITED)
+    written = rows.column("capability", len(total), int(UNLIMITED))
     guarantee = rows.column("guarantee", len(total))
     faults = rows.tree.faults if rows.tree is not None else {}
     # The top's follows from those of the queues below it, and nothing is kept for jobs that cannot start.
