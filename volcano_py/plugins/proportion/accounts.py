@@ -79,12 +79,12 @@ def _claims(ssn: Session, rows: QueueRows, limits: Reach, used: Amounts, request
     """In queues with others below them, and in those without a place in the tree, no job starts: what is held there is
     all they claim."""
     weights = np.array([1 if info is None else info.weight for info in rows.infos], dtype=np.int64)
-    is_used: Flags = used.any(axis=1)
+    is_used: Flags = np.any(used, axis=1)
     is_busy = is_used.copy()
     with_jobs = rows.of_slots[ssn.ledger.jobs.queue[ssn.job_rows()]]
     is_busy[with_jobs[with_jobs >= 0]] = True
     stuck, lost = _stuck(rows), np.array([place.fault is not None for place in rows.places()], dtype=np.bool_)
-    is_busy[stuck] = (is_used & ~lost)[stuck]
+    is_busy[stuck] = is_used[stuck] & ~lost[stuck]
     fixed = np.where(stuck[:, None], used, 0)
     # What queues without a place hold counts as root's.
     fixed[0] = saturated(fixed[0], sums_by_group(np.zeros(int(lost.sum()), dtype=np.intp), fixed[lost], 1)[0])
