@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from tests.property.clusters import QUEUES, Cluster, clusters, meta
 from tests.support.registries import checked_registry
-from volcano_py.api.objects import Pod, PodGroup, Queue, QueueGuarantee, QueueSpec, QueueStatus
+from volcano_py.api.objects import (
+    Pod,
+    PodGroup,
+    Queue,
+    QueueGuarantee,
+    QueueSpec,
+    QueueStatus,
+    ResourceList,
+    metadata_of,
+)
 from volcano_py.config import parse_configuration
 from volcano_py.config.model import SchedulerConfiguration
 from volcano_py.simulation import Simulation
@@ -53,7 +62,9 @@ def configured(text: str, proportion: str) -> SchedulerConfiguration:
 def flat_clusters(draw: st.DrawFn) -> Cluster:
     """With guarantees, priorities and closed queues; some jobs have minResources, and some pods run already."""
     cluster = draw(clusters())
-    amounts = st.sampled_from([{}, {}, {"cpu": "1"}, {"cpu": "3"}, {"cpu": "6", "memory": "32Gi"}])
+    amounts: st.SearchStrategy[ResourceList] = st.sampled_from(
+        [{}, {}, {"cpu": "1"}, {"cpu": "3"}, {"cpu": "6", "memory": "32Gi"}]
+    )
     queues = tuple(
         Queue(
             metadata=meta(name, draw(st.integers(8, 9))),
@@ -77,7 +88,7 @@ def objects(cluster: Cluster, promised: dict[str, int], running: dict[str, int])
     room = int(cluster.nodes[0].status.allocatable["cpu"])
     left, found = dict(running), list[tuple[str, Any]]()
     for kind, each in cluster.stored():
-        name, changed = each.metadata.name, each
+        name, changed = metadata_of(each).name, each
         job = name.partition("-")[0]
         if isinstance(each, PodGroup) and name in promised:
             spec = msgspec.structs.replace(each.spec, min_resources={"cpu": str(promised[name])})

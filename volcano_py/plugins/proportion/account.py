@@ -22,8 +22,8 @@ class QueueAccount(BaseAccount):
         request: all that it holds and what its pending tasks ask for, when the session opens.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
-        limiting: the queue itself and those above it whose ceilings hold for it: without a top that is the whole
-            cluster, which is the nodes' business.
+        limited_by: the queues above it whose ceilings hold for it: without a top that is the whole cluster, which is
+            the nodes' business.
     """
 
     written: Amounts
@@ -31,11 +31,16 @@ class QueueAccount(BaseAccount):
     request: Amounts
     deserved: list[float]
     ceiling: Amounts
-    limiting: tuple[QueueAccount, ...] = ()
+    limited_by: tuple[QueueAccount, ...] = ()
     _deserving: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._deserving = tuple(dim for dim, amount in enumerate(self.deserved) if amount > 0)
+
+    @property
+    def limiting(self) -> tuple[QueueAccount, ...]:
+        """The queues whose ceilings hold for it, its own first."""
+        return (self, *self.limited_by)
 
     @property
     def share(self) -> float:

@@ -105,8 +105,6 @@ def _accounts(rows: QueueRows, columns: Sequence[NDArray[Any]], total: list[int]
     for row, (place, amounts) in enumerate(zip(rows.places(), by_row, strict=True)):
         above = accounts[place.up].chain if place.up >= 0 else ()
         account = QueueAccount(place.name, place.info, row, place.fault, place.children, above, *amounts)
-        account.limiting = account.chain
-        if above and above[-1].real_capability == total:
-            account.limiting = account.chain[:-1]
+        account.limited_by = above[:-1] if above and above[-1].real_capability == total else above
         accounts.append(account)
     return accounts

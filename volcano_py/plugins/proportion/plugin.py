@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.queue_fields import QueueField
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
@@ -48,6 +49,8 @@ class Proportion(Plugin):
     name = "proportion"
     judges_units = True
     guards = frozenset({"reclaimable"})
+    queue_fields = frozenset({QueueField.GUARANTEE})
+    hierarchy_queue_fields = frozenset({QueueField.PARENT})
     hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
 
     def on_session_open(self, ssn: Session) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from volcano_py.plugins.proportion.division import Claims, divide_levels
+from volcano_py.plugins.proportion.division import Claims, Flags, divide_levels
 from volcano_py.plugins.proportion.water_filling import divide
 from volcano_py.plugins.queues.levels import Levels
 
@@ -66,7 +66,7 @@ class Tree:
             up = levels.up[child]
             left = max(most[up] - of_children[up], 0) + guarantee[child]
             most[child] = min(most[child], most[up], left)
-        busy = request.any(axis=1)
+        busy: Flags = np.any(request, axis=1)
         return levels, Claims(weights, request, np.zeros_like(own), guarantee, most, busy), row
 
     def deserved(self) -> list[int]:
