@@ -73,15 +73,15 @@ def told(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
         (
             "proportion",
             (
-                "spec.parent (dept) has no effect: proportion treats all queues as side by side; set enableHierarchy: true "
-                "for proportion"
+                "spec.parent (dept) has no effect: proportion treats all queues as side by side; set enableHierarchy: "
+                "true for proportion"
             ),
         ),
         (
             "capacity",
             (
-                "spec.parent (dept) has no effect: capacity treats all queues as side by side; set enableHierarchy: true "
-                "for capacity"
+                "spec.parent (dept) has no effect: capacity treats all queues as side by side; set enableHierarchy: "
+                "true for capacity"
             ),
         ),
         (
@@ -118,8 +118,8 @@ def test_to_be_below_root_is_nothing_that_could_be_ignored(owner: str, parent: s
         (
             "proportion in a tree",
             (
-                "spec.deserved (cpu 4) has no effect: proportion divides by spec.weight; configure capacity in its place, "
-                "or remove the field"
+                "spec.deserved (cpu 4) has no effect: proportion divides by spec.weight; configure capacity in its "
+                "place, or remove the field"
             ),
         ),
         (
@@ -162,8 +162,8 @@ def test_a_guarantee_is_not_kept_by_drf() -> None:
             "proportion",
             (
                 "metadata.annotations.volcano.sh/hierarchy (root/eng/dev) has no effect: only drf with enableHierarchy "
-                "reads it, and proportion divides the cluster; name the queue above in spec.parent, with enableHierarchy: "
-                "true for proportion, or remove it"
+                "reads it, and proportion divides the cluster; name the queue above in spec.parent, with "
+                "enableHierarchy: true for proportion, or remove it"
             ),
         ),
         (
