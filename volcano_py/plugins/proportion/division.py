@@ -41,7 +41,7 @@ class Claims(msgspec.Struct, frozen=True, eq=False):
 
 
 def divide_levels(levels: Levels, claims: Claims) -> Division:
-    """What each queue deserves; the top deserves all that there is.
+    """What each queue deserves; for the top, all that there is (`whole`), and what of that is deserved (`exact`).
 
     What queues directly below another deserve, together with what is kept for idle ones among them, is never more than
     that queue deserves. Only below the top nothing is kept for idle queues of what several others ask for together.
@@ -60,6 +60,7 @@ def divide_levels(levels: Levels, claims: Claims) -> Division:
             left -= claims.guarantee[idle].sum(axis=0)
         division = divide(np.maximum(left, 0), claims.weights[busy].tolist(), claims.guarantee[busy], needs[busy])
         exact[busy], whole[busy] = division.exact, division.whole
+    exact[0] = claims.fixed[0] + exact[levels.up == 0].sum(axis=0)
     return Division(exact, whole)
 
 

@@ -84,7 +84,7 @@ class Proportion(Plugin):
         described = {
             name: {
                 "request": amounts(np.array(account.request)),
-                "deserved": amounts(np.array(account.ceiling)),
+                "deserved": amounts(np.array(account.ceiling if account.above else np.rint(account.deserved))),
                 "real_capability": amounts(np.array(account.real_capability), keep_zero=True),
                 "guarantee": amounts(np.array(account.guarantee)),
                 "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
