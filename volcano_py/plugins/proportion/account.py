@@ -92,6 +92,8 @@ class QueueAccount(BaseAccount):
         """`count` more tasks in this queue (fewer, when negative) hold what they ask for, as they were put into
         `status` or taken back from it; so do all queues above."""
         for account in self.chain:
+            if account.info is None:
+                return  # nothing is asked of a top that is no queue
             for dim, amount in asked:
                 account.held[dim] += amount * count
                 if status is TaskStatus.ALLOCATED:
