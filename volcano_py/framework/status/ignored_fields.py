@@ -63,7 +63,9 @@ class IgnoredField(msgspec.Struct, frozen=True):
     def message(self) -> str:
         """A sentence without a full stop."""
         found = f" ({self.found})" if self.found else ""
-        return f"{self.field}{found} has no effect: {self.why}"
+        # Queues below a closed one close with it, and node groups may be inherited.
+        effect = "effect on shares and limits" if self.field is QueueField.PARENT else "effect"
+        return f"{self.field}{found} has no {effect}: {self.why}"
 
 
 class FieldUse(msgspec.Struct, frozen=True):

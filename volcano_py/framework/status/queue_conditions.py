@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from volcano_py.api import names
-from volcano_py.api.effects import Effect, Event, QueueConditions
+from volcano_py.api.effects import Effect, Event, ObjectRef, QueueConditions
 from volcano_py.api.objects import Condition
 from volcano_py.api.wording.explain import invalid_queue
 from volcano_py.framework.status.ignored_fields import FieldUse, IgnoredField, SharingFields
@@ -16,7 +16,8 @@ from volcano_py.state.infos import QueueInfo
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_KNOWN = "ignored fields"
+_KNOWN: Final = "ignored fields"
+_RECORDED: Final = "recorded"
 
 
 def ignored_by_queue(ssn: Session) -> Mapping[str, tuple[IgnoredField, ...]]:
@@ -36,12 +37,20 @@ def ignored_by_queue(ssn: Session) -> Mapping[str, tuple[IgnoredField, ...]]:
 
 
 def queue_conditions(ssn: Session) -> Iterator[Effect]:
-    """An event for each queue with such fields, and the condition where it differs from what the API server has."""
+    """The condition of each queue where it differs from what the API server has, and an event when the text is new.
+
+    That is by what this process has recorded: a server whose definition of queues has no conditions drops them.
+    """
+    memory = ssn.memory(__name__)
+    before: Mapping[ObjectRef, str] = memory.get(_RECORDED, {})
+    recorded: dict[ObjectRef, str] = {}
     for name, ignored in ignored_by_queue(ssn).items():
         queue = ssn.queues[name]
         text = "; ".join(field.message for field in ignored)
         if text:
-            yield Event(queue.ref, "Warning", names.FIELDS_IGNORED, invalid_queue(name, text))
+            recorded[queue.ref] = text
+            if before.get(queue.ref) != text and not _is_written(queue, text):
+                yield Event(queue.ref, "Warning", names.FIELDS_IGNORED, invalid_queue(name, text))
         known = next((each for each in queue.conditions if each.type == names.FIELDS_IGNORED), None)
         if known is None and not text:
             continue
@@ -59,3 +68,8 @@ def queue_conditions(ssn: Session) -> Iterator[Effect]:
         )
         others = (each for each in queue.conditions if each is not known)
         yield QueueConditions(queue.ref, (*others, made))
+    memory[_RECORDED] = recorded
+
+
+def _is_written(queue: QueueInfo, text: str) -> bool:
+    return any(each.type == names.FIELDS_IGNORED and each.message == text for each in queue.conditions)

@@ -21,7 +21,8 @@ tiers:
 """
 IN_A_TREE = FLAT.replace("name: proportion", "name: proportion, enableHierarchy: true")
 PARENT = (
-    "spec.parent (dept) has no effect: proportion treats all queues as side by side; set enableHierarchy: true for "
+    "spec.parent (dept) has no effect on shares and limits: "
+    "proportion treats all queues as side by side; set enableHierarchy: true for "
     "proportion"
 )
 DESERVED = (

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import queue_trees, sessions
 from tests.support.sessions import Opened, PluginChoice, node, open_session
-from volcano_py.api.effects import Event, QueueConditions
+from volcano_py.api.effects import Event, QueueAllocated, QueueConditions
 from volcano_py.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from volcano_py.api.objects import Condition, Queue
 from volcano_py.framework.plugin import Plugin
@@ -73,28 +73,32 @@ def told(team: Queue, owner: str | Sequence[PluginChoice]) -> str:
         (
             "proportion",
             (
-                "spec.parent (dept) has no effect: proportion treats all queues as side by side; set enableHierarchy: "
+                "spec.parent (dept) has no effect on shares and limits: "
+                "proportion treats all queues as side by side; set enableHierarchy: "
                 "true for proportion"
             ),
         ),
         (
             "capacity",
             (
-                "spec.parent (dept) has no effect: capacity treats all queues as side by side; set enableHierarchy: "
+                "spec.parent (dept) has no effect on shares and limits: "
+                "capacity treats all queues as side by side; set enableHierarchy: "
                 "true for capacity"
             ),
         ),
         (
             "hdrf",
             (
-                "spec.parent (dept) has no effect: drf with enableHierarchy reads the path in the annotation "
+                "spec.parent (dept) has no effect on shares and limits: "
+                "drf with enableHierarchy reads the path in the annotation "
                 "volcano.sh/hierarchy; write it there"
             ),
         ),
         (
             "none",
             (
-                "spec.parent (dept) has no effect: no configured plugin divides the cluster among queues; configure "
+                "spec.parent (dept) has no effect on shares and limits: "
+                "no configured plugin divides the cluster among queues; configure "
                 "proportion or capacity, with enableHierarchy: true"
             ),
         ),
@@ -189,7 +193,7 @@ def test_a_path_in_the_annotations(owner: str, message: str) -> None:
 
 def test_all_fields_are_named_in_one_message() -> None:
     message = told(queue(parent="dept", deserved=4, path="root/a"), "proportion")
-    assert [part.split(" ")[0] for part in message.split("; ") if " has no effect: " in part] == [
+    assert [part.split(" ")[0] for part in message.split("; ") if " has no effect" in part] == [
         "spec.parent",
         "spec.deserved",
         "metadata.annotations.volcano.sh/hierarchy",
@@ -236,7 +240,14 @@ def test_another_message_of_the_same_condition_keeps_its_time() -> None:
     found = written(with_conditions(queue(parent="dept"), before), [Proportion])
     assert found is not None
     assert found[0].last_transition_time == MOMENT
-    assert found[0].message.startswith("spec.parent (dept) has no effect")
+    assert found[0].message.startswith("spec.parent (dept) has no effect on shares and limits")
+
+
+def test_the_event_is_recorded_once_even_where_the_server_drops_conditions() -> None:
+    session = opened(queue(parent="dept"), [Proportion])
+    first, second = (Closing(session.ssn, "1").effects() for _ in range(2))
+    assert [type(each) for each in first if not isinstance(each, QueueAllocated)] == [Event, QueueConditions]
+    assert [type(each) for each in second if not isinstance(each, QueueAllocated)] == [QueueConditions]
 
 
 def with_conditions(team: Queue, *conditions: Condition) -> Queue:
