@@ -186,6 +186,7 @@ class Scheduler:
         errors: Counter[str] = Counter()
         for name in ssn.configuration.actions:
             started, made = time.perf_counter(), len(ssn.statements)
+            ssn.action = name
             action_type = self.registry.actions[name]
             arguments: Any = ssn.configuration.configurations.get(name)
             try:

@@ -243,7 +243,7 @@ def jobs(draw: st.DrawFn) -> list[Object]:
 
 
 def _promised_below_a_ceiling() -> dict[str, Any]:
-    """A pod of j3 has a place below what its queue deserves, once a pod of j0 is gone; the next pod of j0 came first."""
+    """A pod of j3 has a place below what its queue deserves, once a pod of j0 is gone."""
     objects: list[Object] = [
         {"kind": "Node", "metadata": {"name": "n0"}, "status": {"allocatable": {"cpu": 6, GPU: 0, "pods": 110}}},
         *({"kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}} for name in ("q1", "q2", "q3")),

@@ -1,4 +1,5 @@
-"""A PodGroup that was let in and has no pods gives way, second by second, with the shipped configuration."""
+"""A PodGroup that was let in and has no pods gives way, second by second, with the shipped configuration; and so does
+one that was let in because of what it could reclaim, and gets nothing."""
 
 from __future__ import annotations
 
@@ -20,11 +21,13 @@ TIMEOUT = 5
 class Cluster:
     """Nodes of 50 cpu each, and what is added to them."""
 
-    def __init__(self, *bodies: Object, nodes: int = 2) -> None:
+    def __init__(self, *bodies: Object, nodes: int = 2, actions: str = "") -> None:
         registry = checked_registry()
-        text = default_configuration_text() + (
-            f"configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {TIMEOUT}s}}\n"
-        )
+        default = default_configuration_text()
+        if actions:
+            default = default.replace('actions: "enqueue, allocate, backfill"', f'actions: "{actions}"')
+            assert actions in default
+        text = f"{default}configurations:\n- name: enqueue\n  arguments: {{promiseTimeout: {TIMEOUT}s}}\n"
         parsed = parse_configuration(text, registry.catalogue())
         assert parsed.config is not None, parsed.problems
         made = [node(f"n{index}", "50") for index in range(nodes)]
@@ -99,14 +102,14 @@ def pod(name: str, cpu: int, in_group: str = "", **spec: Any) -> Object:
     }
 
 
-def vcjob(name: str, replicas: int, cpu: int, namespace: str = "default") -> Object:
+def vcjob(name: str, replicas: int, cpu: int, namespace: str = "default", queue: str = "default") -> Object:
     container = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
     task = {"name": "worker", "replicas": replicas, "template": {"spec": {"containers": [container]}}}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
         "metadata": {"name": name, "uid": name, "namespace": namespace},
-        "spec": {"tasks": [task]},
+        "spec": {"queue": queue, "tasks": [task]},
     }
 
 
@@ -253,3 +256,59 @@ def test_single_pods_and_gangs_of_a_deployment_are_not_timed() -> None:
     phases = [cluster.phase(f"podgroup-pod-default-waits-{index}") for index in range(5)]
     cluster.pass_by(3 * TIMEOUT)
     assert phases == [cluster.phase(f"podgroup-pod-default-waits-{index}") for index in range(5)]
+
+
+RECLAIM = "enqueue, allocate, reclaim, backfill"
+
+
+def a_queue(name: str, **spec: Any) -> Object:
+    return {"kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def full(*, preemptable: bool) -> list[Object]:
+    """Queue q0 holds all 100 CPUs, q1 nothing."""
+    running = [pod(f"early-{number}", 10, "early", nodeName=f"n{number // 5}") for number in range(10)]
+    for each in running:
+        each["status"] = {"phase": "Running"}
+        each["metadata"]["annotations"]["volcano.sh/preemptable"] = str(preemptable).lower()
+    early = group("early", 0)
+    early["spec"].update(queue="q0", minResources={})
+    early["status"] = {"phase": "Running"}
+    return [a_queue("q0"), a_queue("q1"), early, *running]
+
+
+def test_a_job_that_was_let_in_to_reclaim_and_gets_nothing_gives_way() -> None:
+    cluster = Cluster(*full(preemptable=False), actions=RECLAIM)
+    cluster.add(vcjob("late", 5, 10, queue="q1"))
+    cluster.pass_by(2)
+    cluster.add(vcjob("small", 1, 15, queue="q0"))
+    cluster.pass_by(TIMEOUT - 2)
+    assert (cluster.phase("late-late"), cluster.phase("small-small")) == ("Inqueue", "Pending")
+    cluster.pass_by(3)
+    assert cluster.phase("small-small") == "Inqueue", "the place for its pod may come; late has had its time"
+    assert cluster.phase("late-late") == "Inqueue", "again, after the one that waited"
+
+
+def test_it_falls_back_when_there_is_nothing_to_take_any_more() -> None:
+    cluster = Cluster(*full(preemptable=False), actions=RECLAIM)
+    cluster.add(vcjob("late", 5, 10, queue="q1"))
+    cluster.pass_by(2)
+    cluster.add(a_queue("q0", reclaimable=False))
+    cluster.pass_by(1)
+    assert cluster.phase("late-late") == "Inqueue", "not before its time is over"
+    assert 0 < cluster.recheck_at <= TIMEOUT
+    cluster.pass_by(TIMEOUT)
+    assert cluster.phase("late-late") == "Pending"
+    assert "PromiseLapsed: " in cluster.told("late-late") or "ClusterOvercommitted: " in cluster.told("late-late")
+    cluster.add(a_queue("q0"))
+    cluster.pass_by(1)
+    assert cluster.phase("late-late") == "Inqueue"
+
+
+def test_a_job_that_gets_its_places_stays() -> None:
+    cluster = Cluster(*full(preemptable=True), actions=RECLAIM)
+    cluster.add(vcjob("late", 5, 10, queue="q1"))
+    cluster.pass_by(2 * TIMEOUT)
+    assert cluster.phase("late-late") == "Running"
+    assert {f"late-worker-{number}" for number in range(5)} <= cluster.bound
+    assert cluster.recheck_at < 0

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.explain import promise_lapsed, waits_for_earlier
+from volcano_py.api.wording.explain import nothing_freed, promise_lapsed, waits_for_earlier
 from volcano_py.framework.action import Action
 from volcano_py.framework.job import Job
 from volcano_py.framework.ordering.heaps import Heap
@@ -16,6 +16,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.status.promise_times import EnqueueArguments
 from volcano_py.framework.votes import Ballot, Vote
 from volcano_py.state.snapshot import Phase
+from volcano_py.state.status import PLACED_STATUSES
 from volcano_py.state.task_class import Refusal
 
 
@@ -27,7 +28,8 @@ class Enqueue(Action):
     not tried again in this cycle and does not hold up those behind it. Nothing is placed; plugins keep account of the
     jobs that are admitted.
 
-    A job that was admitted and had no pods for `promiseTimeout` is pending again. It then goes behind all others, and
+    A job that was admitted and had no pods for `promiseTimeout` is pending again. So is one that was admitted because
+    of what evictions could free, if they have given it no place by then. It then goes behind all others, and
     so do the jobs without pods of its namespace in the queue. They are admitted only if no job that was already waiting
     at that time would be admitted if nothing were promised.
     """
@@ -57,19 +59,24 @@ class Enqueue(Action):
                 self._enqueue(ssn, job)
         if last:
             self._go_behind(ssn, last)
-        if self._refused and ssn.promise_times.next_due < float("inf"):
-            ssn.wakeups.recheck_at(ssn.promise_times.next_due)
+        times = ssn.promise_times
+        due = min(times.next_relying_due, times.next_due if self._refused else float("inf"))
+        if due < float("inf"):
+            ssn.wakeups.recheck_at(due)
 
     @staticmethod
     def _take_back(ssn: Session) -> None:
-        """Jobs lose what they were promised when there are no pods for it in time."""
-        jobs, rows = ssn.ledger.jobs, ssn.job_rows()
+        """Jobs lose what they were promised when there are no pods for it in time, or nothing was freed that it relied
+        on."""
+        jobs, rows, times = ssn.ledger.jobs, ssn.job_rows(), ssn.promise_times
         rows = rows[(jobs.phase[rows] == Phase.INQUEUE) & jobs.min_resources[rows].any(axis=1)]
-        for row in rows[~jobs.counts[rows].any(axis=1)].tolist():
-            job = ssn.job(row)
-            if job is not None and ssn.promise_times.is_over(row):
+        has_pods = jobs.counts[rows].any(axis=1)
+        over = [row for row in rows[~has_pods].tolist() if times.is_over(row)]
+        over += [row for row in rows[has_pods].tolist() if times.is_in_vain(row) and not _has_places(ssn, row)]
+        for row in over:
+            if (job := ssn.job(row)) is not None:
                 jobs.phase[row] = Phase.PENDING
-                ssn.promise_times.lapse(job)
+                times.lapse(job)
 
     def _take_turns(self, ssn: Session, pending: list[Job]) -> None:
         waiting = self._by_queue(ssn, pending)
@@ -114,7 +121,8 @@ class Enqueue(Action):
         """Admit the job, unless `first`, the oldest job that is refused because of promises, was waiting before
         `behind`."""
         if ssn.promise_times.has_lapsed(job):
-            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, promise_lapsed(ssn.promise_times.timeout)))
+            lapsed = nothing_freed if job.tasks else promise_lapsed
+            ssn.findings.note(job, Refusal(Reason.PROMISE_LAPSED, lapsed(ssn.promise_times.timeout)))
         if not self._may_enter(ssn, job):
             return
         waiting = first()
@@ -127,9 +135,14 @@ class Enqueue(Action):
 
     @staticmethod
     def _enqueue(ssn: Session, job: Job) -> None:
-        ssn.ask.job_enqueued(job)
         ssn.promise_times.begin(job)
+        ssn.ask.job_enqueued(job)
         ssn.enqueue(job)
+
+
+def _has_places(ssn: Session, row: int) -> bool:
+    """Whether pods of the job have a place, or a promise of one."""
+    return row in ssn.reservations.jobs or bool(ssn.ledger.jobs.counts[row][PLACED_STATUSES].any())
 
 
 def _is_voted_on(job: Job) -> bool:

@@ -158,8 +158,9 @@ class Reason(StrEnum):
         Rank.OVER_CEILING,
         (
             "The job was admitted, but none of its pods was created in time (argument `promiseTimeout` of the action "
-            "`enqueue`), or this happened to another job of its namespace and queue. It goes behind the jobs that "
-            "waited then. Look at the events of what creates the pods. Delete a PodGroup that is to have no pods."
+            "`enqueue`). Or it was admitted because of what evictions could free, and got no place in time. Or this "
+            "happened to another job of its namespace and queue. It goes behind the jobs that waited then. Look at the "
+            "events of what creates the pods. Delete a PodGroup that is to have no pods."
         ),
     )
     OVER_QUOTA = (

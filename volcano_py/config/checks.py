@@ -243,19 +243,6 @@ def _enqueue_is_missing(subject: _Subject) -> None:
             subject.contradiction(subject.origins.at(entry.path), message)
 
 
-def _gangs_cannot_be_preempted(subject: _Subject) -> None:
-    """The most frequent surprise with preempt; an author who writes the switch has thought of it."""
-    if "preempt" not in subject.config.actions:
-        return
-    for entry in subject.entries("gang"):
-        if "preemptable" not in entry.flags.model_fields_set and subject.fills(entry, "preemptable"):
-            message = (
-                "gang protects every job at its minimum, so preempt evicts surplus pods only; set enablePreemptable: "
-                "false here to let whole gangs be preempted, or true to keep it so"
-            )
-            subject.contradiction(subject.origins.at(entry.path), message)
-
-
 def _reclaim_without_deserved_shares(subject: _Subject) -> None:
     if "reclaim" not in subject.config.actions:
         return
@@ -339,7 +326,6 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _gangs_are_not_kept_together,
     _nodes_are_not_filtered,
     _enqueue_is_missing,
-    _gangs_cannot_be_preempted,
     _reclaim_without_deserved_shares,
     _hierarchy_without_queue_order,
     _nothing_is_shuffled,

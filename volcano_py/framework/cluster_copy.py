@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from volcano_py.state.infos import TaskInfo
 from volcano_py.state.job_priority import effective_priorities
 from volcano_py.state.nodes.index import NodeIndex
 from volcano_py.state.snapshot import Snapshot
-from volcano_py.state.status import TaskStatus
+from volcano_py.state.status import ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -113,6 +114,20 @@ class ClusterCopy:
         """[R] what is charged to each queue, of pods that are leaving, too, by queue name, for all queues."""
         used = self.ledger.queues.used()
         return {name: used[queue.slot] for name, queue in self.queues.items()}
+
+    @cached_property
+    def available(self) -> IntVector:
+        """[R] what queues can share: the total, without what pods hold that are charged to none, such as those of other
+        schedulers."""
+        tasks, nodes = self.ledger.tasks, self.ledger.nodes
+        rows = np.flatnonzero((tasks.node >= 0) & ON_NODE_STATUSES[tasks.status] & ~self.is_queue(tasks.queue))
+        if not len(rows):
+            return self.total
+        requests, left = self.ledger.classes.request[tasks.task_class[rows]], nodes.allocatable.copy()
+        for column in range(left.shape[1]):
+            np.subtract.at(left[:, column], tasks.node[rows], requests[:, column])
+        available: IntVector = np.maximum(left[nodes.present], 0).sum(axis=0)
+        return available
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 

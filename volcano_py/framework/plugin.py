@@ -186,7 +186,8 @@ class Plugin:
         raise NotImplementedError
 
     def job_starving(self, job: Job) -> bool:
-        """May the job ask for victims? All plugins of the first tier that has any must agree; with none it is no."""
+        """May the job ask for victims of the action that runs (`ssn.action`)? All plugins of the first tier that has
+        any must agree; with none it is no."""
         raise NotImplementedError
 
     # -- what a queue may take ---------------------------------------------------------------------------------------

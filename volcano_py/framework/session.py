@@ -45,6 +45,7 @@ class Session(ClusterCopy):
     The parts are built in order, each from those above it.
 
     Attributes:
+        action: the action that runs; empty before the first.
         dispatch: the plugins, and their calls by extension point.
         ask: what the plugins answer together.
         wakeups: times at which another cycle is due even if nothing changes.
@@ -71,6 +72,7 @@ class Session(ClusterCopy):
         super().__init__(snapshot, node_index)
         self.configuration = configuration
         self.emit = emit
+        self.action = ""
         self._memories: Memories = {} if memories is None else memories
         self._shared: dict[Callable[[Session], Any], Any] = {}
         self.wakeups = Wakeups()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import gang_incomplete
 from volcano_py.api.wording.explain_gangs import PodMaker, ShortRole, not_enough_of_roles, not_enough_tasks
+from volcano_py.framework.eviction.starving import counts_beyond_minimum
 from volcano_py.framework.job import Job, Task
 from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.roles import role_minimums
@@ -83,7 +84,9 @@ class Gang(Plugin):
         return reject(Reason.GANG_INCOMPLETE, gang_incomplete(placed, job.tasks, job.min_member))
 
     def job_starving(self, job: Job) -> bool:
-        """Until its minimums have places, those of its roles, too."""
+        """Until its minimums have places, those of its roles, too; where more than that counts, until all pods do."""
+        if counts_beyond_minimum(self._ssn):
+            return job.pending_tasks > 0
         if job.waiting + job.ready < job.min_member:
             return True
         with job.without_best_effort():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.votes import PERMIT, Ballot, reject
 from volcano_py.plugins.amounts.shares import sums_by_group
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.state.table.axis import PODS
 
 
@@ -32,7 +34,8 @@ class OvercommitArguments(Arguments):
 class Overcommit(Plugin):
     """Votes on jobs with minResources; those without are always admitted.
 
-    Admitted jobs count with what they do not hold yet of theirs: what they hold is in use already.
+    Admitted jobs count with what they do not hold yet of theirs: what they hold is in use already. What `reclaim` or
+    `preempt` could free for a job counts as free, if the action is configured.
     """
 
     name = "overcommit"
@@ -49,6 +52,7 @@ class Overcommit(Plugin):
         self._total: list[int] = ssn.total.tolist()
         self._limit = [int(amount * self._factor) for amount in self._total]
         self._used: list[int] = nodes.used[nodes.present].sum(axis=0).tolist()
+        self._takings = ssn.shared(Takings)
         self._promises = promises = ssn.shared(InqueueRequests)
         each = promises.outstanding(promises.rows)
         self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
@@ -65,15 +69,19 @@ class Overcommit(Plugin):
         dim = self._exceeded(wanted, counting)
         if dim is None:
             return PERMIT
+        if self._exceeded(wanted, counting, self._takings.of(job, wanted)) is None:
+            self._takings.rely(job)
+            return PERMIT
         return reject(Reason.CLUSTER_OVERCOMMITTED, self._explain(dim, wanted[dim], counting[dim]))
 
-    def _exceeded(self, wanted: list[int], promised: list[int]) -> int | None:
-        """The first resource of which the cluster cannot promise `wanted` [R] as well."""
+    def _exceeded(self, wanted: list[int], promised: list[int], freed: Sequence[int] = ()) -> int | None:
+        """The first resource of which the cluster cannot promise `wanted` [R] as well, with `freed` [R] back."""
+        freed = freed or [0] * len(wanted)
         return next(
             (
                 dim
                 for dim, asked in enumerate(wanted)
-                if asked and dim != PODS and self._used[dim] + promised[dim] + asked > self._limit[dim]
+                if asked and dim != PODS and self._used[dim] + promised[dim] + asked - freed[dim] > self._limit[dim]
             ),
             None,
         )
@@ -82,6 +90,7 @@ class Overcommit(Plugin):
         if job.min_resources is not None:
             for dim, asked in enumerate(self._promises.add(job).tolist()):
                 self._promised[dim] += asked
+            self._takings.admitted(job)
 
     def _explain(self, dim: int, asked: int, promised: int) -> str:
         return cluster_overcommitted(

@@ -19,7 +19,7 @@ from volcano_py.state.table.units import whole_units
 from volcano_py.state.task_class import Refusal
 from volcano_py.state.volumes.needs import claims_of
 
-_NAME_SUFFIX = re.compile(r"[^-]+-.*-(\d+)", re.ASCII | re.DOTALL)
+_NAME_SUFFIX = re.compile(r".+-(\d+)", re.ASCII | re.DOTALL)
 _INT64_MASK = 2**63 - 1
 _LONGEST_AMOUNT = 40  # characters of a user's text that a message quotes
 
@@ -153,14 +153,15 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
 
 
 def name_suffix(name: str) -> int:
-    """Number after the last of at least two dashes (`job-task-12` → 12), else 0: pods of a gang go in this order."""
+    """Number after the last dash (`job-task-12` → 12, `train-3` → 3), else 0: pods of a gang go in this order."""
     match = _NAME_SUFFIX.fullmatch(name)
     return min(int(match.group(1)[:18]), _INT64_MASK) if match else 0
 
 
-def tiebreak_of(uid: str) -> int:
-    """A stable pseudo-random order for what is otherwise equal; it does not depend on the order of events."""
-    return int.from_bytes(blake2b(uid.encode(), digest_size=8).digest(), "big") & _INT64_MASK
+def tiebreak_of(key: str) -> int:
+    """A stable pseudo-random order by namespace and name for what is otherwise equal: the order of events does not
+    count, and pods that are made anew under their names keep their places."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") & _INT64_MASK
 
 
 def task_info(pod: Pod, *, ours: bool) -> TaskInfo:

@@ -185,7 +185,7 @@ class Pods:
             self.infos.append(None)
         tasks.created[row] = meta.created
         tasks.suffix[row] = name_suffix(meta.name)
-        tasks.tiebreak[row] = tiebreak_of(meta.uid)
+        tasks.tiebreak[row] = tiebreak_of(meta.key)
         return row
 
     def _write(self, row: int, pod: Pod, info: TaskInfo, status: TaskStatus, job: int) -> None:

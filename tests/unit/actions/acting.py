@@ -27,6 +27,7 @@ def act(
     """A session in which the actions have run, in order."""
     opened = open_session(*objects, tiers=tiers, actions=actions, **options)
     for action in actions:
+        opened.ssn.action = action.name
         action(action.arguments_type()).execute(opened.ssn)
     assert opened.ssn.ledger.drift() == 0
     assert not opened.ssn.dispatch.failures.counts

@@ -173,16 +173,9 @@ def test_preempt_while_every_choice_of_victims_is_switched_off(parse: Parse) -> 
     )
 
 
-def test_preempt_with_gang_as_it_comes_is_told_what_gang_protects(parse: Parse) -> None:
-    basis = "  - name: priority\n  - name: gang\n  - name: predicates\n"
-    (problem,) = parse(configuration("allocate, preempt", basis=basis)).problems
-    assert problem.path == "tiers[0].plugins[1]"
-    assert problem.message.startswith("gang protects every job at its minimum, so preempt evicts surplus pods only")
-
-
-@pytest.mark.parametrize("written", ["true", "false"])
-def test_who_writes_the_switch_of_gang_is_not_told(parse: Parse, written: str) -> None:
-    basis = f"  - name: priority\n  - {{name: gang, enablePreemptable: {written}}}\n  - name: predicates\n"
+@pytest.mark.parametrize("switch", ["", ", enablePreemptable: true", ", enablePreemptable: false"])
+def test_preempt_with_gang_is_in_order_whatever_its_switch_says(parse: Parse, switch: str) -> None:
+    basis = f"  - name: priority\n  - {{name: gang{switch}}}\n  - name: predicates\n"
     assert parse(configuration("allocate, preempt", basis=basis)).problems == ()
 
 

@@ -104,21 +104,20 @@ def test_a_victim_goes_back_to_the_status_it_had() -> None:
     assert statuses == [TaskStatus.RUNNING, TaskStatus.BOUND]
 
 
-def test_one_task_can_be_taken_back_alone_and_be_put_last() -> None:
+def test_one_operation_can_be_taken_back_alone_whatever_came_after() -> None:
     session = opened()
-    statement = session.evict("runs-1")
-    without = image(session)
-    session.evict("runs-0", statement=statement)
+    statement, job = session.ssn.statement(), session.job("runs")
+    first, second = (session.rows(name) for name in ("runs-0", "runs-1"))
+    taken = statement.evict(job, session.ssn.task_class(int(first[0])), first, "preempt", "")
+    with_first = image(session)
+    kept = statement.evict(job, session.ssn.task_class(int(second[0])), second, "preempt", "")
     session.pipeline("waits", {"waits-2": "n1"}, statement)
-    everything = image(session)
-    taken = [statement.take_back(int(row)) for row in session.rows("runs-0", "waits-2")]
-    assert image(session) == without
-    for operation in taken:
-        statement.do(operation)
-    assert image(session) == everything
-    statement.take_back(int(session.rows("runs-1")[0]))
+    statement.take_back(kept)
+    statement.rollback(1)
+    assert image(session) == with_first
+    statement.take_back(taken)
     statement.commit()
-    assert session.evictions == ["runs-0"]
+    assert session.evictions == []
 
 
 def test_plugins_are_told_everything_and_its_undoing_last_first() -> None:

@@ -171,6 +171,17 @@ def test_a_job_starves_below_its_minimum_only() -> None:
     assert not session.ssn.ask.job_starving(job)
 
 
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+def test_between_queues_a_job_starves_until_all_its_pods_have_a_place(action: str) -> None:
+    session = opened(gang("train", pods=3, min_member=1, cpu="1", running_on=["n1"]))
+    session.ssn.action = action
+    job = session.job("train")
+    session.pipeline("train", {"train-1": "n1"})
+    assert session.ssn.ask.job_starving(job)
+    session.pipeline("train", {"train-2": "n1"})
+    assert not session.ssn.ask.job_starving(job)
+
+
 def test_gang_and_priority_must_agree_that_a_job_starves() -> None:
     objects = (node("n1"), gang("train", pods=2, min_member=1, cpu="1", running_on=["n1"]))
     both = open_session(*objects, tiers=[[Priority, Gang]])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.policies import Ruthless
 from tests.support.sessions import NAMESPACE, NOW, gang, node, open_session, pod, pod_group
+from volcano_py.actions.eviction_arguments import EvictionArguments
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
     Condition,

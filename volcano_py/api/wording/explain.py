@@ -271,11 +271,19 @@ def promise_lapsed(seconds: float) -> str:
     )
 
 
+def nothing_freed(seconds: float) -> str:
+    """A job was admitted because of what evictions could free, and they gave it no place in time."""
+    return (
+        f"it was admitted because of what evictions could free for it, and got no place within {seconds:g}s, so others "
+        "may use what it was promised; it is admitted again after the jobs that waited then"
+    )
+
+
 def waits_for_earlier(job: str) -> str:
     """A job whose namespace lost a promise in this queue, while `job` was waiting already."""
     return (
-        f"a job of this namespace was admitted and had no pods in time, so PodGroup {job}, which was waiting then, "
-        "goes first"
+        f"a job of this namespace was admitted and did not use that in time, so PodGroup {job}, which was waiting "
+        "then, goes first"
     )
 
 
@@ -377,7 +385,7 @@ def makes_room(victim: Party, pod: Party, *, node: str) -> str:
 
 def gang_makes_room(gang: Party, pod: Party, *, pods: int, minimum: int) -> str:
     """Why all that a gang holds is evicted for a pod of another job: it cannot run with less."""
-    return f"{_versus(gang, pod)}: its gang goes whole, {pods} pod{_s(pods)} with a minimum of {minimum}"
+    return f"{_versus(gang, pod)}: the whole gang goes, {pods} pods (minimum {minimum})"
 
 
 def _versus(victim: Party, pod: Party) -> str:

@@ -66,9 +66,7 @@ def reclaim_cases(nodes: int = NODES, waiting: int = WAITING, large: int = LARGE
             )
             for running in (ELASTIC, GANGS)
         ]
-        cases.append(
-            Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration)
-        )
+        cases.append(Case(f"{name}: not owed", partial(_cluster, nodes, waiting, when_not, claimants=2), configuration))
     one = [_queue(_HOLDER)]
     return [
         *cases,
@@ -98,9 +96,7 @@ def _cluster(
     """Full nodes; with `claimants`, every so many-th job that runs is the claimant's."""
     for queue in queues:
         yield "Queue", queue
-    yield from full_nodes(
-        nodes, running, lambda number: claimant if claimants and number % claimants == 0 else _HOLDER
-    )
+    yield from full_nodes(nodes, running, lambda number: claimant if claimants and number % claimants == 0 else _HOLDER)
     large: ResourceList = {"cpu": "2", "memory": "2Gi"}
     for number in range(waiting):
         name = f"wait-{number:05d}"

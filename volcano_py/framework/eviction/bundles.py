@@ -55,10 +55,15 @@ class Stock(msgspec.Struct, frozen=True, eq=False):
     def on_one_node(self) -> Stock:
         """The same as if all pods were on node 0: for what is lacking wherever they are."""
         at = np.argsort(self.turn, kind="stable")
-        return msgspec.structs.replace(self.where(at), node=np.zeros(len(at), dtype=np.intp))
+        return msgspec.structs.replace(self.take(at), node=np.zeros(len(at), dtype=np.intp))
 
-    def where(self, keep: Flags | Rows) -> Stock:
-        return Stock(*(getattr(self, name)[keep] for name in self.__struct_fields__))
+    def where(self, keep: Flags) -> Stock:
+        """Those that are marked."""
+        return self if keep.all() else self.take(np.flatnonzero(keep))
+
+    def take(self, at: Rows) -> Stock:
+        """Those at these positions, in this order."""
+        return Stock(*(getattr(self, name).take(at, axis=0) for name in self.__struct_fields__))
 
 
 class Wanted(msgspec.Struct, frozen=True, eq=False):
@@ -127,10 +132,10 @@ class Bundles:
     """The bundles of a stock for what is wanted."""
 
     def __init__(self, stock: Stock, wanted: Wanted, jobs: JobFacts) -> None:
-        short = np.maximum(wanted.request - wanted.idle[stock.node], 0)
-        useful = ((short > 0) & (stock.request > 0)).any(axis=1)
+        missing = np.maximum(wanted.request - wanted.idle, 0)
+        useful = (np.minimum(missing.take(stock.node, axis=0), stock.request) > 0).any(axis=1)
         self._stock = stock.where(useful)
-        self._short = short[useful]
+        self._short = missing.take(self._stock.node, axis=0)
         self._wanted = wanted
         self._jobs = jobs
         self._goes_alone, self._goes_whole = self._ways()
@@ -150,19 +155,32 @@ class Bundles:
                 yield self._bundle(offers[shape[at]], int(place[at]))
 
     def _bundle(self, offer: _Offers, at: int) -> Bundle:
-        positions = offer.order[offer.start[at] : offer.stop[at]]
+        positions = self._needed(offer.order[offer.start[at] : offer.stop[at]])
         is_alone = self._goes_alone[positions] | offer.is_alone
         alone, whole = positions[is_alone], self._stock.job[positions[~is_alone]].tolist()
         if offer.job[at] >= 0:
             whole.append(int(offer.job[at]))
+        alone = alone[~np.isin(self._stock.job[alone], whole)]  # (they go with their job)
         return Bundle(self._stock.rows[alone], tuple(dict.fromkeys(whole)))
+
+    def _needed(self, positions: Rows) -> Rows:
+        """Without those of the pods on a node that free too much: the last frees enough with the others."""
+        if len(positions) < 2:
+            return positions
+        request = self._stock.request[positions]
+        beyond = request.sum(axis=0) - self._short[positions[0]]
+        keep = np.ones(len(positions), dtype=np.bool_)
+        for at in range(len(positions) - 2, -1, -1):
+            if (request[at] <= beyond).all():
+                keep[at], beyond = False, beyond - request[at]
+        return positions[keep]
 
     def _ways(self) -> tuple[Flags, Flags]:
         """[P] pods that can go alone in a bundle of their node, and those that can only go with their whole job."""
         stock = self._stock
         is_start = _starts(stock.node, stock.job)
-        before = np.cumsum(stock.spare) - stock.spare
-        place = before - before[is_start][np.cumsum(is_start) - 1] if len(stock) else before
+        before: Counts = np.cumsum(stock.spare, dtype=np.int64) - stock.spare
+        place: Counts = before - before[is_start][np.cumsum(is_start) - 1] if len(stock) else before
         alone = stock.spare & (place < stock.spares)
         return alone, ~alone & stock.whole
 
@@ -172,7 +190,9 @@ class Bundles:
         """One surplus pod that makes room by itself."""
         stock = self._stock
         at = np.flatnonzero(stock.spare & (stock.request >= self._short).all(axis=1))
-        found, short = stock.where(at), self._short[at]
+        if not len(at):
+            return _NO_OFFERS
+        found, short = stock.take(at), self._short[at]
         gain = np.minimum(self._wanted.places(self._wanted.idle[found.node] + found.request), self._wanted.count)
         # (another rule, such as a domain filter, may keep a node closed that has room)
         gain = np.maximum(gain, 1)
@@ -186,11 +206,9 @@ class Bundles:
         stock, wanted = self._stock, self._wanted
         at = np.flatnonzero(stock.whole)
         if not len(at):
-            return _Offers(np.zeros((0, _KEYS)), *([_NO_ROWS] * 4))
+            return _NO_OFFERS
         size = len(wanted.idle)
-        spots, first, spot = np.unique(
-            stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True
-        )
+        spots, first, spot = np.unique(stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True)
         freed = np.zeros((len(spots), stock.request.shape[1]), dtype=np.int64)
         np.add.at(freed, spot, stock.request[at])
         idle, first = wanted.idle[spots % size], at[first]
@@ -203,26 +221,28 @@ class Bundles:
         excess = (self._jobs.held[jobs] - gain[:, None] * wanted.request) @ wanted.worth
         complete = self._jobs.complete[jobs].astype(np.float64)
         keys = self._keys(stock.rank[lead], jobs, 1 / gain, complete, np.zeros(len(jobs)), excess, stock.turn[lead])
-        return _Offers(keys, _NO_ROWS, *([np.zeros(len(jobs), dtype=np.intp)] * 2), jobs)
+        nowhere = np.zeros(len(jobs), dtype=np.intp)
+        return _Offers(keys, _NO_ROWS, nowhere, nowhere, jobs)
 
     def _together(self) -> _Offers:
         """The first pods of a node that make room together; alone as far as their jobs can spare them."""
         stock = self._stock
         at = np.flatnonzero(self._goes_alone | self._goes_whole)
-        order = at[np.lexsort((stock.rank[at], self._goes_whole[at], stock.node[at]))]
-        found = stock.where(order)
+        if not len(at):
+            return _NO_OFFERS
+        order = self._by_node(at)
+        found = stock if len(order) == len(stock) and order is at else stock.take(order)
         is_start = _starts(found.node)
         starts, run = np.flatnonzero(is_start), np.cumsum(is_start) - 1
         freed = np.cumsum(found.request, axis=0)
-        if len(order):
-            freed = freed - (freed[starts] - found.request[starts])[run]
+        freed -= (freed[starts] - found.request[starts])[run]
         enough = np.flatnonzero((freed >= self._short[order]).all(axis=1))
         runs, which = np.unique(run[enough], return_index=True)
         start, stop = starts[runs], enough[which] + 1
         several = stop - start > 1
         start, stop = start[several], stop[several]
         if not len(start):
-            return _Offers(np.zeros((0, _KEYS)), *([_NO_ROWS] * 4))
+            return _NO_OFFERS
         whole = self._goes_whole[order]
         new_job = is_start | _starts(found.job, whole)
         held = np.where(whole[:, None], self._jobs.held[found.job] * new_job[:, None], found.request)
@@ -240,13 +260,20 @@ class Bundles:
         )
         return _Offers(keys, order, start, stop, np.full(len(start), -1))
 
+    def _by_node(self, at: Rows) -> Rows:
+        """The positions by node: first the pods that go alone, by the queues that lose first."""
+        ranks, whole = self._stock.rank[at], self._goes_whole[at]
+        if not whole.any() and not ranks.any():
+            return at
+        return at[np.lexsort((ranks, whole, self._stock.node[at]))]
+
     def _keys(
         self, rank: Rows, job: Rows, jobs: Floats, complete: Floats, pods: Floats, excess: Floats, turn: Counts
     ) -> Floats:
         return np.column_stack((rank, self._jobs.priority[job], jobs, complete, pods, excess, turn)).astype(np.float64)
 
 
-_KEYS: Final = 7
+_NO_OFFERS: Final = _Offers(np.zeros((0, 7)), _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
 def _starts(*columns: NDArray[np.generic]) -> Flags:

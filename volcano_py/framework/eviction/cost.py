@@ -71,7 +71,7 @@ def victim_ranks(ssn: Session, task: Task, rows: Rows) -> NDArray[np.intp]:
     by_namespace = ssn.ask.has_namespace_order
     namespace = jobs.namespace[tasks.job[rows]] if by_namespace else np.zeros(len(rows), dtype=np.intp)
     side, first = group_rows([tasks.queue[rows], namespace])
-    if len(first) < 2:  # noqa: PLR2004 - nothing to order
+    if len(first) < 2:
         return np.zeros(len(rows), dtype=np.intp)
     by_slot = {queue.slot: queue for queue in ssn.queues.values()}
     queues = [by_slot[slot] for slot in tasks.queue[rows[first]].tolist()]

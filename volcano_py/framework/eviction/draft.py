@@ -34,6 +34,22 @@ class Eviction(msgspec.Struct, frozen=True, eq=False):
     operations: tuple[Operation, ...]
 
 
+class Mark(NamedTuple):
+    """A moment of a draft, to go back to.
+
+    Attributes:
+        operations: how many there were.
+        evictions: what had gone.
+        places: what had been promised.
+        taken_back: how often something had been taken back.
+    """
+
+    operations: int
+    evictions: tuple[Eviction, ...]
+    places: tuple[Place, ...]
+    taken_back: int
+
+
 class Draft:
     """See the module.
 
@@ -49,6 +65,7 @@ class Draft:
         self._statement = ssn.statement()
         self.evictions: list[Eviction] = []
         self.places: list[Place] = []
+        self._taken_back = 0
 
     @property
     def victims(self) -> list[int]:
@@ -95,20 +112,25 @@ class Draft:
         for each in places:
             self.promise(each.task, each.node, is_for_backfill=each.is_for_backfill)
 
-    def checkpoint(self) -> tuple[int, int, int]:
+    def checkpoint(self) -> Mark:
         """A mark for `rollback`."""
-        return len(self._statement), len(self.evictions), len(self.places)
+        return Mark(len(self._statement), tuple(self.evictions), tuple(self.places), self._taken_back)
 
-    def rollback(self, mark: tuple[int, int, int]) -> None:
-        """Undo what was done since the mark."""
-        operations, evictions, places = mark
-        self._statement.rollback(operations)
-        del self.evictions[evictions:]
-        del self.places[places:]
+    def rollback(self, mark: Mark) -> None:
+        """Make the draft what it was at the mark."""
+        if self._taken_back == mark.taken_back:  # only something was added, so that is undone
+            self._statement.rollback(mark.operations)
+            self.evictions, self.places = list(mark.evictions), list(mark.places)
+            return
+        self.reset()
+        for eviction in mark.evictions:
+            self.evict(eviction.unit, eviction.task)
+        self.restore_places(mark.places)
 
     def reset(self) -> None:
         """Undo everything, and begin again."""
-        self.rollback((0, 0, 0))
+        self._statement.rollback(0)
+        self.evictions, self.places = [], []
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -134,6 +156,7 @@ class Draft:
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _undo(self, operations: Iterable[Operation]) -> None:
+        self._taken_back += 1
         for operation in operations:
             self._statement.take_back(operation)
 
@@ -146,7 +169,7 @@ class Draft:
             ssn.task_info(task.row).key, job.queue.name, task.priority if in_own_job else job.priority
         )
         queue = ssn.snapshot.queue_names[tasks.queue[first]]
-        if unit.is_whole and unit.job.min_member > 1:
+        if unit.is_whole and len(unit.rows) > 1:
             gang = explain.Party(unit.job.key, queue, unit.job.priority)
             return explain.gang_makes_room(gang, claimant, pods=len(unit.rows), minimum=unit.job.min_member)
         priority = int(tasks.priority[first]) if in_own_job else unit.job.priority

@@ -39,7 +39,9 @@ class Gangs:
         self._candidates = candidates
         found = np.unique(self._tasks.job[candidates]).tolist()
         infos = ((row, ssn.snapshot.jobs[row]) for row in found)
-        self._roles = {row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)}
+        self._roles = {
+            row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)
+        }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
         self._complete_since: dict[int, float] = {}
@@ -54,12 +56,12 @@ class Gangs:
     def surplus(self) -> Counts:
         """[J] how many pods each job can give, one after the other, and keep its minimum."""
         ready = self._jobs.counts[:, _READY].sum(axis=1)
-        return np.maximum(ready - self._minimums(), 0)
+        surplus: Counts = np.maximum(ready - self._minimums(), 0)
+        return surplus
 
     def _minimums(self) -> Counts:
         """[J]"""
-        minimums = self._jobs.min_member if self._rules.minimums else np.zeros_like(self._jobs.min_member)
-        return minimums
+        return self._jobs.min_member if self._rules.minimums else np.zeros_like(self._jobs.min_member)
 
     def surplus_of_roles(self, rows: Rows) -> Counts:
         """[K] how many pods the role of each pod can give and keep its minimum."""

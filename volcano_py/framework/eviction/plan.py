@@ -19,7 +19,7 @@ from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.draft import Draft
 from volcano_py.framework.eviction.fill_back import fill_back
 from volcano_py.framework.eviction.recurrence import find_avenger
-from volcano_py.framework.eviction.replacement import replace_one
+from volcano_py.framework.eviction.replacement import replace_one, retry_with_one_later
 from volcano_py.framework.eviction.scheme import Scheme
 from volcano_py.framework.eviction.search import LEVELS, Level, Search
 from volcano_py.framework.eviction.starving import allocate_follows
@@ -75,13 +75,17 @@ class EvictionPlan:
 
     def _search_at(self, level: Level, tasks: Rows) -> tuple[bool, bool]:
         """Whether the gang has its places, and whether more may go as a last resort."""
-        search = Search(self._ssn, self._pool, self._scheme, self._job, tasks, self._draft, level)
+        ssn, draft = self._ssn, self._draft
+        search = Search(ssn, self._pool, self._scheme, self._job, tasks, draft, level)
         is_complete = search.run()
-        if is_complete and search.bundles > 1:
-            fill_back(self._ssn, self._draft)
-            replace_one(self._ssn, self._pool.gangs, self._draft, search)
-        elif is_complete and search.bundles:
-            fill_back(self._ssn, self._draft)
+        final: Search | None = search
+        if not is_complete and search.bundles:
+            final = retry_with_one_later(draft, search)
+            is_complete = final is not None
+        if is_complete and final is not None and final.bundles:
+            fill_back(ssn, draft)
+            if final.bundles > 1:
+                replace_one(ssn, self._pool.gangs, draft, final)
         return is_complete, search.found_last_resorts
 
     def _would_come_back(self) -> bool:

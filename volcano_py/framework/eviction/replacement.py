@@ -1,6 +1,6 @@
-"""One replacement: a unit of a plan goes for something better, if there is any.
+"""One replacement: a unit of a plan goes for something better, or for something that lets the plan succeed.
 
-The search is greedy. What it took first may turn out to be more than was needed once all else is known.
+The search is greedy. What it took first may turn out to be more than was needed, or to be in the way of the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,21 @@ from volcano_py.framework.session import Session
 
 _MOST_TRIED: Final = 4
 """Units for which a replacement is sought; each costs a search."""
+_MOST_RETRIED: Final = 16
+"""A search that took more units than this and did not succeed is not repeated."""
+
+
+def retry_with_one_later(draft: Draft, search: Search) -> Search | None:
+    """Search again, and take one of the units with which it did not succeed only after all others. The search that
+    did."""
+    for later in groups(draft)[:_MOST_TRIED] if len(draft.evictions) <= _MOST_RETRIED else ():
+        draft.reset()
+        retry = search.later(later)
+        is_complete = retry.run()
+        search.found_last_resorts |= retry.found_last_resorts
+        if is_complete:
+            return retry
+    return None
 
 
 def replace_one(ssn: Session, gangs: Gangs, draft: Draft, search: Search) -> None:

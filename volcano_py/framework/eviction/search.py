@@ -5,7 +5,7 @@ What is free, or was freed before, is used before anything more goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from volcano_py.framework.eviction.blocked import make_way
 from volcano_py.framework.eviction.bundles import Bundle, Bundles, JobFacts, Stock, Wanted
 from volcano_py.framework.eviction.candidates import Candidates
 from volcano_py.framework.eviction.cost import victim_ranks
-from volcano_py.framework.eviction.draft import Draft, Eviction
+from volcano_py.framework.eviction.draft import Draft, Eviction, Mark
 from volcano_py.framework.eviction.placing import place, place_on
 from volcano_py.framework.eviction.scheme import NEVER, Scheme
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
@@ -38,6 +38,8 @@ class Level(NamedTuple):
     last_resort: bool
 
 
+_MOST_REORDERED: Final = 16
+"""Units that are tried in another order, and how often that is done in a search."""
 LEVELS: Final = (Level(False, False), Level(False, True), Level(True, False), Level(True, True))
 """In the order in which they are tried."""
 
@@ -66,7 +68,8 @@ class Search:
         """[T] pods that were refused as units of their own."""
         self._stays_whole = np.zeros(ssn.ledger.jobs.size, dtype=np.bool_)
         """[J] jobs that were refused as a whole."""
-        self._refusals = 0
+        self._for_later: tuple[Job, ...] = ()
+        self._refusals = self._reordered = 0
         self.bundles = 0
         self.found_last_resorts = False
 
@@ -74,8 +77,9 @@ class Search:
         """Place the tasks in the order given, while the job starves. Whether its gang has all places that it needs."""
         ask = self._ssn.ask
         while ask.job_starving(self._job) and (task := self._next()) is not None:
-            if not place(self._ssn, self._draft, task) and not self._make_room(task):
-                self._hopeless.add(self._kind(task))
+            if place(self._ssn, self._draft, task) or self._make_room(task) or self._bring_back():
+                continue
+            self._hopeless.add(self._kind(task))
         return ask.gang_will_be_ready(self._job)
 
     def without(self, evictions: Iterable[Eviction]) -> Search:
@@ -85,11 +89,29 @@ class Search:
             other._leave_out(Bundle(unit.rows, (unit.job.row,) if unit.is_whole else ()))
         return other
 
+    def later(self, evictions: Iterable[Eviction]) -> Search:
+        """Another search for the same tasks, which takes the jobs of these units only when it finds no others."""
+        other = Search(self._ssn, self._pool, self._scheme, self._job, self._tasks, self._draft, self._level)
+        other._for_later = tuple({each.unit.job.row: each.unit.job for each in evictions}.values())
+        for job in other._for_later:
+            other._stays[self._ssn.tasks_of(job)] = other._stays_whole[job.row] = True
+        return other
+
+    def _bring_back(self) -> bool:
+        """Jobs that were for later may go from now on. Whether there were any."""
+        jobs, self._for_later = self._for_later, ()
+        for job in jobs:
+            self._stays[self._ssn.tasks_of(job)] = self._stays_whole[job.row] = False
+        return len(jobs) > 0
+
     # -- tasks -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> Task | None:
-        """The first task without a place that may still find one."""
+        """The first task without a place that may still find one; none, if a queue could only be left with less than it
+        deserves for what the job has beyond its minimum."""
         ssn = self._ssn
+        if self._level.last_resort and ssn.ask.gang_will_be_ready(self._job):
+            return None
         for row in self._unplaced().tolist():
             task = Task(row, self._job, ssn.task_class(row), int(ssn.ledger.tasks.priority[row]))
             if self._kind(task) not in self._hopeless:
@@ -203,15 +225,43 @@ class Search:
     def _take(self, bundle: Bundle, need: Need) -> bool:
         """Evict the units of the bundle, as long as each is given up. One that is refused before any other of them has
         gone is left out from now on."""
-        for number, unit in enumerate(self._units(bundle)):
+        units = sorted(self._units(bundle), key=lambda unit: self._size(unit, need))
+        mark = self._draft.checkpoint()
+        for number, unit in enumerate(units):
             if self._is_left_out(unit):
                 return False
             if not self._is_given(unit, need):
+                if self._take_in_another_order(units, mark, need):
+                    return True
                 if number == 0:
                     self._leave_out(Bundle(unit.rows[:0], (unit.job.row,)) if unit.is_whole else Bundle(unit.rows, ()))
                 return False
             self._draft.evict(unit, need.task)
         return True
+
+    def _take_in_another_order(self, units: Sequence[Unit], mark: Mark, need: Need) -> bool:
+        """Evict what has gone so far and these units from the smallest to the largest: a queue that holds little more
+        than it deserves gives the largest only as the last."""
+        draft = self._draft
+        gone = mark.evictions
+        if not gone or len(gone) + len(units) > _MOST_REORDERED or self._reordered == _MOST_REORDERED:
+            return False
+        self._reordered += 1
+        draft.rollback(mark)
+        for eviction in gone:
+            draft.take_back(eviction.unit)
+        claims = [(each.unit, each.task) for each in gone] + [(unit, need.task) for unit in units]
+        for unit, task in sorted(claims, key=lambda claim: self._size(claim[0], need)):
+            if not self._is_given(unit, need):
+                draft.rollback(mark)
+                return False
+            draft.evict(unit, task)
+        return True
+
+    def _size(self, unit: Unit, need: Need) -> float:
+        """What the unit holds of what is lacking, as a sum of parts of the cluster."""
+        parts = unit.request[need.lacking] / np.maximum(self._ssn.total[need.lacking], 1)
+        return float(parts.sum())
 
     def _units(self, bundle: Bundle) -> Iterator[Unit]:
         ssn = self._ssn
@@ -265,10 +315,10 @@ class Search:
             whole = (gangs.may_go_whole() & ~self._stays_whole)[job]
             if self._scheme.point == "preemptable" and not ssn.ask.preempts_equals:
                 whole &= ssn.ledger.jobs.priority[job] < task.job.priority
-        keep = spare | whole
+        keep = np.flatnonzero(spare | whole)
         candidates, job = candidates[keep], job[keep]
         dims = task.task_class.requested if dims is None else dims
-        request = ssn.ledger.classes.request[np.ix_(tasks.task_class[candidates], dims)]
+        request = ssn.ledger.classes.request[:, dims].take(tasks.task_class[candidates], axis=0)
         return Stock(
             rows=candidates,
             node=tasks.node[candidates].astype(np.intp),

@@ -1,10 +1,15 @@
-"""Which jobs may have pods evicted for them in this cycle."""
+"""Which jobs may have pods evicted for them in this cycle.
+
+A job starves until it has its minimum. Between queues it is entitled to more: as long as its queue may take from
+others, all its pods starve. So a job that comes late gets what its queue deserves, which those that came first hold.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 
 from volcano_py.framework.job import Job
 from volcano_py.framework.roles import minimums_first
@@ -12,6 +17,10 @@ from volcano_py.state.table.ledger import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+
+RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
+"""Actions in which queues take from each other."""
 
 
 class Starving(msgspec.Struct, frozen=True, eq=False):
@@ -27,12 +36,28 @@ def starving_jobs(ssn: Session) -> dict[str, list[Starving]]:
     for job, rows in ssn.jobs_with_pending_tasks():
         if job.is_pending or not ssn.ask.job_starving(job) or ssn.is_set_aside(job, rows):
             continue
-        if ssn.reservations.awaits_victims(job):
+        if ssn.reservations.awaits_victims(job) or not _is_due(ssn, job, rows):
             continue
         found.setdefault(job.queue.name, []).append(
             Starving(job, minimums_first(ssn, job, ssn.ask.ordered_tasks(rows)))
         )
     return found
+
+
+def counts_beyond_minimum(ssn: Session) -> bool:
+    """Whether the action that runs evicts for pods beyond their job's minimum, too."""
+    return ssn.action in RECLAIMING
+
+
+def _is_due(ssn: Session, job: Job, rows: Rows) -> bool:
+    """Whether the job's queue is due one of the pods, for a job that has its minimum: a queue that is due nothing may
+    have thousands of such jobs."""
+    if not counts_beyond_minimum(ssn) or not ssn.ask.gang_will_be_ready(job):
+        return True
+    if ssn.ask.overused(job.queue):
+        return False
+    _, firsts = np.unique(ssn.ledger.tasks.task_class[rows], return_index=True)
+    return any(ssn.ask.preemptive(job.queue, rows[first : first + 1]) for first in firsts.tolist())
 
 
 def allocate_follows(ssn: Session, action: str) -> bool:

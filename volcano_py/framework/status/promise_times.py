@@ -43,17 +43,19 @@ class PromiseTimes:
     Attributes:
         timeout: seconds for which a promise holds without pods.
         next_due: when the first of the promises that were asked about ends; infinite if there is none.
+        next_relying_due: the same of promises that rely on evictions.
         are_ignored: enqueue asks which jobs would be admitted if no other had been promised anything.
     """
 
     def __init__(self, snapshot: Snapshot, configuration: SchedulerConfiguration, memory: dict[str, Any]) -> None:
         arguments: Any = configuration.configurations.get(_ENQUEUE) or EnqueueArguments()
         self.timeout: float = arguments.promise_timeout.total_seconds()
-        self.next_due = float("inf")
+        self.next_due = self.next_relying_due = float("inf")
         self.are_ignored = False
         self._snapshot = snapshot
         self._is_first = not memory
         self._unused_since: dict[str, float] = memory.setdefault("unused since", {})
+        self._relying_since: dict[str, float] = memory.setdefault("relying since", {})
         self._lapsed_at: dict[str, float] = memory.setdefault("lapsed at", {})
         self._lapsed_of: dict[tuple[str, str], float] = memory.setdefault("lapsed of", {})
         """Queue and namespace → when a job of theirs last lost its promise."""
@@ -86,10 +88,29 @@ class PromiseTimes:
         """The job was admitted: its time starts again."""
         self._unused_since.pop(job.info.ref.uid, None)
         self._lapsed_at.pop(job.info.ref.uid, None)
+        self._relying_since.pop(job.info.ref.uid, None)
+
+    def rely(self, job: Job) -> None:
+        """The job was admitted only because of what evictions could free for it."""
+        self._relying_since[job.info.ref.uid] = now = self._snapshot.now
+        self.next_relying_due = min(self.next_relying_due, now + self.timeout)
+
+    def is_in_vain(self, row: int) -> bool:
+        """Whether evictions should have freed something by now for the job in this row, which holds no place: it was
+        admitted because of them, and its time is over."""
+        info, now = self._snapshot.jobs[row], self._snapshot.now
+        since = None if info is None else self._relying_since.get(info.ref.uid)
+        if since is None:
+            return False
+        due = min(since, now) + self.timeout
+        if due > now:
+            self.next_relying_due = min(self.next_relying_due, due)
+        return due <= now
 
     def lapse(self, job: Job) -> None:
         """The job has lost its promise."""
         self._unused_since.pop(job.info.ref.uid, None)
+        self._relying_since.pop(job.info.ref.uid, None)
         self._lapsed_at[job.info.ref.uid] = self._lapsed_of[job.queue.name, job.namespace] = self._snapshot.now
 
     def has_lapsed(self, job: Job) -> bool:
@@ -107,7 +128,7 @@ class PromiseTimes:
 
     def _forget_those_gone(self) -> None:
         most = 2 * len(self._snapshot.jobs) + _SPARE_ENTRIES
-        for times in (self._unused_since, self._lapsed_at):
+        for times in (self._unused_since, self._relying_since, self._lapsed_at):
             if len(times) > most:
                 known = {info.ref.uid for info in self._snapshot.jobs if info is not None}
                 for uid in times.keys() - known:

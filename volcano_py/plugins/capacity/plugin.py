@@ -22,16 +22,18 @@ from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRe
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
+from volcano_py.plugins.capacity.beyond import Beyond
 from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
 from volcano_py.plugins.capacity.messages import Refusals
-from volcano_py.plugins.capacity.reclaim import ReclaimRight
+from volcano_py.plugins.capacity.reclaim import ReclaimRight, rightful
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
 from volcano_py.plugins.queues.base_account import in_common
 from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
@@ -70,6 +72,9 @@ class Capacity(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._promises = ssn.shared(InqueueRequests)
+        ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
+        self._beyond: Beyond | None = None
+        """Worked out when a job asks for it that would be kept out."""
         self._accounts = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._total: list[int] = ssn.total.tolist()
         self._refusals = Refusals(ssn.axis.names, self._total, self._accounts)
@@ -83,6 +88,11 @@ class Capacity(Plugin):
         """Row → slots of the queue and of those below it."""
         if ssn.ledger.queues.leaving.any():
             self._count_leaving()
+
+    @property
+    def _takings(self) -> Takings:
+        """Not kept here, as it knows this plugin: each would keep the other."""
+        return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
         ssn.emit(list(queue_events(ssn, self._accounts)))
@@ -174,6 +184,11 @@ class Capacity(Plugin):
         exceeded = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=deserved)
         if exceeded is None:
             return PERMIT
+        freed = self._takings.in_queue(job)
+        relying = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=deserved, freed=freed)
+        if relying is None:
+            self._takings.rely(job)
+            return PERMIT
         above, dim = exceeded
         inqueue = counting[above.row][dim]
         return Ballot(Vote.REJECT, self._refusals.not_enqueued(account, above, dim, wanted[dim], inqueue))
@@ -189,6 +204,13 @@ class Capacity(Plugin):
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
             self._account(job.queue).promise(self._promises.add(job).tolist())
+            self._takings.admitted(job)
+
+    def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
+        """[R] see `Takings`."""
+        if self._beyond is None:
+            self._beyond = Beyond(self._accounts.by_row[1:])
+        return self._beyond.could_reclaim(rightful(self._account(job.queue), self._level), asked)
 
     # -- reclaim ---------------------------------------------------------------------------------------------------
 
@@ -289,5 +311,9 @@ class Capacity(Plugin):
         return choose(right, self._accounts.by_row, rows, requests)
 
     def _right(self, account: QueueAccount, asked: SparseRequest) -> ReclaimRight:
+        return ReclaimRight.of(account, asked, self._level)
+
+    @property
+    def _level(self) -> int:
         level: int = self.arguments.ancestor_reclaim_level if self._accounts.tree is not None else 0
-        return ReclaimRight.of(account, asked, level)
+        return level

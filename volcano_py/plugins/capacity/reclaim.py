@@ -85,7 +85,12 @@ def _above(account: QueueAccount, level: int) -> tuple[QueueAccount, ...]:
 
 
 def _entitled(account: QueueAccount, asked: SparseRequest, level: int) -> QueueAccount | None:
-    for each in (account, *_above(account, level)):
+    for each in rightful(account, level):
         if each.stays_within_some_deserved(asked):
             return each
     return None
+
+
+def rightful(account: QueueAccount, level: int) -> tuple[QueueAccount, ...]:
+    """The queues by whose right `account` may reclaim: itself, and the nearest `level` above it."""
+    return account, *_above(account, level)

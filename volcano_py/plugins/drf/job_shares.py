@@ -15,9 +15,10 @@ from volcano_py.state.table.ledger import NOWHERE
 
 
 class JobShares:
-    """The share of a job is the largest part it holds of any resource of the cluster.
+    """The share of a job is the largest part it holds of any resource, of what queues can share.
 
     Attributes:
+        total: [R] what queues can share.
         held: [J, R] by job row. Own sums: a task that waits for resources to be released counts here, but not in the
             ledger's `allocated`.
         shares: [J] by job row.
@@ -25,10 +26,10 @@ class JobShares:
 
     def __init__(self, ssn: Session, held: NDArray[np.int64] | None = None) -> None:
         """`held` [J, R], if it is not what the jobs' pods hold that are to stay."""
-        self.total: IntVector = ssn.total
+        self.total: IntVector = ssn.available
         self.held = ssn.ledger.jobs.allocated.copy() if held is None else held
         self.shares: NDArray[np.float64] = dominant_share(self.held, self.total)
-        self._totals = [float(amount) for amount in ssn.total.tolist()]
+        self._totals = [float(amount) for amount in self.total.tolist()]
 
     def with_leaving(self, ssn: Session) -> JobShares:
         """The same with what pods still hold that are leaving; itself when there are none."""

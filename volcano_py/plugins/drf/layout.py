@@ -67,3 +67,11 @@ def _conflict(path: Path, owners: dict[Path, str], passers: dict[Path, str]) -> 
         f"its annotation {HIERARCHY} is {mine}, which leads through {path_text(conflict.node)}, the path of queue "
         f"{other}; {remedy}"
     )
+
+
+def parting(mine: Path, theirs: Path) -> tuple[Path, Path] | None:
+    """The two siblings at which the paths part; None when they do not."""
+    for depth in range(min(len(mine), len(theirs))):
+        if mine[depth] != theirs[depth]:
+            return mine[: depth + 1], theirs[: depth + 1]
+    return None

@@ -19,12 +19,15 @@ from volcano_py.framework.plugin import Key, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import ABSTAIN, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.shares import sums_up_to
+from volcano_py.plugins.drf.entitlements import Entitlements
 from volcano_py.plugins.drf.events import queue_events
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.layout import Path
 from volcano_py.plugins.drf.namespaces import NamespaceShares, shares_of_namespaces
 from volcano_py.plugins.drf.preemption import TakenBy, alone, by_jobs, by_namespaces_and_jobs
 from volcano_py.plugins.drf.queue_shares import QueueShares
+from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import IntVector
@@ -72,6 +75,9 @@ class Drf(Plugin):
             if self._turns is not self._jobs:
                 self._namespace_turns = NamespaceShares(ssn, self._turns)
         self._queues = QueueShares(ssn, self._jobs, self._turns) if self.flags.hierarchy else None
+        self._entitlements: Entitlements | None = None
+        if self.flags.hierarchy:
+            ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
 
     def on_session_close(self, ssn: Session) -> None:
         if self._queues is not None:
@@ -127,6 +133,15 @@ class Drf(Plugin):
     def job_enqueueable(self, job: Job) -> Ballot:
         refusal = _closed(job.queue)
         return ABSTAIN if refusal is None else Ballot(Vote.REJECT, refusal)
+
+    def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
+        """[R] see `Takings`; after what others of the queue were promised."""
+        if self._entitlements is None:
+            ssn, held = self._ssn, self._ssn.ledger.queues.allocated
+            by_name = {name: held[queue.slot] for name, queue in ssn.queues.items()}
+            self._entitlements = Entitlements(self._tree.layout, ssn.queues, by_name, ssn.available)
+        promised = self._ssn.shared(InqueueRequests).of_queue(job.queue.slot)
+        return self._entitlements.could_reclaim(job.queue.name, promised + np.array(asked, dtype=np.int64))
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:  # noqa: ARG002
         """Fairness is a matter of order: an open queue may take what no other has taken before it."""

@@ -55,14 +55,16 @@ def by_namespaces_and_jobs(
     requests: NDArray[np.int64],
     taken_by: TakenBy = sums_up_to,
 ) -> Mask:
-    """[K] pods of other namespaces that, without the pod and those before it, keep a larger share than the preemptor's
-    namespace with it; where the two come out equal, and inside the preemptor's namespace, the jobs decide."""
+    """[K] pods of other namespaces that, without the pod and those before it, keep as large a share as the preemptor's
+    namespace with it, and a larger one than that has now; where the namespaces are equal before and after, and inside
+    the preemptor's namespace, the jobs decide."""
     mine, accounts = int(namespaces.of_job[preemptor.job.row]), namespaces.of_job[jobs]
-    wanted = namespaces.held[mine] + preemptor.task_class.request
-    own = namespaces.share_of(mine, wanted)
+    held = namespaces.held[mine]
+    now, then = namespaces.share_of(mine, held), namespaces.share_of(mine, held + preemptor.task_class.request)
     taken = taken_by(accounts, requests)
     left = dominant_share(namespaces.held[accounts] - taken, namespaces.bases[accounts])
-    victims: Mask = (accounts != mine) & (own < left)
-    undecided = (accounts == mine) | (~victims & (own - left <= _SAME_SHARE))
+    keeps_as_much = left >= then - _SAME_SHARE
+    victims: Mask = (accounts != mine) & keeps_as_much & (left > now + _SAME_SHARE)
+    undecided = (accounts == mine) | (keeps_as_much & ~victims)
     victims[undecided] = by_jobs(shares, preemptor, jobs[undecided], requests[undecided], taken_by)
     return victims

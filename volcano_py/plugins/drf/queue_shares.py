@@ -32,15 +32,23 @@ class QueueShares:
         """Victims are named by `jobs`, and turns are given by `turns`, in which pods that are leaving count."""
         self._jobs = jobs
         self.layout: Layout = lay_out(ssn.queues.values())
-        nodes = ssn.ledger.nodes
+        self._total, nodes = ssn.total, ssn.ledger.nodes
         # By all pods, not only those of jobs: what others use up is exhausted, too.
         self._taken: IntVector = (nodes.used - nodes.releasing)[nodes.present].sum(axis=0)
         self._tree = FollowedTree(self.layout, _leaves(ssn, self.layout, turns), turns)
         real = self._tree if turns is jobs else FollowedTree(self.layout, _leaves(ssn, self.layout, jobs), jobs)
         self._exhausted: bytes | None = None
         self._is_settled = False
-        self._suppositions = Suppositions(ssn, jobs, real)
+        self._suppositions = Suppositions(ssn, jobs, real, self._scarce())
         self.epoch = 0
+
+    def _scarce(self) -> NDArray[np.bool_]:
+        """[R] the resources of which there is no more than pods hold and ask for together, with those that leave: their
+        controllers make them anew. Evictions do not change it."""
+        requests = self._tree.leaves.requests
+        wanted = sums_by_group(np.zeros(len(requests), dtype=np.intp), requests, 1)[0]
+        scarce: NDArray[np.bool_] = wanted >= self._jobs.total
+        return scarce
 
     def book(self, job: Job, amount: IntVector) -> None:
         """The job holds `amount` [R] more, or less where it is negative; its own share is up to date already."""
@@ -54,7 +62,7 @@ class QueueShares:
         if self._is_settled:
             return
         self._is_settled = True
-        exhausted = self._taken >= self._jobs.total
+        exhausted = self._taken >= self._total
         state = exhausted.tobytes()
         if state == self._exhausted:
             self._tree.follow()
@@ -76,15 +84,15 @@ class QueueShares:
 
     def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] see `Suppositions`."""
-        return self._suppositions.reclaimable(reclaimer, candidates, self._taken)
+        return self._suppositions.reclaimable(reclaimer, candidates)
 
     def gives_whole(self, need: Need, unit: Unit) -> bool:
         """See `Suppositions`."""
-        return self._suppositions.gives_whole(need, unit, self._taken)
+        return self._suppositions.gives_whole(need, unit)
 
     def possibly_reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] all of those, and some that would take long to judge."""
-        return self._suppositions.reclaimable(reclaimer, candidates, self._taken, most_judged=MOST_JUDGED)
+        return self._suppositions.reclaimable(reclaimer, candidates, most_judged=MOST_JUDGED)
 
 
 def _leaves(ssn: Session, layout: Layout, jobs: JobShares) -> Leaves:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,13 @@ from volcano_py.framework.placement.row_groups import group_rows
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf.job_shares import JobShares
 from volcano_py.plugins.drf.kinds import NO_PLACE, Kinds
-from volcano_py.plugins.drf.layout import Path
-from volcano_py.plugins.drf.tree import FollowedTree
+from volcano_py.plugins.drf.layout import parting
+from volcano_py.plugins.drf.tree import FollowedTree, Node
 from volcano_py.state.table.axis import IntVector
 from volcano_py.state.table.ledger import Rows
 
 # Each supposed tree is as large as the real one, and a cycle seldom needs more.
 _MOST_TREES: Final = 4
-
-# Ratios closer than this are equal: they are quotients of sums.
-_SAME_RATIO: Final = 1e-9
 
 MOST_JUDGED: Final = 16
 """Kinds of jobs that are judged before all nodes are looked at; the outcome is the same with any number."""
@@ -30,24 +27,41 @@ MOST_JUDGED: Final = 16
 Mask = NDArray[np.bool_]
 
 
+class _Least(NamedTuple):
+    """The ratios of the reclaimer's side, now and with what it asks for: what the other side has to keep."""
+
+    now: float
+    then: float
+
+    def is_left(self, ratio: float) -> bool:
+        return ratio >= self.then and ratio > self.now
+
+
 class Suppositions:
     """Answers for reclaim.
 
-    A victim is a pod without which its side of the tree still has more, over its weight, than the reclaimer's side with
-    what it asks for. Each candidate is judged alone, and once more when others have gone before it. The sides are
-    compared where the paths of the two queues part, over the resources that are not exhausted and those that the
-    reclaimer asks for. Saturation has no say in the comparison: a queue whose work is one big job, saturated as a
-    whole, would otherwise lose it all to a queue with a job that holds nothing.
+    A victim is a pod without which its side of the tree still has as much, over its weight, as the reclaimer's side
+    gets with the pod that it wants, and more than that side has now. Each candidate is judged alone, and again when
+    others have gone before it. The sides are compared where the paths of the two queues part, over the resources that
+    are not scarce and those that the reclaimer asks for. Saturation has no say in the comparison: a queue whose work
+    is one big job, saturated as a whole, would otherwise lose it all to a queue with a job that holds nothing.
+
+    So a tie gives, and still no queues take from each other in turn. The least of the shares never gets less, and no
+    side comes down to it by giving. Without the second condition, sides that tie already would pass on to each other
+    what does not count in their shares. Nor does it depend on who holds what whether a resource is scarce. If it
+    depended on whether all of it is in use, each of three queues could be owed something by the next.
 
     Jobs of a kind are judged once, and the verdict holds until anything is placed or evicted: hundreds of pods may ask
     without a result, each for every node of the cluster.
     """
 
-    def __init__(self, ssn: Session, jobs: JobShares, tree: FollowedTree) -> None:
+    def __init__(self, ssn: Session, jobs: JobShares, tree: FollowedTree, scarce: Mask) -> None:
+        """`scarce` [R]: the resources of which all pods together ask for as much as there is, or more."""
         self._tasks = ssn.ledger.tasks
         self._requests = ssn.ledger.classes.request
         self._jobs = jobs
         self._real = tree
+        self._scarce = scarce
         self._trees: dict[bytes, FollowedTree] = {}
         self._kinds = Kinds(tree.leaves, jobs)
         self._verdicts: dict[tuple[int, int], dict[tuple[int, int], bool]] = {}
@@ -60,10 +74,8 @@ class Suppositions:
         for tree in self._trees.values():
             tree.note(job_row)
 
-    def reclaimable(
-        self, reclaimer: Task, candidates: Rows, taken: IntVector, *, most_judged: int | None = None
-    ) -> Mask:
-        """[K] which of the candidates are victims; `taken` [R] is what is in use in the cluster.
+    def reclaimable(self, reclaimer: Task, candidates: Rows, *, most_judged: int | None = None) -> Mask:
+        """[K] which of the candidates are victims.
 
         With `most_judged`, kinds of jobs beyond so many of each class count as victims if they might be.
         """
@@ -82,69 +94,71 @@ class Suppositions:
             if (task_class, kind) not in known:
                 unknown.setdefault(task_class, {})[kind] = job_row
         for task_class, job_of in unknown.items():
-            judged = self._judge(reclaimer, task_class, job_of, taken, most_judged)
+            judged = self._judge(reclaimer, task_class, job_of, most_judged)
             known.update({(task_class, kind): verdict for kind, verdict in judged.items()})
         victims: Mask = np.array([known.get(look, True) for look in looks], dtype=np.bool_)[places]
         return victims
 
-    def gives_whole(self, need: Need, unit: Unit, taken: IntVector) -> bool:
-        """Whether a job may go whole: the reclaimer's side, with all that its job needs, has then at most as much as
-        the victim's without the job, and less than that has before."""
+    def gives_whole(self, need: Need, unit: Unit) -> bool:
+        """Whether a job may go whole: by the same rule, with all that the reclaimer's job needs, and only if the
+        reclaimer's side then has less than the victim's has before."""
         row, victim = need.task.job.row, unit.job.row
         of_jobs = self._kinds.of_jobs()
         if NO_PLACE in (int(of_jobs[row]), int(of_jobs[victim])):
             return False
-        tree = self._tree_for(taken + need.request - unit.request, need.request > 0)
-        holding, left = self._jobs.held[row] + need.request, self._jobs.held[victim] - unit.request
+        tree = self._tree_for(need.request > 0)
+        sides = parting(tree.path(row), tree.path(victim))
+        if sides is None:
+            return False
+        mine, theirs = tree.nodes[sides[0]], tree.nodes[sides[1]]
+        now, holding = mine.ratio, self._jobs.held[row] + need.request
         tree.put(row, holding, self._jobs.share_of(holding))
         tree.note(row)
-        parting = _parting(tree.path(row), tree.path(victim))
-        if parting is None:
-            return False
-        mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
-        if theirs.ratio <= mine.ratio:
-            return False
-        tree.put(victim, left, self._jobs.share_of(left))
-        gives: bool = theirs.ratio >= mine.ratio - _SAME_RATIO
-        tree.update(victim)
-        return gives
+        least = _Least(now, mine.ratio)
+        return theirs.ratio > least.then and least.is_left(self._left(tree, theirs, victim, unit.request))
 
     def _judge(
-        self, reclaimer: Task, task_class: int, job_of: dict[int, int], taken: IntVector, most_judged: int | None
+        self, reclaimer: Task, task_class: int, job_of: dict[int, int], most_judged: int | None
     ) -> dict[int, bool]:
         """Whether jobs may lose a pod of the class, by kind; `job_of` has one of each kind. Kinds beyond `most_judged`
         that may be victims get no verdict."""
         row, asked, given = reclaimer.job.row, reclaimer.task_class.request, self._requests[task_class]
-        tree = self._tree_for(taken + asked - given, asked > 0)
+        tree = self._tree_for(asked > 0)
+        path = tree.path(row)
+        now = [tree.nodes[path[: depth + 1]].ratio for depth in range(len(path))]
         holding = self._jobs.held[row] + asked
         tree.put(row, holding, self._jobs.share_of(holding))
         tree.note(row)  # it holds less in truth, which is put back when the tree is next asked for
         verdicts: dict[int, bool] = {}
         judged = 0
         for kind, job_row in job_of.items():
-            parting = None if kind == NO_PLACE else _parting(tree.path(row), tree.path(job_row))
-            # A queue that has no more than the reclaimer gives nothing, and most need no closer look. A side may count
+            sides = None if kind == NO_PLACE else parting(path, tree.path(job_row))
+            if sides is None:
+                verdicts[kind] = False
+                continue
+            mine, theirs = tree.nodes[sides[0]], tree.nodes[sides[1]]
+            least = _Least(now[len(mine.path) - 1], mine.ratio)
+            # A queue that has too little with the pod gives nothing, and most need no closer look. A side may count
             # for more without a pod that is the last of the least of its jobs: that is no reason to take it.
-            if parting is None or tree.nodes[parting[1]].ratio <= tree.nodes[parting[0]].ratio:
+            if not least.is_left(theirs.ratio):
                 verdicts[kind] = False
             elif most_judged is None or judged < most_judged:
                 judged += 1
-                verdicts[kind] = self._would_keep_more(tree, parting, job_row, given)
+                verdicts[kind] = least.is_left(self._left(tree, theirs, job_row, given))
         return verdicts
 
-    def _would_keep_more(self, tree: FollowedTree, parting: tuple[Path, Path], job_row: int, given: IntVector) -> bool:
-        mine, theirs = tree.nodes[parting[0]], tree.nodes[parting[1]]
+    def _left(self, tree: FollowedTree, theirs: Node, job_row: int, given: IntVector) -> float:
+        """The ratio of a side without what its job gives."""
         left = self._jobs.held[job_row] - given
         tree.put(job_row, left, self._jobs.share_of(left))
-        keeps_more = theirs.ratio > mine.ratio
+        ratio = theirs.ratio
         tree.update(job_row)
-        return keeps_more
+        return ratio
 
-    def _tree_for(self, taken: IntVector, asked: Mask) -> FollowedTree:
-        """A tree for that much taken, in which what is asked for counts although it is exhausted."""
-        exhausted: Mask = taken >= self._jobs.total
-        counted: Mask = ~exhausted | asked
-        key = exhausted.tobytes() + counted.tobytes()
+    def _tree_for(self, asked: Mask) -> FollowedTree:
+        """A tree in which what is asked for counts although it is scarce."""
+        counted: Mask = ~self._scarce | asked
+        key = counted.tobytes()
         tree = self._trees.pop(key, None)
         if tree is not None:
             tree.follow()
@@ -152,14 +166,6 @@ class Suppositions:
             while len(self._trees) >= _MOST_TREES:
                 del self._trees[next(iter(self._trees))]
             tree = self._real.another()
-            tree.recount(exhausted, counted, every_if_saturated=False)
+            tree.recount(self._scarce, counted, every_if_saturated=False)
         self._trees[key] = tree
         return tree
-
-
-def _parting(mine: Path, theirs: Path) -> tuple[Path, Path] | None:
-    """The two siblings at which the paths part; None when they do not."""
-    for depth in range(min(len(mine), len(theirs))):
-        if mine[depth] != theirs[depth]:
-            return mine[: depth + 1], theirs[: depth + 1]
-    return None

@@ -75,7 +75,8 @@ class QueueAccount(BaseAccount):
         """
         asked = [(dim, units) for dim, units in enumerate(request) if units and dim != PODS]
         if not any(
-            lacking[dim] and core[dim] and self.held[dim] - units + core[dim] > self.ceiling[dim] for dim, units in asked
+            lacking[dim] and core[dim] and self.held[dim] - units + core[dim] > self.ceiling[dim]
+            for dim, units in asked
         ):
             return Verdict.NO
         if any(self.held[dim] - units < self.guarantee[dim] for dim, units in asked if self.guarantee[dim]):

@@ -36,18 +36,13 @@ class Accounts(msgspec.Struct, frozen=True, eq=False):
     reach: Reach
     claims: Claims
 
-    def if_all_asked(self) -> list[list[int]]:
-        """[Q, R] what each queue would deserve if every queue with jobs asked for all it may have: no queue that asks
-        for more, as a job does that waits for admission, deserves less than the smaller of the two."""
-        may_ask = self.claims.is_busy & ~_stuck(self.rows)
-        request = np.where(may_ask[:, None], self.reach.real_capability, 0)
-        claims = msgspec.structs.replace(self.claims, request=request)
-        found: list[list[int]] = divide_levels(self.rows.levels, claims).whole.tolist()
-        return found
-
 
 def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -> Accounts:
-    """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division."""
+    """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division.
+
+    What is divided is what queues can share. What a queue may have at most, and what is kept for others, goes by the
+    whole cluster: the pods of other schedulers may leave.
+    """
     rows = QueueRows.of(ssn, hierarchy=hierarchy)
     levels, limits = rows.levels, reach(rows, ssn.total)
     own, going = rows.alone(*allocated(ssn)), rows.alone(*leaving(ssn))
@@ -90,7 +85,9 @@ def _claims(ssn: Session, rows: QueueRows, limits: Reach, used: Amounts, request
     fixed[0] = saturated(fixed[0], sums_by_group(np.zeros(int(lost.sum()), dtype=np.intp), fixed[lost], 1)[0])
     fixed[lost] = 0
     asked = np.where(stuck[:, None], 0, request)
-    return Claims(weights, asked, fixed, limits.guarantee, limits.real_capability, is_busy)
+    most = limits.real_capability.copy()
+    most[0] = np.minimum(most[0], ssn.available)
+    return Claims(weights, asked, fixed, limits.guarantee, most, stuck, is_busy)
 
 
 def _stuck(rows: QueueRows) -> Flags:

@@ -28,7 +28,8 @@ class Claims(msgspec.Struct, frozen=True, eq=False):
         fixed: [Q, R] what pods hold that are in the queue itself although no job can start there: it is set aside from
             what the queue deserves.
         guarantee: [Q, R] with what is kept for the queues below.
-        most: [Q, R] what each may have; the top's is what there is.
+        most: [Q, R] what each may have; the top's is what there is to divide.
+        is_stuck: [Q] whether no job can start in the queue itself.
         is_busy: [Q] whether it takes part: it has jobs, or pods are charged to it.
     """
 
@@ -37,6 +38,7 @@ class Claims(msgspec.Struct, frozen=True, eq=False):
     fixed: Amounts
     guarantee: Amounts
     most: Amounts
+    is_stuck: Flags
     is_busy: Flags
 
 

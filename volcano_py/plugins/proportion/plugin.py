@@ -21,6 +21,7 @@ from volcano_py.framework.votes import PERMIT, PLENTY, Ballot, Room, Vote
 from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRequest
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
+from volcano_py.plugins.proportion.entitlements import Entitlements
 from volcano_py.plugins.proportion.losing import Losing
 from volcano_py.plugins.proportion.messages import Refusals
 from volcano_py.plugins.queues.base_account import in_common
@@ -28,6 +29,7 @@ from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
+from volcano_py.plugins.queues.takings import Takings
 from volcano_py.plugins.queues.tree_events import tree_events
 from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
@@ -37,10 +39,10 @@ from volcano_py.state.task_class import Refusal, TaskClass
 
 
 class Proportion(Plugin):
-    """What a queue deserves is its weight's part of the cluster, no more than it asks for or may have, and no less than
-    it is guaranteed; what others leave is shared on (see water_filling). With `enableHierarchy` queues stand in a tree
-    by `spec.parent`: what a queue deserves is divided among the queues below it in the same way, and what those hold
-    counts for it.
+    """What a queue deserves is its weight's part of the cluster without what pods of other schedulers hold, no more
+    than it asks for or may have, and no less than it is guaranteed; what others leave is shared on (see water_filling).
+    With `enableHierarchy` queues stand in a tree by `spec.parent`: what a queue deserves is divided among the queues
+    below it in the same way, and what those hold counts for it.
 
     Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
     Volcano.
@@ -56,19 +58,25 @@ class Proportion(Plugin):
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         self._total: list[int] = ssn.total.tolist()
+        self._available: list[int] = ssn.available.tolist()
         nodes = ssn.ledger.nodes
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
+        ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
         self._opened = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
+        self._entitlements: Entitlements | None = None
         self._accounts = self._opened.by_name
         self._by_slot = {queue.slot: self._accounts[name] for name, queue in ssn.queues.items()}
         self._asked = RequestsByClass()
         self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row)
         self._barred: dict[str, Refusal | None] = {}
-        self._entitled: list[list[int]] | None = None
-        """[Q, R] what queues may claim although a queue above is full; computed when the first job would be refused."""
         self._slots_below: dict[int, Rows] = {}
         """Row → slots of the queue and of those below it."""
+
+    @property
+    def _takings(self) -> Takings:
+        """Not kept here, as it knows this plugin: each would keep the other."""
+        return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
         opened = self._opened
@@ -128,17 +136,17 @@ class Proportion(Plugin):
 
     def _is_full(self, account: QueueAccount) -> bool:
         return account.is_overused and not any(
-            wanted > account.most(dim) and ceiling >= total
-            for dim, (wanted, ceiling, total) in enumerate(
-                zip(account.request, account.ceiling, self._total, strict=True)
+            wanted > account.most(dim) and ceiling >= available
+            for dim, (wanted, ceiling, available) in enumerate(
+                zip(account.request, account.ceiling, self._available, strict=True)
             )
         )
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
         """Up to what the queue and those above it deserve.
 
-        Where that is the whole cluster, and for pods that are larger than any node, it is left to the nodes to refuse:
-        they report what is missing, and autoscalers act on that only.
+        Where that is all that queues can share, and for pods that are larger than any node, it is left to the nodes to
+        refuse: they report what is missing, and autoscalers act on that only.
         """
         account, asked = self._accounts[queue.name], self._asked[task_class]
         if (refusal := self._bar(account)) is not None:
@@ -157,7 +165,7 @@ class Proportion(Plugin):
             held = each.used if at_once else each.held
             for dim, wanted in asked:
                 ceiling = each.ceiling[dim]
-                if dim != PODS and ceiling < self._total[dim]:
+                if dim != PODS and ceiling < self._available[dim]:
                     left = (ceiling - held[dim]) // wanted
                     # Of equal bounds the highest is reported: the others follow from it.
                     if left < room or (left == room and each is not bound):
@@ -253,6 +261,13 @@ class Proportion(Plugin):
         exceeded = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=self._due)
         if exceeded is None:
             return PERMIT
+        freed = self._takings.in_queue(job)
+        relying = first_exceeded(
+            chain, wanted, inqueue=lambda each: counting[each.row], deserved=self._due, freed=freed
+        )
+        if relying is None:
+            self._takings.rely(job)
+            return PERMIT
         bound, dim = exceeded
         for each in bound.above:
             # A ceiling that is another queue's is reported for that one.
@@ -262,9 +277,14 @@ class Proportion(Plugin):
         return Ballot(Vote.REJECT, refusal)
 
     def _due(self, account: QueueAccount) -> list[int]:
-        if self._entitled is None:
-            self._entitled = self._opened.if_all_asked()
-        return self._entitled[account.row]
+        return self._entitled.due(account)
+
+    @property
+    def _entitled(self) -> Entitlements:
+        """Worked out when a job asks for it that would be kept out."""
+        if self._entitlements is None:
+            self._entitlements = Entitlements(self._ssn, self._opened)
+        return self._entitlements
 
     def _counting(self, account: QueueAccount, job: Job) -> list[int]:
         """[R] the promises of the queue and those below it that count against `job` when it is to be admitted."""
@@ -277,6 +297,11 @@ class Proportion(Plugin):
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
             self._accounts[job.queue.name].promise(self._promises.add(job).tolist())
+            self._takings.admitted(job)
+
+    def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
+        """[R] see `Takings`."""
+        return self._entitled.could_reclaim(self._accounts[job.queue.name], asked)
 
     # -- events ----------------------------------------------------------------------------------------------------
 

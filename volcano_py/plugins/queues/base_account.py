@@ -58,6 +58,11 @@ class BaseAccount:
         """Itself, and all above it."""
         return (self, *self.above)
 
+    @property
+    def may_give(self) -> bool:
+        """Its pods can be reclaimed: it is a leaf with a place in the tree, and reclaimable."""
+        return self.info is not None and self.info.reclaimable and self.fault is None and not self.children
+
     def promise(self, amounts: Amounts) -> None:
         """A job that may claim these was admitted."""
         for account in self.chain:

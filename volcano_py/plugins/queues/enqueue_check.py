@@ -17,30 +17,29 @@ def first_exceeded(
     *,
     inqueue: Callable[[A], Sequence[int]],
     deserved: Callable[[A], Sequence[int]],
+    freed: Sequence[int] = (),
 ) -> tuple[A, int] | None:
     """The first queue of `chain` (the job's own and those above that limit it) that cannot promise `wanted` [R] as
     well, and the resource.
 
-    `inqueue` returns what counts of a queue's promises, `deserved` what it is entitled to.
+    `inqueue` returns what counts of a queue's promises, `deserved` what it is entitled to. `freed` [R] is what
+    the job's own queue could have back.
 
     What jobs hold beyond their minResources does not count: it can be had back. Nor does a full queue above refuse a
     job as long as the queues below it stay within what they deserve: what fills it is then beyond what others deserve,
     and only an admitted job can reclaim it.
     """
+    freed = freed or [0] * len(wanted)
     asked = [(dim, amount) for dim, amount in enumerate(wanted) if amount and dim != PODS]
-    entitled: set[int] = set()
-    for each in chain:
+
+    def is_within(each: A, dim: int, amount: int) -> bool:
+        return each.firm[dim] + each.surplus[dim] + inqueue(each)[dim] + amount <= deserved(each)[dim]
+
+    for place, each in enumerate(chain):
         promised = inqueue(each)
-        exceeded = [
-            dim
-            for dim, amount in asked
-            if dim not in entitled and each.firm[dim] + promised[dim] + amount > each.real_capability[dim]
-        ]
-        if exceeded:
-            return each, exceeded[0]
-        if each is chain[-1]:
-            return None  # what it deserves matters to queues above only
-        due = deserved(each)
-        within = {dim for dim, more in asked if each.firm[dim] + each.surplus[dim] + promised[dim] + more <= due[dim]}
-        entitled = within if each is chain[0] else entitled & within
+        for dim, amount in asked:
+            if each.firm[dim] + promised[dim] + amount - freed[dim] <= each.real_capability[dim]:
+                continue
+            if not place or not all(is_within(below, dim, amount) for below in chain[:place]):
+                return each, dim
     return None

@@ -77,6 +77,13 @@ class InqueueRequests:
             self._bounds.add(job.row, amounts)
         return amounts
 
+    def of_queue(self, slot: int) -> Amounts:
+        """[R] what jobs of the queue are promised together, with those admitted in this cycle."""
+        rows = np.concatenate((self.rows, np.array([*self._added], dtype=np.intp)))
+        rows = rows[self._jobs.queue[rows] == slot]
+        together: Amounts = sums_by_group(np.zeros(len(rows), dtype=np.intp), self.outstanding(rows), 1)[0]
+        return together
+
     def bounds(self) -> PromiseBounds:
         """Which promises count; computed when the first job of a cycle would be refused."""
         if self._bounds is None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from volcano_py.framework.eviction.units import Unit
 from volcano_py.framework.job import Placement
 from volcano_py.framework.session import Session
-from volcano_py.plugins.amounts.shares import sums_by_group
+from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
+from volcano_py.state.snapshot import Phase
 from volcano_py.state.status import ALLOCATED_STATUSES, LEAVING_STATUSES, ON_NODE_STATUSES, TaskStatus
 from volcano_py.state.table.axis import UNLIMITED
 from volcano_py.state.table.ledger import NOWHERE, Ledger
@@ -75,6 +76,16 @@ def pending(ssn: Session) -> QueueAmounts:
     rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
     rows = rows[jobs.known[tasks.job[rows]] & ~ssn.hopeless_classes[tasks.task_class[rows]]]
     return QueueAmounts(jobs.queue[tasks.job[rows]], ssn.ledger.classes.request[tasks.task_class[rows]])
+
+
+def not_created(ssn: Session) -> QueueAmounts:
+    """What waiting and admitted jobs ask for in minResources beyond what their pods hold and request."""
+    jobs, tasks, rows = ssn.ledger.jobs, ssn.ledger.tasks, ssn.job_rows()
+    rows = rows[jobs.has_min_resources[rows] & (jobs.phase[rows] != Phase.COMPLETED)]
+    waiting = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    requests = ssn.ledger.classes.request[tasks.task_class[waiting]]
+    exists = saturated(jobs.allocated, sums_by_group(tasks.job[waiting], requests, jobs.size))
+    return QueueAmounts(jobs.queue[rows], np.maximum(jobs.min_resources[rows] - exists[rows], 0))
 
 
 def charged(ssn: Session, placement: Placement) -> Iterable[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The part of the cluster that each queue may hold while all queues with jobs use theirs, whichever plugin divides it.
+"""The part of what queues can share that each may hold while all queues with jobs use theirs, whichever plugin divides.
 
 Level by level, among the queues that have jobs, or have queues with jobs below them: what a queue deserves by its spec;
 where it says nothing, its weight's part of what the others leave; and at most its capability.
@@ -24,7 +24,7 @@ def parts_of_queues(ssn: Session, slots: Sequence[int]) -> NDArray[np.float64]:
     """[K, R] the parts of the queues in these slots, which are those that have jobs."""
     names = {queue.slot: name for name, queue in ssn.queues.items()}
     below = _active_below(ssn, [names[slot] for slot in slots])
-    parts = {_TOP: ssn.total.astype(np.float64)}
+    parts = {_TOP: ssn.available.astype(np.float64)}
     unfinished = [_TOP]
     while unfinished:
         above = unfinished.pop()

@@ -82,5 +82,5 @@ def test_what_a_gang_finds_free_does_not_wait_for_a_place_that_is_still_being_le
     opened = allocated(
         node("n1", cpu="2"), node("n2", cpu="2"), node("n3", cpu="2"), pod_group("gone", phase="Running"), leaver, *gang
     )
-    assert opened.binds == {"better-0": "n1", "better-2": "n3"}
-    assert opened.ssn.ledger.tasks.status[opened.rows("better-1")].tolist() == [TaskStatus.PIPELINED]
+    assert opened.binds == {"better-0": "n1", "better-1": "n3"}
+    assert opened.ssn.ledger.tasks.status[opened.rows("better-2")].tolist() == [TaskStatus.PIPELINED]

@@ -17,6 +17,7 @@ from tests.support.sessions import (
     priority_class,
 )
 from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.eviction_arguments import EvictionArguments
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.effects import Evict, ObjectRef, PodCondition
 from volcano_py.api.objects import ApiObject, Pod
@@ -57,6 +58,36 @@ def test_the_pod_that_pods_were_evicted_for_is_told_its_node() -> None:
 
 def test_an_eviction_says_who_goes_for_whom_and_where() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
+    Preempt(EvictionArguments()).execute(opened.ssn)
+    evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
+    assert (
+        sorted((effect.action, effect.message) for effect in evictions)
+        == [
+            (
+                "preempt",
+                "team/low (priority 0) makes room for team/high-0 (priority 1000) in queue default: the whole gang goes, 2 pods "
+                "(minimum 1)",
+            )
+        ]
+        * 2
+    )
+
+
+def test_the_eviction_of_a_surplus_pod_says_on_which_node_it_makes_room() -> None:
+    objects = [*gang("low", pods=2, min_member=0, running_on=["n1", "n1"], cpu="1"), *full_node_and_a_claimant()[4:]]
+    opened = open_session(node("n1", cpu="2"), objects, tiers=TIERS, actions=[Preempt])
+    Preempt(EvictionArguments()).execute(opened.ssn)
+    evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
+    message = (
+        "team/low (priority 0) makes room for team/high-0 (priority 1000) in queue default: "
+        "the whole gang goes, 2 pods (minimum 1)"
+    )
+    assert [(effect.action, effect.message) for effect in evictions] == [("preempt", message)] * 2
+
+
+def test_the_eviction_of_a_surplus_pod_says_on_which_node_it_makes_room() -> None:
+    objects = [*gang("low", pods=2, min_member=0, running_on=["n1", "n1"], cpu="1"), *full_node_and_a_claimant()[4:]]
+    opened = open_session(node("n1", cpu="2"), objects, tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
     assert sorted((effect.action, effect.message) for effect in evictions) == [

@@ -57,6 +57,6 @@ def test_the_word_is_for_the_nodes(objects: list[Objects], plugin: PluginChoice,
         NODE, *objects, tiers=[[Gang], [plugin]] if plugin is not Gang else [[Gang]], actions=[Enqueue, Allocate]
     )
     for action in (Enqueue, Allocate):
-        action(None).execute(session.ssn)
+        action(action.arguments_type()).execute(session.ssn)
     told = [effect for effect in Closing(session.ssn, "cycle").effects() if isinstance(effect, PodCondition)]
     assert [(effect.pod.name, effect.reason, effect.code) for effect in told] == [("job-0", *condition)]

@@ -10,6 +10,7 @@ import pytest
 from tests.support.cycles import Cycles
 from tests.support.sessions import Objects, Opened, PluginChoice, gang, node, open_session, priority_class, queue
 from volcano_py.actions.allocate import Allocate
+from volcano_py.actions.eviction_arguments import EvictionArguments
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
     Affinity,
@@ -96,7 +97,7 @@ def test_a_pod_to_which_preempt_promises_a_free_place_is_requeued() -> None:
     waits, train = gang("waits", cpu="8", age=9), gang("train", cpu="1", devices={GPU: "1"})
     session = open_session(nodes("n1"), waits, train, tiers=tiers, actions=[Allocate, Preempt])
     for action in (Allocate, Preempt):
-        action(None).execute(session.ssn)
+        action(action.arguments_type()).execute(session.ssn)
     requeue_if_unblocked(session.ssn)
     assert (session.binds, looks_again(session)) == ({"train-0": "n1"}, True)
 

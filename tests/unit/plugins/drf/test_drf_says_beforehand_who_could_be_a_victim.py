@@ -99,29 +99,28 @@ def test_what_is_remembered_of_jobs_of_a_kind_is_what_a_fresh_look_says(
             session.evict(session.ssn.task_info(int(rows[0])).key, statement=statement)
         candidates = all_running(session, jobs)
         shares = session.plugin(Drf)._tree
-        fresh = Suppositions(ssn, shares._jobs, shares._tree.another())
-        expected = fresh.reclaimable(task, candidates, shares._taken)
+        fresh = Suppositions(ssn, shares._jobs, shares._tree.another(), shares._scarce())
+        expected = fresh.reclaimable(task, candidates)
         assert shares.reclaimable(task, candidates).tolist() == expected.tolist()
         assert shares.possibly_reclaimable(task, candidates).tolist() == expected.tolist()
 
 
 def test_of_many_kinds_of_jobs_some_are_judged_later() -> None:
-    """8 CPUs against 6 with the one asked for: a pod of two would leave 6, a single one 7."""
-    jobs = [("q1", "ns1", 1, 2), ("q1", "ns1", 2, 2), ("q1", "ns1", 2, 1), ("q3", "ns1", 5, 1)]
+    """8 CPUs against 7 with the one asked for: a pod of two would leave 6, a single one 7."""
+    jobs = [("q1", "ns1", 1, 2), ("q1", "ns1", 2, 2), ("q1", "ns1", 2, 1), ("q3", "ns1", 6, 1)]
     session = cluster(jobs, ("q3", "ns1", 1), TREE)
     shares, task = session.plugin(Drf)._tree, session.task("ns1/want-0")
     suppositions, large = shares._suppositions, session.running("ns1/run0", "ns1/run1")
-    loose = suppositions.reclaimable(task, large, shares._taken, most_judged=1)
+    loose = suppositions.reclaimable(task, large, most_judged=1)
     assert loose.tolist() == [False, True, True], "of two kinds one has been judged"
     assert not shares.reclaimable(task, large).any()
-    assert not suppositions.reclaimable(task, large, shares._taken, most_judged=0).any(), "now both are known"
+    assert not suppositions.reclaimable(task, large, most_judged=0).any(), "now both are known"
     assert shares.reclaimable(task, session.running("ns1/run2")).all()
 
 
 @pytest.mark.parametrize(
     ("action", "choice", "holders"),
     [
-        # 6 of 10 CPUs are q1's; the pod that waits would make it 5 to 5, and an equal share takes nothing.
         (Reclaim, TREE, ("q1", "q3")),
         (Preempt, Drf, ("q1", "q1")),
     ],
@@ -130,18 +129,17 @@ def test_where_nobody_is_owed_anything_no_node_is_looked_at(
     action: type[Action], choice: PluginChoice, holders: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten nodes of one CPU, and five pods that wait: nobody elects victims node by node."""
-    held = 6 if action is Reclaim else 5
     session = open_session(
         *(node(f"n{number}", cpu="1") for number in range(10)),
         *[placed_queue(name, path, "/".join("1" for _ in path.split("/"))) for name, path in QUEUES.items()],
-        *[singles(holders[0], f"a{number}", f"n{number}") for number in range(held)],
-        *[singles(holders[1], f"b{number}", f"n{number}") for number in range(held, 10)],
+        *[singles(holders[0], f"a{number}", f"n{number}") for number in range(5)],
+        *[singles(holders[1], f"b{number}", f"n{number}") for number in range(5, 10)],
         *[gang(f"want{number}", queue=holders[1], cpu="1") for number in range(5)],
         tiers=[[choice, (Priority, {"enablePreemptable": False})]],
         actions=[action],
     )
     looked_at = count_elections(monkeypatch)
-    action(None).execute(session.ssn)
+    action(action.arguments_type()).execute(session.ssn)
     assert session.evictions == []
     assert looked_at == []
 

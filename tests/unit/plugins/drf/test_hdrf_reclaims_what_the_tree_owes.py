@@ -41,11 +41,11 @@ def one_job(queue: str, count: int, **fields: Any) -> list[Any]:
     [(False, False), (True, True), (True, False), (False, True)],
     ids=["singles", "one job each", "one job against singles", "singles against one job"],
 )
-@pytest.mark.parametrize(("weight", "expected"), [("1", 4), ("3", 7)])
+@pytest.mark.parametrize(("weight", "expected"), [("1", 5), ("3", 7)])
 def test_how_pods_are_split_into_jobs_makes_no_difference(
     q1_in_one_job: bool, q2_in_one_job: bool, weight: str, expected: int
 ) -> None:
-    """10 CPUs are q1's. With equal weights the fifth pod would compare .5 with .5, which is not less."""
+    """10 CPUs are q1's. With equal weights the fifth pod makes both equal, and a sixth would compare .6 with .4."""
     running = one_job("q1", 10, running_on=["n1"] * 10) if q1_in_one_job else singles("q1", 10, running_on=["n1"])
     pending = one_job("q2", 10) if q2_in_one_job else singles("q2", 10)
     session = open_session(
@@ -73,7 +73,23 @@ def test_a_blocked_sibling_does_not_keep_a_queue_from_reclaiming() -> None:
         gang("n22", pods=10, min_member=1, queue="n2.2", devices={GPU: "1"}),
         tiers=TIERS,
     )
-    assert reclaim(session, [f"n22-{n}" for n in range(10)], ["n1"]) == 4
+    assert reclaim(session, [f"n22-{n}" for n in range(10)], ["n1"]) == 5
+
+
+def test_sides_that_tie_pass_nothing_on_that_does_not_count_in_their_shares() -> None:
+    """Each holds five of the CPUs. Were q2 given some of q1's memory, q1 could ask for it in turn, and so on."""
+    session = open_session(
+        node("n1", cpu="11", memory="10Gi"),
+        placed_queue("q1", "root/q1", "1/1"),
+        placed_queue("q2", "root/q2", "1/1"),
+        one_job("q1", 5, running_on=["n1"] * 5),
+        one_job("q2", 5, running_on=["n1"] * 5),
+        gang("light", pods=4, min_member=1, queue="q1", memory="1Gi", running_on=["n1"] * 4),
+        gang("want", queue="q2", memory="1Gi"),
+        tiers=TIERS,
+    )
+    assert session.victims("reclaimable", "want-0", session.running("light")) == []
+    assert session.victims("reclaimable", "want-0", session.running("q1")) == []
 
 
 def test_sides_are_compared_where_the_paths_part() -> None:
@@ -131,8 +147,8 @@ def test_a_victim_could_not_take_it_back() -> None:
         one_job("q2", 10),
         tiers=TIERS,
     )
-    assert reclaim(session, [f"q2-{n}" for n in range(4)], ["q1"]) == 4
-    taken = session.rows("q2-0", "q2-1", "q2-2", "q2-3")
+    assert reclaim(session, [f"q2-{n}" for n in range(5)], ["q1"]) == 5
+    taken = session.rows(*(f"q2-{n}" for n in range(5)))
     assert session.victims("reclaimable", "back-0", taken) == []
 
 

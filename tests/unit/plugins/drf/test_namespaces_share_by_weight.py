@@ -141,7 +141,7 @@ def test_without_the_switch_namespaces_do_not_matter() -> None:
     ("quotas", "running", "expected"),
     [
         # ns2 asks for 1 CPU of 10 beside what it holds
-        ({}, (8, 2), 5),  # .3 against .7, .6, .5, .4; then .3, where the jobs decide: .3 against .7
+        ({}, (8, 2), 5),  # .3 against .7, .6, .5, .4, .3
         ({"ns1": 3}, (8, 2), 0),  # .3 against .7/3
         ({}, (5, 5), 0),  # .6 against .4
     ],
@@ -161,8 +161,8 @@ def test_namespaces_are_compared_before_jobs(
     assert all(name.startswith("a-") for name in victims)
 
 
-def test_where_namespaces_come_out_equal_the_jobs_decide() -> None:
-    """ns1 6, ns2 4 and a new job in ns2: .5 against .5; its .1 against .5 of a, and against .3 of its neighbour b."""
+def test_a_tie_between_namespaces_gives_and_inside_one_the_jobs_decide() -> None:
+    """ns1 6, ns2 4 and a new job in ns2: .5 against .5, more than the .4 of now; its .1 against .3 of its own b."""
     session = open_session(
         node("n1", cpu="10"), job("ns1", "a", 6), job("ns2", "b", 4), job("ns2", "new", 0, more=1), tiers=[[ON]]
     )
@@ -172,11 +172,29 @@ def test_where_namespaces_come_out_equal_the_jobs_decide() -> None:
 
 
 def test_namespaces_come_out_equal_however_it_is_rounded() -> None:
-    """.3 over 3 against .1 without a pod of a: the jobs decide, of which b has more."""
+    """.3 over 3 against .1 without a pod of a, which is more than the .2 over 3 of now."""
     session = open_session(
         node("n1", cpu="10"), weights({"ns2": 3}), job("ns1", "a", 2), job("ns2", "b", 2, more=1), tiers=[[ON]]
     )
-    assert session.victims("preemptable", "ns2/b-2", session.running("ns1/a")) == []
+    assert session.victims("preemptable", "ns2/b-2", session.running("ns1/a")) == ["a-1"]
+
+
+def test_where_namespaces_are_equal_before_and_after_the_jobs_decide() -> None:
+    """By CPUs both hold .5, whatever memory they have: nobody is owed anything as a namespace."""
+    session = open_session(
+        node("n1", cpu="10", memory="10Gi"),
+        *(
+            gang(f"{name}-cpu", namespace=spot, queue="default", pods=5, min_member=1, cpu="1", running_on=["n1"] * 5)
+            for spot, name in (("ns1", "a"), ("ns2", "b"))
+        ),
+        gang("a-memory", namespace="ns1", pods=3, min_member=1, memory="1Gi", running_on=["n1"] * 3),
+        gang("b-memory", namespace="ns2", memory="1Gi"),
+        tiers=[[ON]],
+    )
+    assert len(session.victims("preemptable", "ns2/b-memory-0", session.running("ns1/a-memory"))) == 2
+    assert session.victims("preemptable", "ns2/b-memory-0", session.running("ns2/b-cpu")) == [
+        f"b-cpu-{number}" for number in range(1, 5)
+    ]
 
 
 def test_inside_a_namespace_the_jobs_decide() -> None:
@@ -185,8 +203,8 @@ def test_inside_a_namespace_the_jobs_decide() -> None:
     assert len(victims) == 7, ".2 against .8 down to .2"
 
 
-def test_a_pod_that_its_namespace_decides_about_does_not_count_for_its_job() -> None:
-    """Four pods of a go by namespace; at the fifth the namespaces come out equal, and a is judged without that one."""
+def test_a_namespace_gives_whichever_of_its_jobs_holds_less() -> None:
+    """Five pods of a go by namespace, down to the tie; at the sixth ns1 would have less."""
     session = open_session(
         node("n1", cpu="10"), job("ns1", "a", 6), job("ns1", "c", 2), job("ns2", "b", 2, more=1), tiers=[[ON]]
     )

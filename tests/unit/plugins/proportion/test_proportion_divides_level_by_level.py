@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -67,7 +68,8 @@ class Tree:
             left = max(most[up] - of_children[up], 0) + guarantee[child]
             most[child] = min(most[child], most[up], left)
         busy: Flags = np.any(request, axis=1)
-        return levels, Claims(weights, request, np.zeros_like(own), guarantee, most, busy), row
+        stuck = np.isin(np.arange(size), levels.up)
+        return levels, Claims(weights, request, np.zeros_like(own), guarantee, most, stuck, busy), row
 
     def deserved(self) -> list[int]:
         """By queue."""
@@ -161,9 +163,7 @@ def test_pods_where_no_job_can_start_are_set_aside_first() -> None:
     levels, claims, row = Tree(16, (Node(-1), Node(-1, request=20), Node(0, request=20), Node(0, request=20))).claims()
     fixed = claims.fixed.copy()
     fixed[0], fixed[row[0]] = 4, 2
-    whole = divide_levels(
-        levels, Claims(claims.weights, claims.request, fixed, claims.guarantee, claims.most, claims.is_busy)
-    ).whole
+    whole = divide_levels(levels, msgspec.structs.replace(claims, fixed=fixed)).whole
     assert [int(whole[at, 0]) for at in row] == [6, 6, 2, 2]
 
 

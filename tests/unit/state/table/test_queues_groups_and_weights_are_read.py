@@ -282,7 +282,8 @@ def test_the_priority_of_a_task(priority: int | None, annotation: str | None, ex
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("job-task-12", 12), ("web-0", 0), ("a-b-c", 0), ("plain", 0), ("job-task-007", 7)]
+    ("name", "number"),
+    [("job-task-12", 12), ("train-3", 3), ("web-0", 0), ("-3", 0), ("a-b-c", 0), ("plain", 0), ("job-task-007", 7)],
 )
 def test_the_number_of_a_pod_in_its_gang(name: str, number: int) -> None:
     assert name_suffix(name) == number

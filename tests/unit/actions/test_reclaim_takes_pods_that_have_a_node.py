@@ -1,11 +1,11 @@
-"""Only running pods are reclaimed. That pods now run wakes nobody, so who waits for it asks for another look."""
+"""Pods are reclaimed from the moment in which they have a node."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.cycles import Cycles
-from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
+from tests.support.sessions import gang, node, pod, pod_group, queue
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.reclaim import Reclaim
 from volcano_py.api.effects import Evict
@@ -27,13 +27,15 @@ def starving_beside(phase: str, *, reclaimable: bool = True) -> Cycles:
     )
 
 
-@pytest.mark.parametrize(("phase", "looks_again"), [("Pending", True), ("Running", False)])
-def test_pods_that_do_not_run_yet_may_be_victims_a_moment_later(phase: str, looks_again: bool) -> None:
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_pods_that_have_a_node_are_victims_whether_they_run_yet_or_not(phase: str) -> None:
     cycles = starving_beside(phase)
     report = cycles.run()
-    assert any(isinstance(effect, Evict) for effect in cycles.effects) != looks_again
-    assert report.recheck_at == (NOW.timestamp() + 1.0 if looks_again else 0.0)
+    assert any(isinstance(effect, Evict) for effect in cycles.effects)
+    assert report.recheck_at == 0.0
 
 
-def test_pods_that_nobody_may_reclaim_are_not_waited_for() -> None:
-    assert starving_beside("Pending", reclaimable=False).run().recheck_at == 0.0
+def test_pods_that_nobody_may_reclaim_are_no_victims() -> None:
+    cycles = starving_beside("Pending", reclaimable=False)
+    assert cycles.run().recheck_at == 0.0
+    assert not any(isinstance(effect, Evict) for effect in cycles.effects)
