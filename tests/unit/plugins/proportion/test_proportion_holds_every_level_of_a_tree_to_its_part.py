@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.queue_trees import jobs, queue, room, root
-from tests.support.sessions import Objects, Opened, node, open_session
+from tests.support.sessions import Objects, Opened, node, open_session, pod_group
 from volcano_py.actions.allocate import Allocate
 from volcano_py.actions.enqueue import Enqueue
 from volcano_py.api.effects import Event
@@ -178,6 +178,41 @@ def test_a_full_queue_above_does_not_keep_out_a_job_within_the_part_of_its_queue
     tree: list[Objects] = [queue("dept", capability=8), queue("a", "dept"), queue("b", "dept"), full]
     assert vote(opened(*tree, waiting("due", "b", 4)), "due")[0] is Vote.PERMIT
     assert vote(opened(*tree, waiting("more", "b", 5)), "more")[0] is Vote.REJECT
+
+
+def test_a_job_without_pods_counts_for_what_its_queue_is_due() -> None:
+    """dept deserves nothing while no pod asks for it; with the job's it would be 8 of 16, all of which other gives."""
+    session = opened(
+        queue("dept"), queue("a", "dept"), queue("other"), jobs("x", "other", 16), no_pods("due", "a", 8), cpu=16
+    )
+    proportion = session.plugin(Proportion)
+    assert described(session, "deserved") == {"root": 16, "other": 16}
+    assert proportion._could_reclaim(session.job("due"), [8000, 0, 8])[0] == 8000
+    assert proportion._could_reclaim(session.job("due"), [9000, 0, 9])[0] == 0
+
+
+def test_a_branch_within_its_part_could_give_nothing_to_others() -> None:
+    """one holds 2 beyond its 4, but a 6 of its 8: b could have back the 6 that c has too much, two the 2 as well."""
+    session = opened(
+        queue("a"),
+        queue("one", "a"),
+        queue("two", "a"),
+        queue("b"),
+        queue("c"),
+        jobs("x", "one", 6),
+        no_pods("y", "two", 4),
+        no_pods("z", "b", 4),
+        jobs("w", "c", 14),
+        cpu=20,
+    )
+    proportion = session.plugin(Proportion)
+    assert proportion._could_reclaim(session.job("z"), [4000, 0, 4])[0] == 6000
+    assert proportion._could_reclaim(session.job("y"), [4000, 0, 4])[0] == 8000
+
+
+def no_pods(name: str, queue: str, cpu: int) -> Any:
+    """A job that waits for admission, and whose pods do not exist yet."""
+    return pod_group(name, queue=queue, min_member=cpu, min_resources={"cpu": str(cpu)}, phase="Pending")
 
 
 def test_guarantees_beside_a_branch_are_named() -> None:
