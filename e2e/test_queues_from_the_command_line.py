@@ -69,8 +69,17 @@ async def test_a_queue_is_made_seen_closed_opened_and_deleted(
         *("queue", "create", "--name", team, "--parent", department, "--weight", "3"),
         *("--capability", "cpu=3,memory=8Gi", "--deserved", "cpu=2", "--guarantee", "cpu=1", "--not-reclaimable"),
     )
-    assert created == (0, f"queue {team} created\n")
+    ignored = "spec.deserved (cpu 2) has no effect: proportion divides by spec.weight; "
+    assert (created[0], created[1].startswith(f"queue {team} created\nqueue {team}: {ignored}")) == (0, True), created
     await state_is(team, "Open")
+
+    async def is_said() -> None:
+        code, output = await volcano_py("queue", "get", "--name", team)
+        assert (code, ignored in output) == (0, True), output
+
+    await namespace.cluster.eventually("what the configuration ignores is on the queue", is_said)
+    code, checked = await volcano_py("config", "check", "--live")
+    assert (code, f"queue {team}: {ignored}" in checked) == (0, True), checked
 
     await namespace.apply(gang("works", 2, queue=team, cpu="1", node_selector=pool.selector))
     await namespace.apply(gang("waits", 2, queue=team, cpu="2", node_selector=pool.selector))

@@ -9,7 +9,15 @@ from typing import Final, TypeVar
 
 from tests.unit.daemon.cycling import Bench
 from tests.unit.state.watched import deleted, on, with_meta, with_spec, with_status
-from volcano_py.api.effects import Bind, Effect, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import (
+    Bind,
+    Effect,
+    Evict,
+    PodCondition,
+    PodGroupStatusUpdate,
+    QueueAllocated,
+    QueueConditions,
+)
 from volcano_py.api.names import GROUP_NAME, POD_SCHEDULED
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, Queue, metadata_of
 from volcano_py.api.workloads import PodDisruptionBudget
@@ -112,6 +120,10 @@ class AnsweringCluster(Bench):
                 queue = self.find(Queue, effect.queue)
                 if queue is not None:
                     self.put(with_status(queue, allocated=dict(effect.allocated)))
+            case QueueConditions():
+                queue = self.find(Queue, effect.queue.name)
+                if queue is not None:
+                    self.put(with_status(queue, conditions=[*effect.conditions]))
 
     def _bind(self, bind: Bind) -> None:
         pod = self._pod(bind.pod.key, bind.pod.uid)
@@ -238,6 +250,8 @@ def _about(effect: Effect) -> str:
             return effect.group.uid
         case QueueAllocated():
             return f"queue {effect.queue}"
+        case QueueConditions():
+            return f"conditions of queue {effect.queue.name}"
         case _:
             return ""
 

@@ -2,7 +2,7 @@
 
 - evictions end, although every victim is made anew by its controller: no two queues evict each other in turn,
 - nothing was taken of what a queue is guaranteed, nor from a queue that is not reclaimable,
-- what queues deserve is no more than there is (proportion),
+- what queues deserve is no more than there is, on each level of a tree (proportion),
 - nobody waits beside free room unless a ceiling of a queue is in the way, and it says which.
 """
 
@@ -78,6 +78,8 @@ class FairQueues(RuleBasedStateMachine):
     configuration: ClassVar[str]
     owns_ceilings: ClassVar[bool] = True
     """Whether a queue may leave room to others although it has work."""
+    department: ClassVar[QueueSpec] = QueueSpec(deserved={"cpu": 6})
+    """The queue above two others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +87,7 @@ class FairQueues(RuleBasedStateMachine):
         assert parsed.config is not None, parsed.problems
         self.queues = {name: a_queue(name) for name in PLACES}
         nodes = [a_node("n0", 4), a_node("n1", 3)]
-        org = Queue(metadata=meta("org", 9), spec=QueueSpec(deserved={"cpu": 6}))
+        org = Queue(metadata=meta("org", 9), spec=self.department)
         queues = [("Queue", each) for each in (org, *self.queues.values())]
         self.simulation = Simulation([*(("Node", each) for each in nodes), *queues], parsed.config, REGISTRY)
         self.cluster = self.simulation.cluster
@@ -278,6 +280,20 @@ class ByProportion(FairQueues):
             assert sum(report.deserved.get("cpu", 0) for report in reports.values()) <= total
 
 
+class ByProportionInATree(FairQueues):
+    configuration = RECLAIM.format(owner="{name: proportion, enableHierarchy: true}")
+    department = QueueSpec(capability={"cpu": 5})
+
+    def check_rest(self) -> None:
+        """What siblings deserve together is their parent's, and what they hold is never more than it may have."""
+        super().check_rest()
+        held, reports = self.held(), self.simulation.reports[-1].queues
+        deserved = {name: report.deserved.get("cpu", 0) for name, report in reports.items()}
+        assert held["q1"] + held["q2"] <= 5
+        assert deserved["q1"] + deserved["q2"] <= deserved["org"] <= 5000
+        assert deserved["org"] + deserved["q3"] <= deserved["root"]
+
+
 class ByCapacity(FairQueues):
     configuration = RECLAIM.format(owner="{name: capacity}")
 
@@ -304,12 +320,14 @@ class ByNamespaces(FairQueues):
 FEW: Final = settings(max_examples=max(4, settings().max_examples // 6), stateful_step_count=12)
 
 ByProportion.TestCase.settings = FEW
+ByProportionInATree.TestCase.settings = FEW
 ByCapacity.TestCase.settings = FEW
 ByCapacityInATree.TestCase.settings = FEW
 ByHdrf.TestCase.settings = FEW
 ByNamespaces.TestCase.settings = FEW
 
 TestProportion = ByProportion.TestCase
+TestProportionInATree = ByProportionInATree.TestCase
 TestCapacity = ByCapacity.TestCase
 TestCapacityInATree = ByCapacityInATree.TestCase
 TestHdrf = ByHdrf.TestCase

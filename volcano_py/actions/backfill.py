@@ -25,7 +25,7 @@ class Backfill(Action):
             # Such tasks alone do not complete a gang that lacks others.
             if len(best_effort) and not ssn.is_set_aside(job, rows) and ssn.ask.job_ready(job):
                 by_queue.setdefault(job.queue.name, []).append((job, best_effort))
-        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.ask.queue_key):
+        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.ask.full_queue_key):
             for job, rows in sorted(by_queue[queue.name], key=lambda work: ssn.ask.job_key(work[0])):
                 self._fill(ssn, job, ssn.ask.ordered_tasks(rows))
 

@@ -98,6 +98,13 @@ class QueueAllocated(msgspec.Struct, frozen=True):
     allocated: Mapping[str, str]
 
 
+class QueueConditions(msgspec.Struct, frozen=True):
+    """`status.conditions` of a queue, as a whole."""
+
+    queue: ObjectRef
+    conditions: tuple[Condition, ...]
+
+
 class Event(msgspec.Struct, frozen=True):
     """A Kubernetes event; `type` is Normal or Warning. `at` is when it was, in seconds since the epoch; None is now."""
 
@@ -108,6 +115,6 @@ class Event(msgspec.Struct, frozen=True):
     at: float | None = None
 
 
-Effect = Bind | Evict | PodCondition | PodGroupStatusUpdate | QueueAllocated | Event
+Effect = Bind | Evict | PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions | Event
 
 JsonObject = dict[str, Any]

@@ -58,6 +58,10 @@ NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 READY_TO_SCHEDULE: Final = "tasks in gang are ready to be scheduled"
+FIELDS_IGNORED: Final = "FieldsIgnored"
+"""Type of the condition, and reason of the event, of a Queue with fields that the configuration does not use."""
+NOT_USED_BY_CONFIGURATION: Final = "NotUsedByConfiguration"
+USED_BY_CONFIGURATION: Final = "UsedByConfiguration"
 POD_GROUP_READY: Final = "pod group is ready"
 
 # PodScheduled=False reasons on pods. Autoscalers act on `Unschedulable` only.

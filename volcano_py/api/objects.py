@@ -356,6 +356,7 @@ class QueueStatus(ApiObject, frozen=True):
     inqueue: Integer | None = None
     completed: Integer | None = None
     allocated: ResourceList = {}
+    conditions: list[Condition] = []
 
 
 class Queue(ApiObject, frozen=True):

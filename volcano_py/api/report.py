@@ -29,6 +29,8 @@ class QueueReport(msgspec.Struct, frozen=True):
     """What is set aside: as much of the queue's guarantee as can be kept, and what is kept for the queues below."""
     guarantee_not_kept: Amounts = msgspec.field(default_factory=dict)
     """What the spec says beyond that."""
+    ignored: tuple[str, ...] = ()
+    """Sentences about fields of its spec that the configuration does not use."""
     inqueue: Amounts = msgspec.field(default_factory=dict)
     share: float = 0.0
     overused: bool = False

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from volcano_py.cli.options.cluster_access import cluster_options
+from volcano_py.cli.options.cluster_configuration import config_namespace_option
 from volcano_py.cli.options.configuration import configuration_text
 from volcano_py.cli.printing.output import output_option, print_data
 from volcano_py.config import Severity, format_problems, parse_configuration
 from volcano_py.scheduler import builtin_registry
+
+if TYPE_CHECKING:
+    from volcano_py.cli.queues.live_check import ClusterSays
+    from volcano_py.config.parse import ParseResult
+
+_EXAMPLES = """\b
+Examples:
+  volcano-py config check volcano-scheduler.conf
+  volcano-py config check -o json cm.yaml
+  volcano-py config check --live                    # the cluster's ConfigMap, against its queues
+  volcano-py config check --live capacity.conf      # what this file would ignore of them
+"""
 
 
 @click.group()
@@ -17,32 +32,70 @@ def config() -> None:
     """Say what is wrong in a volcano-scheduler.conf."""
 
 
-@config.command(
-    epilog="\b\nExamples:\n  volcano-py config check volcano-scheduler.conf\n  volcano-py config check -o json cm.yaml"
-)
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@config.command(epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
 @click.option("--strict", is_flag=True, help="Take unknown keys, and values that had to be converted, as errors.")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Also list what the configuration ignores of the cluster's queues. Without FILE, check the scheduler's"
+    " ConfigMap.",
+)
+@config_namespace_option
+@cluster_options
 @output_option()
-def check(file: Path, strict: bool, output: str) -> None:
+def check(
+    file: Path | None,
+    strict: bool,
+    live: bool,
+    config_namespace: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    output: str,
+) -> None:
     """Say what is wrong in FILE (a bare configuration or a ConfigMap), where, and how to fix it. Exits 1 on errors."""
-    text, source = configuration_text(file)
-    result = parse_configuration(text, builtin_registry().with_installed().catalogue(), source=source, strict=strict)
+    says: ClusterSays | None = None
+    if live:
+        from volcano_py.cli.queues.live_check import ask_cluster
+
+        says = ask_cluster(kubeconfig, context, config_namespace, with_configuration=file is None)
+    elif file is None:
+        raise click.UsageError("name a FILE to check, or check the cluster's configuration with --live")
+    elif kubeconfig or context:
+        raise click.UsageError("--kubeconfig and --context name a cluster: they go with --live")
+    text, source = configuration_text(file) if file is not None or says is None else (says.text, says.source)
+    registry = builtin_registry().with_installed()
+    result = parse_configuration(text, registry.catalogue(), source=source, strict=strict)
+    ignored = says.ignored_by(result.config, registry) if says is not None and result.config is not None else []
     if output == "table":
         if result.problems:
             click.echo(format_problems(result.problems, text, source=source))
         click.echo(f"{source}: {'valid' if result.config is not None else 'invalid'}")
+        for queue, field in ignored:
+            click.echo(f"queue {queue}: {field.message}")
+        if live and result.config is not None and not ignored:
+            click.echo("queues: no field is ignored")
     else:
-        problems = [
-            {
-                "severity": problem.severity.value,
-                "path": str(problem.path),
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "code": str(problem.code),
-            }
-            for problem in result.problems
-        ]
-        print_data({"valid": result.config is not None, "problems": problems}, output)
+        data = _data(result)
+        if live:
+            data["queues"] = [
+                {"name": queue, "field": str(field.field), "message": field.message} for queue, field in ignored
+            ]
+        print_data(data, output)
     if result.config is None or any(problem.severity is Severity.ERROR for problem in result.problems):
         raise SystemExit(1)
+
+
+def _data(result: ParseResult) -> dict[str, Any]:
+    problems = [
+        {
+            "severity": problem.severity.value,
+            "path": str(problem.path),
+            "line": problem.line,
+            "column": problem.column,
+            "message": problem.message,
+            "code": str(problem.code),
+        }
+        for problem in result.problems
+    ]
+    return {"valid": result.config is not None, "problems": problems}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from volcano_py.cli.options.cluster_configuration import config_namespace_option
 from volcano_py.cli.printing.output import console, output_option, print_data
 from volcano_py.cli.queues.verbs import VERBS
 from volcano_py.operator.podgroups.generated_group import GroupRules
@@ -52,9 +53,7 @@ for _verb in VERBS:
     help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: the cluster's ConfigMap; with --filename the"
     " built-in configuration]",
 )
-@click.option(
-    "--config-namespace", default="volcano-system", show_default=True, help="Namespace of the scheduler's ConfigMap."
-)
+@config_namespace_option
 @click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."
@@ -70,7 +69,10 @@ def tree(
     default_queue: str,
     output: str,
 ) -> None:
-    """Draw the tree of queues: what each holds, waits for, is guaranteed, deserves and may have."""
+    """Draw the tree of queues: what each holds, waits for, is guaranteed, deserves and may have.
+
+    What the configuration ignores of their fields is listed below it.
+    """
     from volcano_py.cli.queues.sources import of_cluster, of_manifests
 
     if filenames and (kubeconfig or context):

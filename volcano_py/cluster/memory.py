@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from volcano_py.api import names
-from volcano_py.api.effects import Bind, Effect, Event, Evict, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import (
+    Bind,
+    Effect,
+    Event,
+    Evict,
+    PodCondition,
+    PodGroupStatusUpdate,
+    QueueAllocated,
+    QueueConditions,
+)
 from volcano_py.api.objects import ApiObject, Condition, Pod, PodGroup, PodGroupStatus, Queue, metadata_of
 from volcano_py.cluster.memory_volumes import MemoryVolumes
 from volcano_py.cluster.protocol import Sink
@@ -78,7 +87,9 @@ class MemoryCluster:
             elif isinstance(effect, PodGroupStatusUpdate):
                 self._update_group(effect)
             elif isinstance(effect, QueueAllocated):
-                self._update_queue(effect)
+                self._update_queue(effect.queue, allocated=dict(effect.allocated))
+            elif isinstance(effect, QueueConditions):
+                self._update_queue(effect.queue.name, conditions=list(effect.conditions))
             else:
                 self.events.append(effect)
 
@@ -149,10 +160,10 @@ class MemoryCluster:
             )
             self.put("PodGroup", msgspec.structs.replace(group, status=status))
 
-    def _update_queue(self, update: QueueAllocated) -> None:
-        queue = self.get("Queue", update.queue, Queue)
+    def _update_queue(self, name: str, **fields: Any) -> None:
+        queue = self.get("Queue", name, Queue)
         if queue is not None:
-            status = msgspec.structs.replace(queue.status, allocated=dict(update.allocated))
+            status = msgspec.structs.replace(queue.status, **fields)
             self.put("Queue", msgspec.structs.replace(queue, status=status))
 
     def _pod(self, key: str, uid: str) -> Pod | None:

@@ -44,7 +44,7 @@ _PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim
 _ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
 # These keep a plugin's books, and decide nothing.
 _EVENTS: Final = frozenset({"on_allocate", "on_deallocate"})
-_HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "nodegroup"})
+_HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "proportion", "nodegroup"})
 # drf fills these with enableHierarchy only.
 _DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable"})
 
@@ -150,16 +150,23 @@ def _hierarchical_drf_with_proportion(subject: _Subject) -> None:
 
 
 def _two_owners_of_the_queue_tree(subject: _Subject) -> None:
-    drf, capacity = subject.hierarchical("drf"), subject.hierarchical("capacity")
-    if drf is None or capacity is None:
-        return
-    later = max(drf, capacity, key=lambda entry: (entry.tier, entry.index))
-    other = drf if later is capacity else capacity
-    message = (
-        f"enableHierarchy is set for drf and for capacity ({other.path}), but the tree of queues can have one owner "
-        "only; keep it for capacity (parents by spec.parent) or for drf (parents by annotation)"
-    )
-    subject.problems.error(Code.CONFLICT, subject.flag_place(later, "hierarchy"), message)
+    """Of drf and proportion see above."""
+    capacity = subject.hierarchical("capacity")
+    ways = {
+        "drf": "capacity (parents by spec.parent) or for drf (parents by annotation)",
+        "proportion": "capacity (queues get what spec.deserved says) or for proportion (by spec.weight)",
+    }
+    for name, which in ways.items():
+        rival = subject.hierarchical(name)
+        if capacity is None or rival is None:
+            continue
+        later = max(rival, capacity, key=lambda entry: (entry.tier, entry.index))
+        other = rival if later is capacity else capacity
+        message = (
+            f"enableHierarchy is set for {name} and for capacity ({other.path}), but the tree of queues can have one "
+            f"owner only; keep it for {which}"
+        )
+        subject.problems.error(Code.CONFLICT, subject.flag_place(later, "hierarchy"), message)
 
 
 def _unsupported_switches(subject: _Subject) -> None:
@@ -177,9 +184,11 @@ def _flat_owners_together(subject: _Subject) -> None:
     """Volcano runs such a configuration, so it stays allowed: both are asked, and either can say no."""
     first = {entry.name: entry for entry in reversed(tuple(subject.queue_owners()))}
     capacity = first.pop("capacity", None)
-    if capacity is None or ("drf" in first and subject.hierarchical("capacity")):
+    if capacity is None:
         return
     for other in first.values():
+        if other.flags.hierarchy and subject.hierarchical("capacity"):
+            continue  # refused already
         message = (
             f"{other.name} ({other.path}) and capacity both divide the cluster among queues; where they differ a "
             f"queue gets the smaller part; keep one"
@@ -264,7 +273,7 @@ def _reclaim_without_deserved_shares(subject: _Subject) -> None:
 
 
 def _hierarchy_without_queue_order(subject: _Subject) -> None:
-    for name in ("drf", "capacity"):
+    for name in ("drf", "capacity", "proportion"):
         for entry in subject.entries(name):
             if entry.flags.hierarchy and not entry.flags.queue_order:
                 message = f"{flag_key('hierarchy')} of {name} does not affect which queue is next while "

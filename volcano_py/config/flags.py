@@ -21,7 +21,7 @@ class Flags(Arguments):
     hierarchy: bool = argument(
         "enableHierarchy",
         False,
-        "Gates hierarchical queues: hierarchical fair share in drf, the tree of queues in capacity, "
+        "Gates hierarchical queues: hierarchical fair share in drf, the tree of queues in capacity and proportion, "
         "inheritance of node group affinity in nodegroup.",
     )
     job_ready: bool = argument("enableJobReady", True, "Gates the plugin's test of whether a job is ready.")

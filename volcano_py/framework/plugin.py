@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.queue_fields import QueueField
 from volcano_py.api.report import NamespaceShare
 from volcano_py.config.arguments import Arguments, NoArguments
 from volcano_py.config.flags import Flags
@@ -75,6 +76,11 @@ class Plugin:
     """Whether jobs that it names at `preemptable` may go whole though their priority is not below the preemptor's."""
     hierarchy_points: ClassVar[frozenset[str]] = frozenset()
     """Points that the plugin fills with `enableHierarchy` only."""
+    queue_fields: ClassVar[frozenset[QueueField]] = frozenset()
+    """Fields of a Queue by which the plugin divides the cluster. Those that a queue has and no configured plugin reads
+    are reported on the queue."""
+    hierarchy_queue_fields: ClassVar[frozenset[QueueField]] = frozenset()
+    """Fields that it reads as well with `enableHierarchy`."""
     unsupported_flags: ClassVar[Mapping[str, str]] = {}
     """Field of `Flags` → what is not supported yet. A configuration that switches one on is refused, as it would be
     scheduled by other rules than those written."""

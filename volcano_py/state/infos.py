@@ -136,6 +136,8 @@ class QueueInfo(msgspec.Struct, frozen=True, eq=False):
     spec_affinity: Mapping[str, object] | None = None
     hierarchy: Hierarchy = ()
     problems: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    """status.conditions as the API server has them."""
     entitlements: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
     """`deserved` and `guarantee` as the API server has them, for messages."""
 

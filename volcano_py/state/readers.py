@@ -157,6 +157,7 @@ def read_queue(queue: Queue, slot: int, axis: ResourceAxis) -> ParsedQueue:
         spec_affinity=spec.affinity,
         hierarchy=hierarchy,
         problems=tuple(problems),
+        conditions=tuple(queue.status.conditions),
         entitlements={"deserved": spec.deserved, "guarantee": spec.guarantee.resource},
     )
     return ParsedQueue(info, axis)

@@ -15,6 +15,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import Codes, NodeView
 from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.proportion import Proportion
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.task_class import Refusal, TaskClass
 
@@ -122,3 +123,17 @@ def test_a_gang_that_lacks_more_than_that_is_not_looked_at() -> None:
     members = [pod("g-w-0", group="g"), pod("g-w-1", group="g", cpu="9")]
     opened = act(node("n1", cpu="1"), pod_group("g", min_member=2), members, actions=[Backfill])
     assert opened.ssn.findings.tentative == {}
+
+
+def test_queues_of_a_tree_go_in_the_order_of_their_branches() -> None:
+    """One pod's place is left: busy, the older queue, holds something, quiet nothing."""
+    opened = act(
+        node("n1", cpu="4", pods="2"),
+        queue("busy", age=10),
+        queue("quiet"),
+        gang("g", cpu="1", queue="busy", running_on=["n1"]),
+        best_effort("b", 1, queue="busy"),
+        best_effort("q", 1, queue="quiet"),
+        tiers=[[Gang], [(Proportion, {"enableHierarchy": True})]],
+    )
+    assert opened.binds == {"q-0": "n1"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, Request, eventually, pod_ref, refusal, settle
-from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import ObjectRef, PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
 from volcano_py.api.objects import Condition
 from volcano_py.api.reasons import Reason
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
@@ -23,6 +23,11 @@ QUEUE = f"{API}/queues/q"
 
 def condition(message: str = "0/3 nodes are available", *, node: str = "", name: str = "a") -> PodCondition:
     return PodCondition(pod_ref(name), "Unschedulable", message, Reason.NODES_REFUSE, node)
+
+
+def queue_conditions(message: str) -> QueueConditions:
+    made = Condition(type="FieldsIgnored", status="True", reason="NotUsedByConfiguration", message=message)
+    return QueueConditions(ObjectRef("Queue", "", "q", "uid-q"), (made,))
 
 
 def group(phase: str = "Pending", *, running: int = 0, transition: str = "cycle-1") -> PodGroupStatusUpdate:
@@ -186,10 +191,22 @@ async def test_resources_that_a_queue_no_longer_holds_are_taken_out(subject: Sub
     assert len(api.sent("GET", QUEUE)) == 1
 
 
+async def test_conditions_of_a_queue_are_written_whole_and_leave_its_amounts(subject: Subject) -> None:
+    """Volcano's own definition of queues wants `allocated` in every status."""
+    await subject.write(queue_conditions("the text"))
+
+    (patch,) = subject.patches
+    assert patch.body["metadata"] == {"uid": "uid-q"}
+    assert patch.body["status"]["allocated"] == {}
+    (written,) = patch.body["status"]["conditions"]
+    assert (written["type"], written["status"], written["message"]) == ("FieldsIgnored", "True", "the text")
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
         pytest.param(condition(), condition(), id="condition"),
+        pytest.param(queue_conditions("a"), queue_conditions("a"), id="conditions of a queue"),
         pytest.param(group(transition="cycle-1"), group(transition="cycle-2"), id="group, another cycle"),
         pytest.param(QueueAllocated("q", {"cpu": "1"}), QueueAllocated("q", {"cpu": "1"}), id="queue"),
     ],

@@ -101,6 +101,32 @@ def test_two_owners_of_the_tree_of_queues_are_refused(parse: Parse) -> None:
     )
 
 
+def test_proportion_and_capacity_cannot_both_own_the_tree(parse: Parse) -> None:
+    result = parse(
+        configuration(
+            "allocate", "{name: proportion, enableHierarchy: true}", "{name: capacity, enableHierarchy: true}"
+        )
+    )
+    (problem,) = result.problems
+    assert (problem.path, problem.code) == ("tiers[0].plugins[4].enableHierarchy", Code.CONFLICT)
+    assert problem.message == (
+        "enableHierarchy is set for proportion and for capacity (tiers[0].plugins[3]), but the tree of queues can have "
+        "one owner only; keep it for capacity (queues get what spec.deserved says) or for proportion (by spec.weight)"
+    )
+
+
+def test_proportion_may_own_the_tree(parse: Parse) -> None:
+    assert parse(configuration("allocate", "{name: proportion, enableHierarchy: true}")).problems == ()
+
+
+def test_hierarchical_proportion_beside_hierarchical_drf_is_one_error(parse: Parse) -> None:
+    result = parse(
+        configuration("allocate", "{name: drf, enableHierarchy: true}", "{name: proportion, enableHierarchy: true}")
+    )
+    (problem,) = result.problems
+    assert problem.message.startswith("proportion cannot work together with drf's enableHierarchy")
+
+
 @pytest.mark.parametrize(
     "other", ["{name: proportion}", "{name: drf, enableHierarchy: true}"], ids=["proportion", "drf"]
 )

@@ -12,7 +12,7 @@ from volcano_py.config import Catalogue, NoArguments, parse_configuration
 from volcano_py.config.catalogue import VOLCANO_ACTIONS, VOLCANO_PLUGINS
 
 
-def test_it_is_the_built_in_default_with_binpack_and_without_preemption_by_gang_and_drf(
+def test_it_is_the_built_in_default_with_binpack_a_tree_and_without_preemption_by_gang_and_drf(
     named: Callable[[str, str], dict[str, Any]],
 ) -> None:
     configuration = yaml.safe_load(named("ConfigMap", names.CONFIG_MAP)["data"][names.CONFIG_KEY])
@@ -31,7 +31,7 @@ def test_it_is_the_built_in_default_with_binpack_and_without_preemption_by_gang_
                     {"name": "overcommit"},
                     {"name": "drf", "enablePreemptable": False},
                     {"name": "predicates"},
-                    {"name": "proportion"},
+                    {"name": "proportion", "enableHierarchy": True},
                     {"name": "nodeorder"},
                     {"name": "binpack"},
                 ]

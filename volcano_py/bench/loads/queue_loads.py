@@ -38,6 +38,7 @@ def tree_cases(pods: int = PODS, nodes: int = NODES) -> list[Case]:
         for name, items, plugins in (
             ("drf, enableHierarchy", by_annotation, "{name: drf, enableHierarchy: true}"),
             ("capacity, enableHierarchy", by_parent, "{name: drf}, {name: capacity, enableHierarchy: true}"),
+            ("proportion, enableHierarchy", by_parent, "{name: drf}, {name: proportion, enableHierarchy: true}"),
             ("proportion, without a tree", by_annotation, "{name: drf}, {name: proportion}"),
         )
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from volcano_py.api.report import Amounts
 from volcano_py.api.wording.amounts import numbers
+from volcano_py.api.wording.summarize import summarize
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.queues.standing import Standing
 
@@ -117,7 +118,18 @@ def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
             branch.append(branch[-1].add(label))
     if any(not line.is_kept for queue in lines for line in queue):
         drawn.append(Text(_LESS_IS_KEPT, "yellow"))
-    return Group(*drawn, Text(_LEGEND, "dim"))
+    return Group(*drawn, Text(_LEGEND, "dim"), *_ignored(standings))
+
+
+def _ignored(standings: Sequence[Standing]) -> Iterator[Text]:
+    """What the configuration ignores; a sentence that holds for several queues once, with their names."""
+    names: dict[str, list[str]] = {}
+    for standing in standings:
+        for sentence in standing.report.ignored:
+            names.setdefault(sentence, []).append(standing.name)
+    for sentence, queues in sorted(names.items(), key=lambda each: each[1]):
+        which = "queue" if len(queues) == 1 else "queues"
+        yield Text(plain(f"{which} {summarize(queues)}: {sentence}"), "yellow")
 
 
 def _resources(standings: Sequence[Standing]) -> list[str]:

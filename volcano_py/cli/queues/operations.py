@@ -18,7 +18,7 @@ from volcano_py.admission.queue_world import QueueFacts, QueueWorld
 from volcano_py.admission.queues import QueueRules, validate_delete
 from volcano_py.admission.violation import denial_message
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import ROOT_QUEUE, SCHEDULING_API
+from volcano_py.api.names import HIERARCHY, ROOT_QUEUE, SCHEDULING_API
 from volcano_py.api.objects import Queue
 from volcano_py.cli.options.cluster_access import DEFAULT_NAMESPACE, explained, is_api_missing
 from volcano_py.cli.pod_groups import queue_of_group
@@ -100,6 +100,23 @@ async def read(client: KubernetesClient, name: str, *, what: str = "", fix: str 
         raise click.ClickException(f"{what or f'queue {name}'} does not exist; {fix}") from error
     found["metadata"].pop("managedFields", None)
     return dict(found)
+
+
+def says_how_to_share(queue: Queue) -> bool:
+    """Whether it has fields that some configurations ignore. Only then the configuration need be read."""
+    spec = queue.spec
+    has_parent = spec.parent not in ("", ROOT_QUEUE)
+    annotations = queue.metadata.annotations
+    return has_parent or bool(spec.deserved or spec.guarantee.resource or annotations.get(HIERARCHY))
+
+
+async def ignored(client: KubernetesClient, queue: Queue, config_namespace: str) -> list[str]:
+    """Sentences about fields of the queue that the scheduler's configuration ignores."""
+    if not says_how_to_share(queue):
+        return []
+    from volcano_py.cli.queues.ignored import ignored_in_cluster  # loads what reads a configuration
+
+    return await ignored_in_cluster(client, queue, config_namespace)
 
 
 def decoded(found: JsonObject) -> Queue:

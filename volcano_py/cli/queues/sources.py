@@ -11,16 +11,14 @@ from pathlib import Path
 import click
 
 from volcano_py.api.effects import Effect
-from volcano_py.api.names import CONFIG_KEY, CONFIG_MAP
 from volcano_py.api.objects import ApiObject
+from volcano_py.cli.options.cluster_configuration import configuration_of_cluster, source_name
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.queues.standing import Standing, standings
 from volcano_py.cluster.kubernetes.http.client import KubernetesClient
-from volcano_py.cluster.kubernetes.http.errors import ApiError
-from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.cluster.kubernetes.http.unreadable import Identity
-from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, ConfigMap, Kind
+from volcano_py.cluster.kubernetes.watching.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
 from volcano_py.cluster.manifests import ManifestError, Stored, stored
 from volcano_py.config import (
     SchedulerConfiguration,
@@ -61,7 +59,7 @@ async def of_cluster(
             configuration = await _configuration_of(client, namespace, registry)
         items: list[Stored] = []
         for kind in (NODE, QUEUE, POD_GROUP, POD):
-            items.extend((kind.name, obj) for obj in await _readable(client, kind))
+            items.extend((kind.name, obj) for obj in await readable(client, kind))
     state = ClusterState(scheduler_names=rules.scheduler_names, default_queue=rules.default_queue)
     with redirect_stdout(sys.stderr):
         for name, obj in items:
@@ -72,7 +70,7 @@ async def of_cluster(
     return standings(report.queues, configuration)
 
 
-async def _readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
+async def readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
     """All objects of the kind. Those that cannot be read are reported and left out, as the scheduler does it."""
 
     def report(identity: Identity, error: Exception) -> None:
@@ -83,13 +81,8 @@ async def _readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
     """That of the scheduler's ConfigMap; the built-in one, with a word, when it is not to be had."""
-    source = f"ConfigMap {namespace}/{CONFIG_MAP}"
-    try:
-        found = await client.read(ApiPath("v1", "configmaps", namespace).of(CONFIG_MAP), ConfigMap)
-        text = found.data.get(CONFIG_KEY)
-        why = f"{source} has no {CONFIG_KEY}"
-    except ApiError as error:
-        text, why = None, f"{source} cannot be read: {error}"
+    source = source_name(namespace)
+    text, why = await configuration_of_cluster(client, namespace)
     if text is not None:
         parsed = parse_configuration(text, registry.catalogue(), source=source)
         if parsed.config is not None:

@@ -57,6 +57,8 @@ class Standing:
         if missing := self.report.guarantee_not_kept:
             found["guaranteeNotKept"] = {name: canonical(name, units) for name, units in missing.items()}
         found["podGroups"] = dict(self.report.pod_groups)
+        if self.report.ignored:
+            found["ignored"] = list(self.report.ignored)
         if self.problem:
             found["problem"] = self.problem
         return found
@@ -103,7 +105,8 @@ def _walk(tree: QueueTree) -> Iterator[tuple[str, int]]:
 
 def _knows_tree(configuration: SchedulerConfiguration) -> bool:
     """Whether a plugin shares out along the tree."""
-    return any(entry.name == "capacity" and entry.flags.hierarchy for entry in configuration.plugins())
+    owners = ("capacity", "proportion")
+    return any(entry.name in owners and entry.flags.hierarchy for entry in configuration.plugins())
 
 
 def _added_up(reports: dict[str, QueueReport], tree: QueueTree) -> dict[str, QueueReport]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ import click
 
 from volcano_py.cli.options.amounts import AMOUNTS
 from volcano_py.cli.options.cluster_access import cluster_options, on_cluster
+from volcano_py.cli.options.cluster_configuration import config_namespace_option
 from volcano_py.cli.options.names import SUBDOMAIN
 from volcano_py.cli.printing.output import console, output_option, print_data
 
@@ -95,6 +96,7 @@ def _name_option(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Closed: it is closed by a Command as soon as it is made.",
 )
+@config_namespace_option
 @cluster_options
 def create(
     name: str,
@@ -105,10 +107,11 @@ def create(
     guarantee: dict[str, str] | None,
     reclaimable: bool,
     state: str,
+    config_namespace: str,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Create a queue."""
+    """Create a queue, and say which of its fields the scheduler's configuration ignores."""
     from volcano_py.cli.queues import operations
     from volcano_py.operator.queues.states import QueueAction
 
@@ -124,6 +127,8 @@ def create(
 
     async def work(client: KubernetesClient) -> None:
         click.echo(await operations.create(client, manifest))
+        for sentence in await operations.ignored(client, operations.decoded(manifest), config_namespace):
+            click.echo(f"queue {name}: {sentence}", err=True)
         if state == "Closed":
             click.echo(await operations.ask(client, name, QueueAction.CLOSE))
 
@@ -157,14 +162,21 @@ def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None
 @click.command(epilog=_GET)
 @_name_option
 @output_option()
+@config_namespace_option
 @cluster_options
-def get(name: str, output: str, kubeconfig: Path | None, context: str | None) -> None:
-    """Show one queue: what it is, and what it holds and may have."""
-    from volcano_py.cli.queues.operations import read
+def get(name: str, output: str, config_namespace: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Show one queue: what it is, what it holds and may have, and what of it the configuration ignores."""
+    from volcano_py.cli.queues import operations
 
-    found = on_cluster(kubeconfig, context, lambda client: read(client, name))
+    async def work(client: KubernetesClient) -> tuple[JsonObject, list[str]]:
+        found = await operations.read(client, name)
+        if output != "table":
+            return found, []
+        return found, await operations.ignored(client, operations.decoded(found), config_namespace)
+
+    found, ignored = on_cluster(kubeconfig, context, work)
     if output == "table":
-        _print_queue(found)
+        _print_queue(found, ignored)
     else:
         print_data(found, output)
 
@@ -245,7 +257,8 @@ def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str |
     click.echo(on_cluster(kubeconfig, context, work))
 
 
-def _print_queue(found: JsonObject) -> None:
+def _print_queue(found: JsonObject, ignored: Sequence[str]) -> None:
+    from volcano_py.cli.live.tables import plain
     from volcano_py.cli.printing.listing import Listing
     from volcano_py.cli.queues.operations import decoded
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
@@ -259,3 +272,7 @@ def _print_queue(found: JsonObject) -> None:
     if rows:
         click.echo()
         Listing(console(), AMOUNTS_HEADER, numbers=AMOUNTS_HEADER[1:]).print(rows)
+    if ignored:
+        click.echo()
+    for sentence in ignored:
+        click.echo(plain(sentence))

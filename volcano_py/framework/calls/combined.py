@@ -211,11 +211,11 @@ class CombinedAnswers:
     def victim_queues(self, queues: Iterable[QueueInfo], task: Task) -> list[QueueInfo]:
         """The queues in the order in which they lose pods to `task`: the last in queue order first, unless plugins
         have an order of their own."""
-        last_first = sorted(queues, key=self._full_queue_key, reverse=True)
+        last_first = sorted(queues, key=self.full_queue_key, reverse=True)
         calls = self._dispatch.calls("victim_queue_order")
         return sorted(last_first, key=lambda queue: tuple(call(queue, task.job.queue) for call in calls))
 
-    def _full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+    def full_queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """`queue_key` with the keys of the nodes on the queue's path in the tree, where there is one."""
         path = self._path(queue)
         keys = [self.branch_key(path[: depth + 1]) for depth in range(len(path))]

@@ -19,6 +19,7 @@ from volcano_py.api.report import PendingJob
 from volcano_py.api.wording import explain
 from volcano_py.framework.job import Job
 from volcano_py.framework.status.missing_queue import queue_source
+from volcano_py.framework.status.queue_conditions import queue_conditions
 from volcano_py.framework.status.verdicts import PodVerdict, gang_message, job_verdict, pod_verdicts
 from volcano_py.state.infos import QueueInfo, TaskInfo
 from volcano_py.state.queues.queue_tree import lay
@@ -82,6 +83,7 @@ class Closing:
             self._memory[_EMPTY] = self._empty
         effects.extend(self._queues())
         effects.extend(self._invalid_queues())
+        effects.extend(queue_conditions(self._ssn))
         return effects
 
     # -- PodGroups -------------------------------------------------------------------------------------------------

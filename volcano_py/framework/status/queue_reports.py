@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from volcano_py.api.report import QueueReport
 from volcano_py.framework.calls.answer_checks import NonsenseError, mapping_of
 from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.status.queue_conditions import ignored_by_queue
 from volcano_py.state.snapshot import Phase
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
     rows = np.flatnonzero(jobs.known)
     allocated = ssn.used_by_queue()
     phases = ssn.sum_by_queue(np.eye(len(Phase), dtype=np.int64)[jobs.phase[rows]], rows)
+    ignored = ignored_by_queue(ssn)
     reports = {
         name: QueueReport(
             name=name,
@@ -35,6 +37,7 @@ def queue_reports(ssn: Session) -> dict[str, QueueReport]:
             deserved=ssn.axis.amounts(queue.deserved),
             capability=ssn.axis.amounts(queue.capability),
             guarantee=ssn.axis.amounts(queue.guarantee),
+            ignored=tuple(field.message for field in ignored[name]),
             pod_groups=_by_phase(phases[name]),
         )
         for name, queue in ssn.queues.items()

@@ -5,53 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest
-from volcano_py.state.infos import QueueInfo
-from volcano_py.state.queues.queue_tree import Fault
+from volcano_py.plugins.queues.base_account import Amounts, BaseAccount
 from volcano_py.state.table.axis import PODS
-
-Amounts = list[int]
-"""[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
 
 
 @dataclass(slots=True, eq=False)
-class QueueAccount:
-    """All sums include the queues below. `held`, `needed` and `inqueue` follow the cycle; the rest is fixed when the
-    session opens.
+class QueueAccount(BaseAccount):
+    """`held`, `needed` and `inqueue` follow the cycle; the rest is fixed when the session opens.
+
+    In the accounts for bindings at once, `held` is what tasks hold that are allocated, or are leaving, and `leaving`
+    the latter alone; in the others `leaving` is 0.
 
     Attributes:
-        info: None for the top when no queue stands for it.
-        row: its row in the tables of `Accounts`.
-        fault: why the queue has no place in the tree, if so.
-        children: queues directly below it.
-        chain: the queue itself and those above it, the top last.
-        held: requests of tasks that are allocated, or promised what is being released. In the accounts for bindings
-            at once: of those that are allocated, or are leaving.
-        needed: that, and what the queues below are guaranteed and do not hold yet.
-        capability: own or inherited; UNLIMITED where there is none.
-        real_capability: that, within what the guarantees of others leave.
-        firm: what jobs hold within their minResources, and what is leaving, when the session opens.
-        surplus: what they hold beyond.
-        inqueue: what admitted jobs may still claim of their minResources.
-        leaving: what of `held` is leaving.
+        needed: what is held, and what the queues below are guaranteed and do not hold yet.
+        deserved: what it is entitled to.
+        has_deserved: where that is an entitlement at all.
     """
 
-    name: str
-    info: QueueInfo | None
-    row: int
-    fault: Fault | None
-    children: tuple[str, ...]
-    held: Amounts
     needed: Amounts
-    capability: Amounts
-    guarantee: Amounts
     deserved: Amounts
     has_deserved: list[bool]
-    real_capability: Amounts
-    firm: Amounts
-    surplus: Amounts
-    inqueue: Amounts
-    leaving: Amounts
-    above: tuple[QueueAccount, ...] = ()
     _deserving: tuple[tuple[int, int], ...] = field(init=False)
     _is_best_effort: bool = field(init=False)
     _turn: tuple[float, bool, float] | None = None
@@ -59,20 +32,6 @@ class QueueAccount:
     def __post_init__(self) -> None:
         self._deserving = tuple((dim, self.deserved[dim]) for dim, has in enumerate(self.has_deserved) if has)
         self._is_best_effort = not any(amount for dim, amount in self._deserving if dim != PODS)
-
-    @property
-    def parent(self) -> QueueAccount | None:
-        return self.above[0] if self.above else None
-
-    @property
-    def chain(self) -> tuple[QueueAccount, ...]:
-        """Itself, and all above it."""
-        return (self, *self.above)
-
-    @property
-    def may_give(self) -> bool:
-        """Its pods can be reclaimed: it is a leaf with a place in the tree, and reclaimable."""
-        return self.info is not None and self.info.reclaimable and self.fault is None and not self.children
 
     @property
     def share(self) -> float:
@@ -133,8 +92,3 @@ class QueueAccount:
         for account in self.chain:
             for dim, amount in asked:
                 account.leaving[dim] += amount * count
-
-    def promise(self, amounts: Amounts) -> None:
-        """A job that may claim these was admitted."""
-        for account in self.chain:
-            account.inqueue = [promised + more for promised, more in zip(account.inqueue, amounts, strict=True)]

@@ -1,46 +1,17 @@
-"""Messages of the capacity plugin: whose ceiling stops a job, and what is wrong with the tree."""
+"""Messages of the capacity plugin: whose ceiling stops a job."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.amounts import amount, numbers
-from volcano_py.api.wording.explain import Ceiling, invalid_queue, over_ceiling, queue_closed
-from volcano_py.api.wording.summarize import summarize
+from volcano_py.api.wording.explain import Ceiling, over_ceiling
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts
 from volcano_py.plugins.capacity.headroom import Bound
 from volcano_py.plugins.capacity.reserved import Reserved
 from volcano_py.state.task_class import Refusal
-
-_SHUT: Final = frozenset({"Closed", "Closing"})
-
-
-def not_for_jobs(account: QueueAccount) -> Refusal | None:
-    """The refusal when no job can run in this queue as the tree stands."""
-    if account.fault is not None:
-        return Refusal(Reason.INVALID_QUEUE, invalid_queue(account.name, account.fault.problem(account.name)))
-    if account.children:
-        return Refusal(Reason.INVALID_QUEUE, invalid_queue(account.name, _inner(account.children)))
-    return None
-
-
-def _inner(children: Sequence[str]) -> str:
-    return f"has queues below it ({summarize(children)}), and jobs run only in leaf queues; name one in spec.queue"
-
-
-def closed(account: QueueAccount) -> Refusal | None:
-    """The refusal when the queue, or a queue above it, is not open."""
-    info = account.info
-    if info is not None and not info.is_open:
-        return Refusal(Reason.QUEUE_CLOSED, queue_closed(info.name, info.state))
-    for above in account.chain[1:]:
-        # The queue controller closes what is below a closed queue; until then, or without it, this does.
-        if above.info is not None and above.info.state in _SHUT:
-            return Refusal(Reason.QUEUE_CLOSED, queue_closed(above.info.name, above.info.state))
-    return None
 
 
 class Refusals:
@@ -49,7 +20,7 @@ class Refusals:
     def __init__(self, names: Sequence[str], total: Sequence[int], accounts: Accounts) -> None:
         self._names = names
         self._total = total
-        self._reserved = Reserved(names, accounts)
+        self._reserved = Reserved(names, accounts.by_row)
 
     def guarantees_changed(self) -> None:
         """What queues hold of their guarantees has changed."""

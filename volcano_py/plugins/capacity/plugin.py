@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.names import ROOT_QUEUE
+from volcano_py.api.queue_fields import QueueField
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
@@ -20,16 +22,19 @@ from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRe
 from volcano_py.plugins.capacity.account import QueueAccount
 from volcano_py.plugins.capacity.accounts import Accounts, accounts_at_once, open_accounts
 from volcano_py.plugins.capacity.arguments import CapacityArguments
-from volcano_py.plugins.capacity.enqueue_check import Beyond, first_exceeded
+from volcano_py.plugins.capacity.beyond import Beyond
 from volcano_py.plugins.capacity.events import queue_events
 from volcano_py.plugins.capacity.headroom import tightest
-from volcano_py.plugins.capacity.messages import Refusals, closed, not_for_jobs
-from volcano_py.plugins.capacity.reclaim import ReclaimRight, in_common, rightful
+from volcano_py.plugins.capacity.messages import Refusals
+from volcano_py.plugins.capacity.reclaim import ReclaimRight, rightful
 from volcano_py.plugins.capacity.unit_rules import judge
 from volcano_py.plugins.capacity.victims import Choose, given_up, given_up_first
+from volcano_py.plugins.queues.base_account import in_common
+from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
 from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
+from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.ledger import Rows
@@ -60,6 +65,8 @@ class Capacity(Plugin):
     judges_units = True
     arguments_type = CapacityArguments
     guards = frozenset({"reclaimable"})
+    queue_fields = frozenset({QueueField.DESERVED, QueueField.GUARANTEE})
+    hierarchy_queue_fields = frozenset({QueueField.PARENT})
     hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
 
     def on_session_open(self, ssn: Session) -> None:
@@ -168,16 +175,18 @@ class Capacity(Plugin):
         if job.min_resources is None:
             return PERMIT
         wanted: list[int] = job.min_resources.tolist()
-        in_tree = self._accounts.tree is not None
-        if first_exceeded(account, wanted, lambda each: each.inqueue, in_tree=in_tree) is None:
+        chain = account.chain if self._accounts.tree is not None else (account,)
+        deserved = attrgetter("deserved")
+        if first_exceeded(chain, wanted, inqueue=attrgetter("inqueue"), deserved=deserved) is None:
             return PERMIT
         wanted = self._promises.bounds().asked(job).tolist()
         counting = {each.row: self._counting(each, job) for each in account.chain}
-        exceeded = first_exceeded(account, wanted, lambda each: counting[each.row], in_tree=in_tree)
+        exceeded = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=deserved)
         if exceeded is None:
             return PERMIT
         freed = self._takings.in_queue(job)
-        if first_exceeded(account, wanted, lambda each: counting[each.row], in_tree=in_tree, freed=freed) is None:
+        relying = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=deserved, freed=freed)
+        if relying is None:
             self._takings.rely(job)
             return PERMIT
         above, dim = exceeded

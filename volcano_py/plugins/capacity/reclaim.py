@@ -94,8 +94,3 @@ def _entitled(account: QueueAccount, asked: SparseRequest, level: int) -> QueueA
 def rightful(account: QueueAccount, level: int) -> tuple[QueueAccount, ...]:
     """The queues by whose right `account` may reclaim: itself, and the nearest `level` above it."""
     return account, *_above(account, level)
-
-
-def in_common(account: QueueAccount, other: QueueAccount) -> int:
-    """How many queues the two have above them both; siblings have the most."""
-    return sum(above in other.chain for above in account.chain)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api.queue_fields import QueueField
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import NamespaceShare
 from volcano_py.api.wording.explain import invalid_queue, queue_closed
@@ -48,6 +49,7 @@ class Drf(Plugin):
     name = "drf"
     judges_units = True
     guards = frozenset({"reclaimable"})
+    hierarchy_queue_fields = frozenset({QueueField.HIERARCHY})
     hierarchy_points = frozenset(
         {
             "queue_paths",

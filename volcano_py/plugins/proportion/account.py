@@ -3,54 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import msgspec
+from dataclasses import dataclass, field
 
 from volcano_py.framework.eviction.units import Verdict
 from volcano_py.plugins.amounts.sparse_requests import SparseRequest
-from volcano_py.state.infos import QueueInfo
+from volcano_py.plugins.queues.base_account import Amounts, BaseAccount
 from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
 
-Amounts = list[int]
-"""[R] whole units. Lists, as single values of short vectors are looked at in every turn of every job."""
 
-
-class QueueAccount(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class QueueAccount(BaseAccount):
     """`held`, `used`, `leaving` and `inqueue` follow the cycle; the rest is fixed when the session opens.
 
     Attributes:
-        held: requests of tasks that are allocated, or promised what is being released.
+        written: capability as written; UNLIMITED where nothing is.
         used: requests of tasks that are allocated, or leaving.
-        leaving: the latter alone.
         request: all that it holds and what its pending tasks ask for, when the session opens.
-        capability: as written; UNLIMITED where nothing is.
-        guarantee: what is kept of it.
-        real_capability: capability, and no more than what the guarantees of others leave.
         deserved: its exact part of the cluster.
         ceiling: `deserved` rounded down to whole units, for comparisons.
-        firm: what its jobs hold within their minResources, and what is leaving, when the session opens.
-        surplus: what they hold beyond.
-        inqueue: what admitted jobs may still claim of their minResources.
+        limited_by: the queues above it whose ceilings hold for it: without a top that is the whole cluster, which is
+            the nodes' business.
     """
 
-    info: QueueInfo
-    held: Amounts
+    written: Amounts
     used: Amounts
-    leaving: Amounts
     request: Amounts
-    capability: Amounts
-    guarantee: Amounts
-    real_capability: Amounts
     deserved: list[float]
     ceiling: Amounts
-    firm: Amounts
-    surplus: Amounts
-    inqueue: Amounts
-    _deserving: tuple[int, ...] = ()
+    limited_by: tuple[QueueAccount, ...] = ()
+    _deserving: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._deserving = tuple(dim for dim, amount in enumerate(self.deserved) if amount > 0)
+
+    @property
+    def limiting(self) -> tuple[QueueAccount, ...]:
+        """The queues whose ceilings hold for it, its own first."""
+        return (self, *self.limited_by)
 
     @property
     def share(self) -> float:
@@ -100,11 +90,14 @@ class QueueAccount(msgspec.Struct, eq=False):
         return max(self.held[dim], self.used[dim])
 
     def book(self, asked: SparseRequest, count: int, status: TaskStatus) -> None:
-        """`count` more tasks (fewer, when negative) hold what they ask for, as they were put into `status` or taken
-        back from it."""
-        for dim, amount in asked:
-            self.held[dim] += amount * count
-            if status is TaskStatus.ALLOCATED:
-                self.used[dim] += amount * count
-            elif status is TaskStatus.RELEASING:
-                self.leaving[dim] -= amount * count
+        """`count` more tasks in this queue (fewer, when negative) hold what they ask for, as they were put into
+        `status` or taken back from it; so do all queues above."""
+        for account in self.chain:
+            if account.info is None:
+                return  # nothing is asked of a top that is no queue
+            for dim, amount in asked:
+                account.held[dim] += amount * count
+                if status is TaskStatus.ALLOCATED:
+                    account.used[dim] += amount * count
+                elif status is TaskStatus.RELEASING:
+                    account.leaving[dim] -= amount * count

@@ -3,91 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework.session import Session
 from volcano_py.plugins.amounts.shares import saturated, sums_by_group
 from volcano_py.plugins.proportion.account import QueueAccount
-from volcano_py.plugins.proportion.water_filling import divide
-from volcano_py.plugins.queues.guarantees import Amounts, Kept, by_age, keep
+from volcano_py.plugins.proportion.division import Amounts, Claims, Flags, divide_levels
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
+from volcano_py.plugins.queues.levels import QueueRows
 from volcano_py.plugins.queues.queue_amounts import allocated, leaving, pending, promised, surplus
-from volcano_py.state.infos import QueueInfo
+from volcano_py.plugins.queues.reach import Reach, reach
 
 
 class Accounts(msgspec.Struct, frozen=True, eq=False):
     """The accounts of all queues.
 
     Attributes:
-        by_name: every queue's.
-        infos: None for the cluster, then every queue, as in the rows of `kept`.
-        kept: what is kept of their guarantees.
+        by_name: those of queues that exist.
+        by_row: all, the top first: root, or the cluster as a whole.
+        rows: the queues in rows; of one level when they stand side by side.
+        reach: [Q, R] by row, how far each may grow.
+        claims: what the cluster was divided by.
     """
 
     by_name: dict[str, QueueAccount]
-    infos: tuple[QueueInfo | None, ...]
-    kept: Kept
+    by_row: list[QueueAccount]
+    rows: QueueRows
+    reach: Reach
+    claims: Claims
 
 
-def open_accounts(ssn: Session, promises: InqueueRequests) -> Accounts:
+def open_accounts(ssn: Session, promises: InqueueRequests, *, hierarchy: bool) -> Accounts:
     """An account for every queue. Only queues that have jobs, or are charged for pods, take part in the division.
 
     What is divided is what queues can share. What a queue may have at most, and what is kept for others, goes by the
     whole cluster: the pods of other schedulers may leave.
     """
-    names = list(ssn.queues)
-    at = np.array([ssn.queues[name].slot for name in names], dtype=np.intp)
-    size = len(ssn.snapshot.queue_names)
-    own, beyond = allocated(ssn).sums(size)[at], surplus(ssn).sums(size)[at]
-    going = leaving(ssn).sums(size)[at]
-    used = saturated(own, going)
-    request = saturated(used, pending(ssn).sums(size)[at])
-    infos = (None, *ssn.queues.values())
-    capability, kept, real_capability = _limits(infos, ssn.total)
-    guarantee = kept.own[1:]
-    deserved = np.zeros(own.shape)
-    ceiling = np.zeros_like(own)
-    busy = np.flatnonzero(np.isin(at, ssn.ledger.jobs.queue[ssn.job_rows()]) | used.any(axis=1))
-    weights = [ssn.queues[names[position]].weight for position in busy.tolist()]
-    division = divide(ssn.available, weights, guarantee[busy], np.minimum(request, real_capability)[busy])
-    deserved[busy], ceiling[busy] = division.exact, division.whole
+    rows = QueueRows.of(ssn, hierarchy=hierarchy)
+    levels, limits = rows.levels, reach(rows, ssn.total)
+    own, going = rows.alone(*allocated(ssn)), rows.alone(*leaving(ssn))
+    used, beyond = saturated(own, going), rows.alone(*surplus(ssn))
+    request = saturated(used, rows.alone(*pending(ssn)))
+    claims = _claims(ssn, rows, limits, used, request)
+    division = divide_levels(levels, claims)
     columns = (
-        own,
-        used,
-        going,
-        request,
-        capability,
-        guarantee,
-        real_capability,
-        deserved,
-        ceiling,
-        used - beyond,
-        beyond,
-        promised(ssn, promises).sums(size)[at],
+        levels.add_up(own),
+        levels.add_up(going),
+        limits.capability,
+        limits.guarantee,
+        limits.real_capability,
+        levels.add_up(used - beyond),
+        levels.add_up(beyond),
+        rows.with_below(*promised(ssn, promises)),
+        limits.written,
+        levels.add_up(used),
+        levels.add_up(request),
+        division.exact,
+        division.whole,
     )
-    by_queue = zip(*(column.tolist() for column in columns), strict=True)
-    by_name = {name: QueueAccount(ssn.queues[name], *amounts) for name, amounts in zip(names, by_queue, strict=True)}
-    return Accounts(by_name, infos, kept)
+    by_row = _accounts(rows, columns, ssn.total.tolist())
+    by_name = {account.name: account for account in by_row if account.info is not None}
+    return Accounts(by_name, by_row, rows, limits, claims)
 
 
-def _limits(infos: Sequence[QueueInfo | None], total: Amounts) -> tuple[Amounts, Kept, Amounts]:
-    """[Q, R] capabilities, what is kept of the guarantees (with a row for the cluster before), and capabilities within
-    what the guarantees of others leave of the cluster."""
-    queues = [info for info in infos if info is not None]
-    ceilings = np.array([total, *(queue.capability for queue in queues)], dtype=np.int64)
-    guarantee = np.array([np.zeros_like(total), *(queue.guarantee for queue in queues)], dtype=np.int64)
-    up = np.zeros(len(infos), dtype=np.intp)
-    up[0] = -1
-    kept = keep(guarantee, _with_sum(guarantee), ceilings, up, lambda: by_age(infos))
-    left = np.maximum(total - _with_sum(kept.own)[0], 0)
-    capability = ceilings[1:]
-    return capability, kept, np.minimum(left + kept.own[1:], capability)
+def _claims(ssn: Session, rows: QueueRows, limits: Reach, used: Amounts, request: Amounts) -> Claims:
+    """In queues with others below them, and in those without a place in the tree, no job starts: what is held there is
+    all they claim."""
+    weights = np.array([1 if info is None else info.weight for info in rows.infos], dtype=np.int64)
+    is_used: Flags = np.any(used, axis=1)
+    is_busy = is_used.copy()
+    with_jobs = rows.of_slots[ssn.ledger.jobs.queue[ssn.job_rows()]]
+    is_busy[with_jobs[with_jobs >= 0]] = True
+    stuck, lost = _stuck(rows), np.array([place.fault is not None for place in rows.places()], dtype=np.bool_)
+    is_busy[stuck] = is_used[stuck] & ~lost[stuck]
+    fixed = np.where(stuck[:, None], used, 0)
+    # What queues without a place hold counts as root's.
+    fixed[0] = saturated(fixed[0], sums_by_group(np.zeros(int(lost.sum()), dtype=np.intp), fixed[lost], 1)[0])
+    fixed[lost] = 0
+    asked = np.where(stuck[:, None], 0, request)
+    most = limits.real_capability.copy()
+    most[0] = np.minimum(most[0], ssn.available)
+    return Claims(weights, asked, fixed, limits.guarantee, most, stuck, is_busy)
 
 
-def _with_sum(amounts: Amounts) -> Amounts:
-    """The same with the sum of all in the first row."""
-    together = amounts.copy()
-    together[0] = sums_by_group(np.zeros(len(amounts), dtype=np.intp), amounts, 1)[0]
-    return together
+def _stuck(rows: QueueRows) -> Flags:
+    """[Q] queues where no job starts as the tree stands."""
+    return np.array([bool(place.children) or place.fault is not None for place in rows.places()], dtype=np.bool_)
+
+
+def _accounts(rows: QueueRows, columns: Sequence[NDArray[Any]], total: list[int]) -> list[QueueAccount]:
+    """By row, from [Q, R] columns. Parents come before their children, which need the parent's chain."""
+    accounts: list[QueueAccount] = []
+    by_row = zip(*(column.tolist() for column in columns), strict=True)
+    for row, (place, amounts) in enumerate(zip(rows.places(), by_row, strict=True)):
+        above = accounts[place.up].chain if place.up >= 0 else ()
+        account = QueueAccount(place.name, place.info, row, place.fault, place.children, above, *amounts)
+        account.limited_by = above[:-1] if above and above[-1].real_capability == total else above
+        accounts.append(account)
+    return accounts

@@ -1,19 +1,17 @@
-"""proportion: queues go in order of their shares and are held to what they deserve."""
+"""proportion: queues go in order of their shares and are held to what they, and the queues above them, deserve."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.api.reasons import Reason
-from volcano_py.api.wording.amounts import amount
-from volcano_py.api.wording.explain import Ceiling, over_ceiling, queue_closed
-from volcano_py.api.wording.holders import Holders
+from volcano_py.api.queue_fields import QueueField
 from volcano_py.framework.eviction.units import Need, Unit, Verdict
 from volcano_py.framework.job import Job, Placement, Task
 from volcano_py.framework.placement.row_groups import group_rows
@@ -24,10 +22,16 @@ from volcano_py.plugins.amounts.sparse_requests import RequestsByClass, SparseRe
 from volcano_py.plugins.proportion.account import QueueAccount
 from volcano_py.plugins.proportion.accounts import open_accounts
 from volcano_py.plugins.proportion.entitlements import Entitlements
+from volcano_py.plugins.proportion.losing import Losing
+from volcano_py.plugins.proportion.messages import Refusals
+from volcano_py.plugins.queues.base_account import in_common
+from volcano_py.plugins.queues.enqueue_check import first_exceeded
 from volcano_py.plugins.queues.guarantees import not_kept
 from volcano_py.plugins.queues.inqueue_requests import InqueueRequests
-from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue
+from volcano_py.plugins.queues.queue_amounts import charged, promised, units_by_queue, used
 from volcano_py.plugins.queues.takings import Takings
+from volcano_py.plugins.queues.tree_events import tree_events
+from volcano_py.plugins.queues.tree_messages import closed, not_for_jobs
 from volcano_py.state.infos import QueueInfo
 from volcano_py.state.table.axis import PODS
 from volcano_py.state.table.ledger import Rows
@@ -37,6 +41,8 @@ from volcano_py.state.task_class import Refusal, TaskClass
 class Proportion(Plugin):
     """What a queue deserves is its weight's part of the cluster without what pods of other schedulers hold, no more
     than it asks for or may have, and no less than it is guaranteed; what others leave is shared on (see water_filling).
+    With `enableHierarchy` queues stand in a tree by `spec.parent`: what a queue deserves is divided among the queues
+    below it in the same way, and what those hold counts for it.
 
     Places for pods (`pods`) count in shares but are not held against a queue: they are the nodes' business, as in
     Volcano.
@@ -45,6 +51,9 @@ class Proportion(Plugin):
     name = "proportion"
     judges_units = True
     guards = frozenset({"reclaimable"})
+    queue_fields = frozenset({QueueField.GUARANTEE})
+    hierarchy_queue_fields = frozenset({QueueField.PARENT})
+    hierarchy_points = frozenset({"queue_paths", "branch_order", "job_valid", "victim_queue_order"})
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
@@ -54,13 +63,15 @@ class Proportion(Plugin):
         self._largest: list[int] = nodes.allocatable[nodes.present].max(axis=0, initial=0).tolist()
         self._promises = ssn.shared(InqueueRequests)
         ssn.shared(Takings).let_owner_estimate(self._could_reclaim)
-        self._opened = open_accounts(ssn, self._promises)
+        self._opened = open_accounts(ssn, self._promises, hierarchy=self.flags.hierarchy)
         self._entitlements: Entitlements | None = None
-        """Worked out when a job asks for them that would be kept out."""
         self._accounts = self._opened.by_name
-        self._by_slot = {account.info.slot: account for account in self._accounts.values()}
+        self._by_slot = {queue.slot: self._accounts[name] for name, queue in ssn.queues.items()}
         self._asked = RequestsByClass()
-        self._guaranteed: dict[int, Holders] = {}
+        self._refusals = Refusals(ssn.axis.names, self._total, self._opened.by_row)
+        self._barred: dict[str, Refusal | None] = {}
+        self._slots_below: dict[int, Rows] = {}
+        """Row → slots of the queue and of those below it."""
 
     @property
     def _takings(self) -> Takings:
@@ -68,35 +79,62 @@ class Proportion(Plugin):
         return self._ssn.shared(Takings)
 
     def on_session_close(self, ssn: Session) -> None:
-        ssn.emit(list(not_kept(self._opened.infos, self._opened.kept, ssn.axis.names, ssn.total)))
+        opened = self._opened
+        ssn.emit(list(not_kept(opened.rows.infos, opened.reach.kept, ssn.axis.names, ssn.total)))
+        if opened.rows.tree is not None:
+            ssn.emit(list(tree_events(ssn, opened.rows, opened.by_row, ("guarantee",))))
 
     def describe_queues(self) -> Mapping[str, Mapping[str, Any]]:
-        amounts = self._ssn.axis.amounts
-        inqueue = promised(self._ssn, InqueueRequests(self._ssn)).sums(len(self._ssn.snapshot.queue_names))
-        names = [None if info is None else info.name for info in self._opened.infos]
-        missing = {names[row]: amounts(units) for row, units in self._opened.kept.missing().items()}
-        return {
+        """In a tree with sums over the queues below."""
+        amounts, opened = self._ssn.axis.amounts, self._opened
+        inqueue = opened.rows.with_below(*promised(self._ssn, InqueueRequests(self._ssn)))
+        missing = opened.reach.kept.missing()
+        described = {
             name: {
                 "request": amounts(np.array(account.request)),
-                "deserved": amounts(np.array(account.ceiling)),
+                "deserved": amounts(np.array(account.ceiling if account.above else np.rint(account.deserved))),
                 "real_capability": amounts(np.array(account.real_capability), keep_zero=True),
                 "guarantee": amounts(np.array(account.guarantee)),
-                "guarantee_not_kept": missing.get(name, {}),
-                "inqueue": amounts(inqueue[account.info.slot]),
+                "guarantee_not_kept": amounts(missing[account.row]) if account.row in missing else {},
+                "inqueue": amounts(inqueue[account.row]),
                 "share": account.share,
                 "overused": account.is_overused,
             }
             for name, account in self._accounts.items()
         }
+        if opened.rows.tree is not None:
+            held = opened.rows.with_below(*used(self._ssn))
+            for name, account in self._accounts.items():
+                described[name]["allocated"] = amounts(held[account.row])
+                described[name]["capability"] = amounts(np.array(account.capability))
+        return described
 
     # -- order and ceilings ----------------------------------------------------------------------------------------
 
     def queue_order(self, queue: QueueInfo) -> Key:
+        """Side by side, queues of equal priority go by their shares; in the tree it is the turn of their branches."""
+        if self._opened.rows.tree is not None:
+            return -queue.priority
         return -queue.priority, self._accounts[queue.name].share
 
+    def queue_paths(self) -> Mapping[str, tuple[str, ...]]:
+        assert self._opened.rows.tree is not None, "asked with enableHierarchy only"
+        return self._opened.rows.tree.paths()
+
+    def branch_order(self, path: tuple[str, ...]) -> Key:
+        """Every node of the tree is a queue."""
+        return self._accounts[path[-1]].share
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        return not_for_jobs(self._accounts[job.queue.name])
+
     def overused(self, queue: QueueInfo) -> bool:
-        """It holds all it deserves. Where only the size of the cluster keeps it from more, the nodes report that."""
+        """It, or a queue above it, holds all it deserves. Where only the size of the cluster keeps it from more, the
+        nodes report that; where it starts no job at all, that is reported."""
         account = self._accounts[queue.name]
+        return any(map(self._is_full, account.limiting)) and self._bar(account) is None
+
+    def _is_full(self, account: QueueAccount) -> bool:
         return account.is_overused and not any(
             wanted > account.most(dim) and ceiling >= available
             for dim, (wanted, ceiling, available) in enumerate(
@@ -105,66 +143,75 @@ class Proportion(Plugin):
         )
 
     def allocatable(self, queue: QueueInfo, task_class: TaskClass) -> Room:
-        """Up to what the queue deserves.
+        """Up to what the queue and those above it deserve.
 
         Where that is all that queues can share, and for pods that are larger than any node, it is left to the nodes to
         refuse: they report what is missing, and autoscalers act on that only.
         """
-        if not queue.is_open:
-            return Room(0, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
         account, asked = self._accounts[queue.name], self._asked[task_class]
+        if (refusal := self._bar(account)) is not None:
+            return Room(0, refusal)
         if any(wanted > self._largest[dim] for dim, wanted in asked):
             return PLENTY
-        room = self._room(account, account.held, asked)
-        if not any(account.leaving):
+        room = self._room(account, asked)
+        if not any(any(each.leaving) for each in account.limiting):
             return room
-        return msgspec.structs.replace(room, meanwhile=self._room(account, account.used, asked))
+        return msgspec.structs.replace(room, meanwhile=self._room(account, asked, at_once=True))
 
-    def _room(self, account: QueueAccount, held: list[int], asked: SparseRequest) -> Room:
-        """How many more tasks may come while so much is held, and what stops the next one."""
-        room, tightest = PLENTY.count, 0
-        for dim, wanted in asked:
-            ceiling = account.ceiling[dim]
-            if dim != PODS and ceiling < self._available[dim]:
-                left = (ceiling - held[dim]) // wanted
-                if left < room:
-                    room, tightest = left, dim
+    def _room(self, account: QueueAccount, asked: SparseRequest, *, at_once: bool = False) -> Room:
+        """How many more tasks may come, and what stops the next one; `at_once`: while what is leaving still counts."""
+        room, bound, tightest = PLENTY.count, account, 0
+        for each in account.limiting:
+            held = each.used if at_once else each.held
+            for dim, wanted in asked:
+                ceiling = each.ceiling[dim]
+                if dim != PODS and ceiling < self._available[dim]:
+                    left = (ceiling - held[dim]) // wanted
+                    # Of equal bounds the highest is reported: the others follow from it.
+                    if left < room or (left == room and each is not bound):
+                        room, bound, tightest = left, each, dim
         if room > 0:
             return Room(room)
         wanted = dict(asked)[tightest]
-        short = wanted - (account.ceiling[tightest] - held[tightest])
-        return Room(0, self._over_deserved(account, held, tightest, wanted), (tightest, short))
+        held = bound.used if at_once else bound.held
+        short = wanted - (bound.ceiling[tightest] - held[tightest])
+        whose = "" if bound is account else bound.name
+        refusal = self._refusals.over_deserved(account, bound, tightest, wanted, at_once=at_once)
+        return Room(0, refusal, (tightest, short), whose)
 
     def preemptive(self, queue: QueueInfo, tasks: Rows) -> bool:
         """Only a queue that stays within what it deserves may take from others."""
-        if not queue.is_open:
-            return False
         account = self._accounts[queue.name]
+        if self._bar(account) is not None:
+            return False
         ledger = self._ssn.ledger
         total: list[int] = ledger.classes.request[ledger.tasks.task_class[tasks]].sum(axis=0).tolist()
         asked = [(dim, wanted) for dim, wanted in enumerate(total) if wanted and dim != PODS]
         return all(account.most(dim) + wanted <= account.ceiling[dim] for dim, wanted in asked)
 
-    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:  # noqa: ARG002
-        """What a queue holds beyond what it deserves, and is not guaranteed, one pod after the other."""
+    def reclaimable(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
+        """What queues hold beyond what they deserve, and are not guaranteed, one pod after the other."""
+        losing = self._losing(reclaimer)
         taken: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(self._total))
         victims = np.zeros(len(candidates), dtype=np.bool_)
         for place, (row, slot) in enumerate(zip(candidates.tolist(), self._slots(candidates).tolist(), strict=True)):
-            account, asked = self._by_slot.get(slot), self._asked[self._ssn.task_class(row)]
-            if account is not None and account.gives(asked, taken[slot]):
+            accounts, asked = losing[slot], self._asked[self._ssn.task_class(row)]
+            if accounts and all(account.gives(asked, taken[account.row]) for account in accounts):
                 victims[place] = True
-                for dim, units in asked:
-                    taken[slot][dim] += units
+                for account in accounts:
+                    for dim, units in asked:
+                        taken[account.row][dim] += units
         return victims
 
     def judge_unit(self, point: str, need: Need, unit: Unit) -> Verdict:  # noqa: ARG002
-        """What the queue holds beyond what it deserves of something that is lacking, and is not guaranteed."""
+        """What queues hold beyond what they deserve of something that is lacking, and are not guaranteed."""
+        losing, lacking = self._losing(need.task), need.lacking.tolist()
         return min(
-            self._by_slot[slot].judge(request, core, need.lacking.tolist())
+            min((account.judge(request, core, lacking) for account in losing[slot]), default=Verdict.NO)
             for slot, request, core in units_by_queue(self._ssn.ledger, unit)
         )
 
-    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:  # noqa: ARG002
+    def possible_victims(self, point: str, task: Task, candidates: Rows) -> NDArray[np.bool_] | None:
         """Those that would go if they were the first to go; pods of one class and queue come to the same."""
         if point != "reclaimable":
             return None
@@ -172,19 +219,26 @@ class Proportion(Plugin):
         beyond[[slot for slot, account in self._by_slot.items() if account.is_beyond]] = True
         victims: NDArray[np.bool_] = beyond[self._slots(candidates)]
         if victims.any():
-            victims[victims] = self._first_to_go(candidates[victims])
+            victims[victims] = self._first_to_go(task, candidates[victims])
         return victims
 
-    def _first_to_go(self, candidates: Rows) -> NDArray[np.bool_]:
+    def _first_to_go(self, reclaimer: Task, candidates: Rows) -> NDArray[np.bool_]:
         """[K] each as if no other pod had been evicted before it."""
-        nothing = [0] * len(self._total)
+        nothing, losing = [0] * len(self._total), self._losing(reclaimer)
         slots = self._slots(candidates)
         places, firsts = group_rows([slots, self._ssn.ledger.tasks.task_class[candidates]])
-        giving = [
-            self._by_slot[slot].gives(self._asked[self._ssn.task_class(row)], nothing)
-            for row, slot in zip(candidates[firsts].tolist(), slots[firsts].tolist(), strict=True)
-        ]
+        giving = []
+        for row, slot in zip(candidates[firsts].tolist(), slots[firsts].tolist(), strict=True):
+            accounts, asked = losing[slot], self._asked[self._ssn.task_class(row)]
+            giving.append(bool(accounts) and all(account.gives(asked, nothing) for account in accounts))
         return np.array(giving, dtype=np.bool_)[places]
+
+    def _losing(self, reclaimer: Task) -> Losing:
+        return Losing(self._by_slot, self._accounts[reclaimer.job.queue.name])
+
+    def victim_queue_order(self, queue: QueueInfo, preemptor: QueueInfo) -> Key:
+        """Siblings before cousins, and those before what is further away."""
+        return -in_common(self._accounts[queue.name], self._accounts[preemptor.name])
 
     def _slots(self, candidates: Rows) -> NDArray[np.int32]:
         """[K] the queues of the candidates."""
@@ -193,41 +247,61 @@ class Proportion(Plugin):
     # -- enqueue ---------------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Ballot:
-        """Up to the queue's capability, together with what its jobs hold or were promised.
-
-        What jobs hold beyond their minResources does not count: it can be had back.
-        """
-        queue = job.queue
-        if not queue.is_open:
-            return Ballot(Vote.REJECT, Refusal(Reason.QUEUE_CLOSED, queue_closed(queue.name, queue.state)))
+        """Up to the real capability of the queue and those above it, with what jobs hold or were promised."""
+        account = self._accounts[job.queue.name]
+        if (refusal := self._bar(account)) is not None:
+            return Ballot(Vote.REJECT, refusal)
         if job.min_resources is None:
             return PERMIT
-        account, wanted = self._accounts[queue.name], job.min_resources.tolist()
-        if _exceeded(account, wanted, account.inqueue) is None:
+        chain, wanted = account.limiting, job.min_resources.tolist()
+        if first_exceeded(chain, wanted, inqueue=attrgetter("inqueue"), deserved=self._due) is None:
             return PERMIT
-        bounds = self._promises.bounds()
-        wanted, less = bounds.asked(job).tolist(), bounds.without_effect(job, np.array([queue.slot]))
-        inqueue = [promised - without_effect for promised, without_effect in zip(account.inqueue, less, strict=True)]
-        dim = _exceeded(account, wanted, inqueue)
-        if dim is None:
+        wanted = self._promises.bounds().asked(job).tolist()
+        counting = {each.row: self._counting(each, job) for each in chain}
+        exceeded = first_exceeded(chain, wanted, inqueue=lambda each: counting[each.row], deserved=self._due)
+        if exceeded is None:
             return PERMIT
-        if _exceeded(account, wanted, inqueue, self._takings.in_queue(job)) is None:
+        freed = self._takings.in_queue(job)
+        relying = first_exceeded(
+            chain, wanted, inqueue=lambda each: counting[each.row], deserved=self._due, freed=freed
+        )
+        if relying is None:
             self._takings.rely(job)
             return PERMIT
-        return Ballot(Vote.REJECT, self._over_capability(account, dim, wanted[dim], inqueue[dim]))
+        bound, dim = exceeded
+        for each in bound.above:
+            # A ceiling that is another queue's is reported for that one.
+            if each in chain and bound.written[dim] > bound.real_capability[dim] == each.real_capability[dim]:
+                bound = each
+        refusal = self._refusals.over_capability(account, bound, dim, wanted[dim], counting[bound.row][dim])
+        return Ballot(Vote.REJECT, refusal)
+
+    def _due(self, account: QueueAccount) -> list[int]:
+        return self._entitled.due(account)
+
+    @property
+    def _entitled(self) -> Entitlements:
+        """Worked out when a job asks for it that would be kept out."""
+        if self._entitlements is None:
+            self._entitlements = Entitlements(self._ssn, self._opened)
+        return self._entitlements
+
+    def _counting(self, account: QueueAccount, job: Job) -> list[int]:
+        """[R] the promises of the queue and those below it that count against `job` when it is to be admitted."""
+        if account.row not in self._slots_below:
+            slots = [slot for slot, each in self._by_slot.items() if account in each.chain]
+            self._slots_below[account.row] = np.array(slots)
+        without_effect = self._promises.bounds().without_effect(job, self._slots_below[account.row])
+        return [promised - less for promised, less in zip(account.inqueue, without_effect, strict=True)]
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            inqueue = self._accounts[job.queue.name].inqueue
-            for dim, wanted in enumerate(self._promises.add(job).tolist()):
-                inqueue[dim] += wanted
+            self._accounts[job.queue.name].promise(self._promises.add(job).tolist())
             self._takings.admitted(job)
 
     def _could_reclaim(self, job: Job, asked: list[int]) -> list[int]:
         """[R] see `Takings`."""
-        if self._entitlements is None:
-            self._entitlements = Entitlements(self._ssn, self._accounts)
-        return self._entitlements.could_reclaim(self._accounts[job.queue.name], asked)
+        return self._entitled.could_reclaim(self._accounts[job.queue.name], asked)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -243,53 +317,8 @@ class Proportion(Plugin):
         for slot, count in charged(self._ssn, placement):
             self._by_slot[slot].book(self._asked[placement.task_class], sign * count, placement.status)
 
-    def _over_deserved(self, account: QueueAccount, held: list[int], dim: int, wanted: int) -> Refusal:
-        units = account.leaving[dim] if held is account.used else 0
-        going = f"{amount(self._ssn.axis.names[dim], units)} by terminating pods" if units else ""
-        return self._refusal(account, dim, wanted, account.ceiling[dim], allocated=held[dim], holder=going)
-
-    def _over_capability(self, account: QueueAccount, dim: int, wanted: int, inqueue: int) -> Refusal:
-        surplus, held = account.surplus[dim], account.firm[dim]
-        beyond = f"and {amount(self._ssn.axis.names[dim], surplus)} beyond minResources, not counted" if surplus else ""
-        limit = account.real_capability[dim]
-        return self._refusal(account, dim, wanted, limit, allocated=held, inqueue=inqueue, holder=beyond)
-
-    def _refusal(self, account: QueueAccount, dim: int, wanted: int, limit: int, **numbers: Any) -> Refusal:
-        """The sentence, by what the limit comes from: the first of the queue's bounds that it equals."""
-        if limit == account.capability[dim]:
-            reason, kind = Reason.OVER_CAPABILITY, Ceiling.CAPABILITY
-        elif limit == self._total[dim]:
-            reason, kind = Reason.CLUSTER_OVERCOMMITTED, Ceiling.CLUSTER
-        elif limit == account.real_capability[dim]:
-            reason, kind = Reason.OVER_CAPABILITY, Ceiling.REAL_CAPABILITY
-        else:
-            reason, kind = Reason.OVER_DESERVED, Ceiling.DESERVED
-        name, resource = account.info.name, self._ssn.axis.names[dim]
-        kept = self._guaranteed_beside(account, dim) if kind is Ceiling.REAL_CAPABILITY else ""
-        text = over_ceiling(name, resource, asked=wanted, ceiling=limit, kind=kind, kept=kept, **numbers)
-        return Refusal(reason, text)
-
-    def _guaranteed_beside(self, account: QueueAccount, dim: int) -> str:
-        """Other queues for which something is kept of a resource, and how much."""
-        if dim not in self._guaranteed:
-            parts = ((name, each.guarantee[dim]) for name, each in self._accounts.items())
-            self._guaranteed[dim] = Holders(self._ssn.axis.names[dim], parts)
-        return self._guaranteed[dim].summary([account.info.name])
-
-
-def _exceeded(
-    account: QueueAccount, wanted: Sequence[int], inqueue: Sequence[int], freed: Sequence[int] = ()
-) -> int | None:
-    """The first resource of which the queue, with `inqueue` [R] promised and `freed` [R] back, cannot promise `wanted`
-    [R] as well."""
-    freed = freed or [0] * len(wanted)
-    return next(
-        (
-            dim
-            for dim, asked in enumerate(wanted)
-            if asked
-            and dim != PODS
-            and account.firm[dim] + inqueue[dim] + asked - freed[dim] > account.real_capability[dim]
-        ),
-        None,
-    )
+    def _bar(self, account: QueueAccount) -> Refusal | None:
+        """Why nothing of the queue starts in this cycle, whatever it asks for."""
+        if account.name not in self._barred:
+            self._barred[account.name] = not_for_jobs(account) or closed(account)
+        return self._barred[account.name]

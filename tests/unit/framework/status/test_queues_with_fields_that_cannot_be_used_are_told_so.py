@@ -8,10 +8,11 @@ from tests.support.sessions import node, open_session, queue
 from volcano_py.api.effects import Event
 from volcano_py.api.objects import Queue
 from volcano_py.framework.status.closing import Closing
+from volcano_py.plugins.capacity import Capacity
 
 
 def told(of: Queue) -> list[tuple[str, str, str, str]]:
-    opened = open_session(node("n1"), of, queue("well", capability={"cpu": "4"}))
+    opened = open_session(node("n1"), of, queue("well", capability={"cpu": "4"}), tiers=[[Capacity]])
     events = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, Event)]
     return [(event.about.name, event.type, event.reason, event.message) for event in events]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.queue_trees import cpus, jobs, opened, queue, root, told
 from tests.support.sessions import Opened
 from volcano_py.api.objects import Queue
-from volcano_py.plugins.capacity.limits import Levels
+from volcano_py.plugins.queues.levels import Levels
 from volcano_py.state.table.axis import UNLIMITED
 
 GPU = "nvidia.com/gpu"

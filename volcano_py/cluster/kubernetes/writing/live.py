@@ -17,6 +17,7 @@ from volcano_py.api.effects import (
     PodCondition,
     PodGroupStatusUpdate,
     QueueAllocated,
+    QueueConditions,
 )
 from volcano_py.api.objects import Pod
 from volcano_py.cluster.kubernetes.clock import SYSTEM_CLOCK, Clock
@@ -106,7 +107,7 @@ class LiveCluster:
                     binds.append(effect)
                 case Evict():
                     evictions.append(effect)
-                case PodCondition() | PodGroupStatusUpdate() | QueueAllocated():
+                case PodCondition() | PodGroupStatusUpdate() | QueueAllocated() | QueueConditions():
                     statuses.append(effect)
                 case Event():
                     events.append(effect)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllocated
+from volcano_py.api.effects import PodCondition, PodGroupStatusUpdate, QueueAllocated, QueueConditions
 from volcano_py.api.names import POD_SCHEDULED, SCHEDULING_API
 from volcano_py.api.objects import Condition, Queue
 from volcano_py.cluster.kubernetes.backoff import RetryPolicy, retry
@@ -32,9 +32,9 @@ from volcano_py.cluster.protocol import ConditionLookup
 
 log = structlog.get_logger(__name__)
 
-Status = PodCondition | PodGroupStatusUpdate | QueueAllocated
+Status = PodCondition | PodGroupStatusUpdate | QueueAllocated | QueueConditions
 Key = tuple[type[Status], str]
-"""Type of effect, and the object's UID (a queue's name)."""
+"""Type of effect, and the object's UID (for `QueueAllocated` the queue's name)."""
 
 Content = tuple[int, str, Mapping[str, str]]
 """What an effect writes to the object: a digest, then the nominated node and the allocated amounts."""
@@ -70,7 +70,7 @@ class StatusStats(msgspec.Struct, frozen=True):
 
 
 class StatusWriter:
-    """Carries out `PodCondition`, `PodGroupStatusUpdate` and `QueueAllocated` effects."""
+    """Carries out `PodCondition`, `PodGroupStatusUpdate`, `QueueAllocated` and `QueueConditions` effects."""
 
     def __init__(
         self,
@@ -116,9 +116,10 @@ class StatusWriter:
         self._workers.wake()
 
     def forget_object(self, uid: str) -> None:
-        """The pod or PodGroup is gone."""
+        """The pod, PodGroup or queue is gone."""
         self._forget((PodCondition, uid))
         self._forget((PodGroupStatusUpdate, uid))
+        self._forget((QueueConditions, uid))
 
     def stop_new(self) -> None:
         """Write nothing more: another scheduler may be the leader now."""
@@ -180,6 +181,8 @@ class StatusWriter:
                     await self._write_group(update)
                 case QueueAllocated():
                     await self._write_queue(key, update)
+                case QueueConditions():
+                    await self._write_queue_conditions(update)
         except NotFoundError:
             # The object is gone, which is no matter; or discovery is out of date, which the next write will find out.
             self._paths.forget()
@@ -240,6 +243,19 @@ class StatusWriter:
         allocated = {**dict.fromkeys(before - set(update.allocated)), **update.allocated}
         await self._client.patch(path.sub(subresource), {"status": {"allocated": allocated}}, within=_ANSWER_WITHIN)
 
+    async def _write_queue_conditions(self, update: QueueConditions) -> None:
+        """A server whose definition of queues has no conditions drops them."""
+        queue = update.queue
+        conditions = [_condition(condition, self._clock.now()) for condition in update.conditions]
+        # Volcano's own definition requires the amounts; an empty object in a merge patch leaves those that are there.
+        status = {"allocated": {}, "conditions": conditions}
+        subresource = await self._paths.subresource(SCHEDULING_API, "queues")
+        await self._client.patch(
+            ApiPath(SCHEDULING_API, "queues").of(queue.name, subresource),
+            {"metadata": {"uid": queue.uid}, "status": status},
+            within=_ANSWER_WITHIN,
+        )
+
     # -- memory --------------------------------------------------------------------------------------------------
 
     def _is_there(self, key: Key, update: Status) -> bool:
@@ -285,6 +301,8 @@ def _key(update: Status) -> Key:
             return PodGroupStatusUpdate, update.group.uid
         case QueueAllocated():
             return QueueAllocated, update.queue
+        case QueueConditions():
+            return QueueConditions, update.queue.uid
 
 
 def _namespace(update: Status) -> str:
@@ -294,7 +312,7 @@ def _namespace(update: Status) -> str:
             return update.pod.namespace
         case PodGroupStatusUpdate():
             return update.group.namespace
-        case QueueAllocated():
+        case QueueAllocated() | QueueConditions():
             return CLUSTER
 
 
@@ -312,6 +330,8 @@ def _name(update: Status) -> str:
             return f"PodGroup {update.group.key}"
         case QueueAllocated():
             return f"Queue {update.queue}"
+        case QueueConditions():
+            return f"Queue {update.queue.name}"
 
 
 def _content(update: Status) -> Content:
@@ -321,10 +341,16 @@ def _content(update: Status) -> Content:
             return hash((update.reason, update.message)), update.nominated_node, _NOTHING
         case PodGroupStatusUpdate():
             # A condition that differs in transition ID and time only has not changed.
-            conditions = tuple((item.type, item.status, item.reason, item.message) for item in update.conditions)
+            conditions = _texts(update.conditions)
             return hash((update.phase, conditions, update.running, update.succeeded, update.failed)), "", _NOTHING
         case QueueAllocated():
             return 0, "", dict(update.allocated)
+        case QueueConditions():
+            return hash(_texts(update.conditions)), "", _NOTHING
+
+
+def _texts(conditions: Iterable[Condition]) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((item.type, item.status, item.reason, item.message) for item in conditions)
 
 
 def _condition(condition: Condition, now: datetime) -> dict[str, str]:
