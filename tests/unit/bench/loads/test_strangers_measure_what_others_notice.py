@@ -122,3 +122,29 @@ async def test_edits_are_sent_until_they_end() -> None:
     async with asyncio.timeout(5):
         await Tenant("ns", server).edit(iter([Edit("Pod", "a", {}), Edit("Pod", "b", {})]), 1000.0)
     assert server.paths == ["/api/v1/namespaces/ns/pods/a", "/api/v1/namespaces/ns/pods/b"]
+
+
+class Controlled(APIClient):
+    """Two Jobs. Whenever objects are read, a controller has given each Job a pod, and each pod a PodGroup."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere"))
+        self.there = {"jobs": {"a", "b"}, "pods": {"c"}, "podgroups": set[str]()}
+        self.deletions = 0
+
+    async def get(self, path: str, **query: str) -> Any:  # noqa: ARG002 - as the client has it
+        self.there["pods"] |= self.there["jobs"]
+        self.there["podgroups"] |= self.there["pods"]
+        return {"items": sorted(self.there[path.rpartition("/")[2]])}
+
+    async def delete(self, path: str, body: Any = None, **query: str) -> Any:  # noqa: ARG002 - as the client has it
+        self.deletions += 1
+        assert self.deletions < 10, "this has no end"
+        self.there[path.rpartition("/")[2]].clear()
+
+
+async def test_what_controllers_create_again_is_deleted_after_what_they_create_it_for() -> None:
+    server = Controlled()
+    await Tenant("ns", server).clear()
+    assert not any(server.there.values())
+    assert server.deletions == 3
