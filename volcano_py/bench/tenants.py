@@ -16,7 +16,7 @@ from volcano_py.local.controlplane import ControlPlane, wait_for_default_service
 
 _ACCOUNT: Final = "tenant"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-# In the order in which they are deleted: the controllers give a Job its pods, and a pod its PodGroup, as long as it exists.
+# In the order of deletion: controllers give a Job its pods, and a pod its PodGroup, as long as it exists.
 _PATHS: Final = {
     "Job": "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs",
     "Pod": "/api/v1/namespaces/{}/pods",

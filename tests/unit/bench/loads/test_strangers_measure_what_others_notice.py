@@ -132,12 +132,12 @@ class Controlled(APIClient):
         self.there = {"jobs": {"a", "b"}, "pods": {"c"}, "podgroups": set[str]()}
         self.deletions = 0
 
-    async def get(self, path: str, **query: str) -> Any:  # noqa: ARG002 - as the client has it
+    async def get(self, path: str, **query: str) -> Any:
         self.there["pods"] |= self.there["jobs"]
         self.there["podgroups"] |= self.there["pods"]
         return {"items": sorted(self.there[path.rpartition("/")[2]])}
 
-    async def delete(self, path: str, body: Any = None, **query: str) -> Any:  # noqa: ARG002 - as the client has it
+    async def delete(self, path: str, body: Any = None, **query: str) -> Any:
         self.deletions += 1
         assert self.deletions < 10, "this has no end"
         self.there[path.rpartition("/")[2]].clear()
