@@ -8,8 +8,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
 from volcano_py.bench.figures import AuditLog
 from volcano_py.bench.loads.attacks import ATTACKS, Attack
+from volcano_py.bench.news import news_of
+from volcano_py.bench.priority import PRIORITY
 from volcano_py.bench.replicas import Replicas, replicas
 from volcano_py.bench.strangers import PROBES, Phase, Strangers
 from volcano_py.bench.tenants import Tenant, tenant
@@ -19,6 +23,7 @@ from volcano_py.local.layout import Settings
 
 TENANTS: Final = "tenants"
 
+_STRANGERS: Final = "strangers"
 _SETTLE: Final = 5.0  # seconds until what was deleted is out of every memory
 # What tenants need: the rules of `edit`, and a service account for pods.
 _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
@@ -78,7 +83,10 @@ async def measure_tenants(
         await install(plane.kubectl)
         await plane.create_nodes(nodes)
         running = await stack.enter_async_context(replicas(plane))
-        strangers = Strangers(await stack.enter_async_context(tenant(plane, "strangers")), AuditLog(plane.audit_log))
+        await plane.kubectl.apply(yaml.safe_dump_all(PRIORITY))
+        tenant_of_others = await stack.enter_async_context(tenant(plane, _STRANGERS))
+        news = await stack.enter_async_context(news_of(plane.client, _STRANGERS))
+        strangers = Strangers(tenant_of_others, AuditLog(plane.audit_log), news)
         await strangers.phase(_SETTLE)  # what is slow the first time is not measured
         measured = []
         for name in attacks:

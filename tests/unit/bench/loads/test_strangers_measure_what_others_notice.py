@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientError
 from rich.console import Console
 
 from volcano_py.bench.figures import AuditLog, Timeline
 from volcano_py.bench.loads.attacks import Edit, Manifest
 from volcano_py.bench.loads.tenant_load import Measured
+from volcano_py.bench.news import news_of
 from volcano_py.bench.strangers import Latency, Phase, summary
 from volcano_py.bench.tenants import Tenant
 from volcano_py.cli.bench import tenant_table
@@ -25,25 +28,39 @@ TIMELINE = Timeline(
     jobs={"ns/probe-1": 101.0, "ns/probe-3": 104.0},
     writes={"ns/probe-0-t-0": 0.01, "ns/probe-0-t-1": 0.03, "ns/probe-1-t-0": 9.0},
 )
+SEEN = {"ns/probe-0-t-0": 100.1, "ns/probe-0-t-1": 100.45, "ns/probe-1-t-0": 109.0}
+"""The news of one pod came before the answer to whoever created it."""
 
 
 def test_a_gang_counts_from_its_last_pod_and_a_job_from_the_job() -> None:
-    phase = summary(TIMELINE, "ns", range(2), now=200.0)
+    phase = summary(TIMELINE, SEEN, "ns", range(2), now=200.0)
     assert phase.latency["pods"].worst == pytest.approx(0.2)
     assert phase.latency["job"].worst == pytest.approx(2.0)
     assert [phase.latency[probe].unbound for probe in ("pods", "job")] == [0, 0]
 
 
 def test_what_is_not_bound_has_waited_until_now() -> None:
-    phase = summary(TIMELINE, "ns", range(2, 6), now=110.0)
+    phase = summary(TIMELINE, SEEN, "ns", range(2, 6), now=110.0)
     # Probe 2 lacks a pod and probe 4 all of them: nothing of it was created.
     assert phase.latency["pods"] == Latency(2, 2, 0.0, 0.0, 0.0)
     assert phase.latency["job"] == Latency(2, 2, 3.0, 5.4, 6.0)
 
 
 def test_how_long_a_write_takes_is_read_off_the_strangers_own_pods() -> None:
-    assert summary(TIMELINE, "ns", range(2), now=200.0).write_p90 == pytest.approx(0.028)
-    assert summary(TIMELINE, "ns", range(4, 6), now=200.0).write_p90 == 0.0
+    assert summary(TIMELINE, SEEN, "ns", range(2), now=200.0).write_p90 == pytest.approx(0.028)
+    assert summary(TIMELINE, SEEN, "ns", range(4, 6), now=200.0).write_p90 == 0.0
+
+
+def test_the_api_servers_part_is_told_from_the_schedulers() -> None:
+    phase = summary(TIMELINE, SEEN, "ns", range(2), now=200.0)
+    assert phase.news_p90 == pytest.approx(0.09)  # of 0.1 and 0
+    assert phase.rest_p90 == pytest.approx(0.25)  # from 100.45, when the last of both was seen, to 100.7
+
+
+def test_a_pod_that_no_watch_has_shown_is_late_news_and_nobody_elses_fault() -> None:
+    phase = summary(TIMELINE, {}, "ns", range(2), now=110.0)
+    assert phase.news_p90 == pytest.approx(9.95)  # of 10 and 9.5
+    assert phase.rest_p90 == 0.0
 
 
 def test_jobs_and_the_time_of_writes_are_read_from_the_audit_log(tmp_path: Path) -> None:
@@ -60,7 +77,7 @@ def test_jobs_and_the_time_of_writes_are_read_from_the_audit_log(tmp_path: Path)
 
 
 def phase(p90: float, unbound: int = 0) -> Phase:
-    return Phase({probe: Latency(4, unbound, p90 / 2, p90, 2 * p90) for probe in ("pods", "job")}, 0.005)
+    return Phase({probe: Latency(4, unbound, p90 / 2, p90, 2 * p90) for probe in ("pods", "job")}, 0.01, 0.03, 0.02)
 
 
 def measured() -> Measured:
@@ -71,13 +88,14 @@ def measured() -> Measured:
 
 
 def test_the_table_shows_each_kind_of_probe_and_what_became_of_the_lease() -> None:
-    console = Console(file=io.StringIO(), width=140)
+    console = Console(file=io.StringIO(), width=160)
     console.print(tenant_table([measured()], "title"))
     assert isinstance(console.file, io.StringIO)
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in console.file.getvalue().splitlines()]
     quiet = "0.05 / 0.10 / 0.20"
     assert [row for row in rows if row] == [
-        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", quiet, "4.0", "3", "0.005", "2"] for probe in ("pods", "job")
+        ["misfits", probe, quiet, "0.20 / 0.40 / 0.80", quiet, "4.0", "3", "0.01 / 0.03 / 0.02", "2"]
+        for probe in ("pods", "job")
     ]
 
 
@@ -148,3 +166,32 @@ async def test_what_controllers_create_again_is_deleted_after_what_they_create_i
     await Tenant("ns", server).clear()
     assert not any(server.there.values())
     assert server.deletions == 3
+
+
+class Watched(APIClient):
+    """Each watch shows what comes next of `events`, and ends or fails then."""
+
+    def __init__(self, *events: list[tuple[str, str, str]]) -> None:
+        super().__init__(Path("/nowhere"))
+        self.asked: list[str] = []
+        self._events = list(events)
+        self.at_end = asyncio.Event()
+
+    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+        assert path == "/api/v1/namespaces/ns/pods"
+        self.asked.append(query["resourceVersion"])
+        if not self._events:
+            self.at_end.set()
+            await asyncio.Event().wait()
+        for kind, name, version in self._events.pop(0):
+            if kind == "lost":
+                raise ClientError
+            yield {"type": kind, "object": {"metadata": {"name": name, "resourceVersion": version}}}
+
+
+async def test_news_go_on_where_a_watch_ended_and_from_the_beginning_when_that_is_forgotten() -> None:
+    server = Watched([("ADDED", "a", "5"), ("MODIFIED", "a", "7")], [("lost", "", "")], [("ERROR", "", "")], [])
+    async with asyncio.timeout(10), news_of(server, "ns") as news:
+        await server.at_end.wait()
+        assert news.seen.keys() == {"ns/a"}
+    assert server.asked == ["0", "7", "7", "0", "0"]
