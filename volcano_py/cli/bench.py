@@ -155,7 +155,9 @@ def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) ->
         out = console()
         out.print(tenant_table(measured, f"tenants: {nodes} nodes, seconds until others' pods are bound"))
         for each in measured:
+            lasting = ", ".join(f"{probe} p90 {each.lasting.latency[probe].p90:.2f} s" for probe in PROBES)
             out.print(f"{each.attack}: {each.title}; {each.refused} requests refused, {each.restarts} replicas ended")
+            out.print(f"  once all of it was there: {lasting}")
     else:
         print_data({"attacks": [each.as_json() for each in measured]}, output)
 

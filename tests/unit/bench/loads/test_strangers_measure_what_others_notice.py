@@ -12,11 +12,12 @@ import pytest
 from aiohttp import ClientError
 from rich.console import Console
 
+from volcano_py.bench import strangers
 from volcano_py.bench.figures import AuditLog, Timeline
 from volcano_py.bench.loads.attacks import Edit, Manifest
 from volcano_py.bench.loads.tenant_load import Measured
-from volcano_py.bench.news import news_of
-from volcano_py.bench.strangers import Latency, Phase, summary
+from volcano_py.bench.news import News, news_of
+from volcano_py.bench.strangers import Latency, Phase, Strangers, summary
 from volcano_py.bench.tenants import Tenant
 from volcano_py.cli.bench import tenant_table
 from volcano_py.local.client import APIClient, APIError
@@ -82,8 +83,8 @@ def phase(p90: float, unbound: int = 0) -> Phase:
 
 def measured() -> Measured:
     return Measured(
-        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), after=phase(0.1),
-        refused=7, lease_transitions=2, restarts=1,
+        attack="misfits", title="2,000 pods", before=phase(0.1), during=phase(0.4, unbound=3), lasting=phase(0.2),
+        after=phase(0.1), refused=7, lease_transitions=2, restarts=1,
     )  # fmt: skip
 
 
@@ -105,6 +106,7 @@ def test_the_output_for_programs_has_all_figures() -> None:
     assert told["during"]["job"] == {
         "probes": 4, "unbound": 3, "p50_seconds": 0.2, "p90_seconds": 0.4, "worst_seconds": 0.8,
     }  # fmt: skip
+    assert told["lasting"]["pods"]["p90_seconds"] == 0.2
     assert (told["refused_requests"], told["lease_transitions"], told["restarts"]) == (7, 2, 1)
 
 
@@ -195,3 +197,50 @@ async def test_news_go_on_where_a_watch_ended_and_from_the_beginning_when_that_i
         await server.at_end.wait()
         assert news.seen.keys() == {"ns/a"}
     assert server.asked == ["0", "7", "7", "0", "0"]
+
+
+class Binding(APIClient):
+    """A cluster in which every pod is bound in 0.1 s; from the third object on, in 0.3 s, when `full` is set."""
+
+    def __init__(self, full: asyncio.Event) -> None:
+        super().__init__(Path("/nowhere"))
+        self.full = full
+        self.created: dict[str, float] = {}
+        self.bound: dict[str, float] = {}
+        self.jobs: dict[str, float] = {}
+
+    async def create(self, path: str, body: Any) -> Any:
+        name = f"ns/{body['metadata']['name']}"
+        if body["kind"] == "PodGroup":
+            return
+        pods = [name] if body["kind"] == "Pod" else [f"{name}-t-0", f"{name}-t-1"]
+        self.jobs[name] = 100.0
+        for pod in pods:
+            self.created[pod] = 100.0
+            self.bound[pod] = 100.3 if self.full.is_set() else 100.1
+        if len(self.created) >= 4:
+            self.full.set()
+
+
+class Bindings(AuditLog):
+    def __init__(self, cluster: Binding) -> None:
+        super().__init__(Path("/nowhere"))
+        self._cluster = cluster
+
+    def timeline(self, namespace: str) -> Timeline:
+        assert namespace == "ns"
+        return Timeline(self._cluster.created, self._cluster.bound, self._cluster.jobs)
+
+
+async def test_probes_that_were_sent_after_all_was_created_are_told_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(strangers, "_EVERY", 0.001)
+    cluster = Binding(asyncio.Event())
+    others = Strangers(Tenant("ns", cluster), Bindings(cluster), News())
+    async with asyncio.timeout(10):
+        during, lasting = await others.phase(0.05, cluster.full)
+    for probe in ("pods", "job"):
+        assert 0 < lasting.latency[probe].probes < during.latency[probe].probes
+        assert during.latency[probe].worst == lasting.latency[probe].worst == pytest.approx(0.3)
+    assert lasting.latency["pods"].p50 == pytest.approx(0.3)
