@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from e2e.harness import waiting
 from e2e.harness.rights import DAEMON_USERS
 from e2e.harness.views import EventView, PodGroupView, PodView, QueueView, listed
+from e2e.harness.webhook_clients import WebhookClients
 from volcano_py.local import components
 from volcano_py.local.binaries.binaries import ensure_binaries
 from volcano_py.local.certificates import write_private
@@ -36,15 +38,22 @@ _VOLCANO = "/apis/scheduling.volcano.sh/v1beta1"
 
 
 class Cluster:
-    """A cluster, seen and changed as its administrator. `control_plane` is None when it is not our own."""
+    """A cluster, seen and changed as its administrator. `control_plane` is None when it is not our own, and
+    `webhook_clients` where its API server presents no certificate to webhooks."""
 
     def __init__(
-        self, kubeconfig: Path, kubectl: Kubectl, client: APIClient, control_plane: ControlPlane | None
+        self,
+        kubeconfig: Path,
+        kubectl: Kubectl,
+        client: APIClient,
+        control_plane: ControlPlane | None,
+        webhook_clients: WebhookClients | None = None,
     ) -> None:
         self.kubeconfig = kubeconfig
         self.kubectl = kubectl
         self.client = client
         self.control_plane = control_plane
+        self.webhook_clients = webhook_clients
         self.diagnostics: list[Callable[[], str]] = []
         """Each adds its text to the message of a failed wait; daemons add the end of their logs."""
 
@@ -120,9 +129,11 @@ class Cluster:
 @asynccontextmanager
 async def local_cluster() -> AsyncIterator[Cluster]:
     """A control plane of our own, for as long as the block lasts. Its audit log has every request of the daemons."""
-    settings = Settings(audit_log=True, audited_users=DAEMON_USERS)
-    async with ControlPlane(settings=settings) as control_plane:
-        yield Cluster(control_plane.kubeconfig, control_plane.kubectl, control_plane.client, control_plane)
+    with tempfile.TemporaryDirectory() as directory:
+        clients = WebhookClients.create(Path(directory))
+        settings = Settings(audit_log=True, audited_users=DAEMON_USERS, apiserver_flags=clients.apiserver_flags)
+        async with ControlPlane(settings=settings) as plane:
+            yield Cluster(plane.kubeconfig, plane.kubectl, plane.client, plane, clients)
 
 
 @asynccontextmanager

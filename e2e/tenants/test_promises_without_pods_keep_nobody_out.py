@@ -9,7 +9,7 @@ import yaml
 
 from e2e.conftest import SimulatedNodes
 from e2e.harness.daemon import Daemon
-from e2e.harness.objects import gang, pod, pod_group, volcano_job
+from e2e.harness.objects import deployment, gang, pod, pod_group, volcano_job
 from e2e.harness.tenant import Tenant
 
 _SHIPPED = Path(__file__).parents[2] / "manifests" / "base" / "configmap.yaml"
@@ -52,6 +52,29 @@ async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_
     assert "PromiseLapsed: " in str(lapsed.status), lapsed.status
 
 
+async def test_a_deployment_within_its_part_runs_and_grows_beside_promises_of_the_whole_cluster(
+    attacker: Tenant,
+    victim: Tenant,
+    simulated_nodes: SimulatedNodes,
+    daemon: Daemon,
+    configure: Callable[[str], Awaitable[None]],
+) -> None:
+    """Its pods come one by one, and their PodGroup after them; a larger number waits until the promises have lapsed."""
+    await configure(shipped_with("24h"))
+    await simulated_nodes(_NODES, cpu=str(_CPU))
+    whole = {"cpu": str(_NODES * _CPU)}
+    await attacker.apply(*(pod_group(f"empty-{index}", 1, minResources=whole) for index in range(2)))
+    await attacker.namespace.wait_pod_group("empty-0", "Inqueue")
+
+    await victim.apply(deployment("web", 1, cpu="1"))
+    await victim.namespace.wait_phases(Running=1)
+    await victim.apply(deployment("web", 3, cpu="1"))
+    await victim.namespace.wait_phases(Running=3)
+    await configure(shipped_with("1s"))
+    await victim.apply(deployment("web", 7, cpu="1"))
+    await victim.namespace.wait_phases(Running=7)
+
+
 async def test_pods_and_gangs_and_jobs_run_beside_pods_that_fit_no_node(
     attacker: Tenant, victim: Tenant, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
@@ -62,5 +85,6 @@ async def test_pods_and_gangs_and_jobs_run_beside_pods_that_fit_no_node(
     )
     told = await attacker.namespace.wait_told("useless-25", reason="Unschedulable")
     assert "NodesRefuse" in str(told.status)
-    await victim.apply(pod("single", cpu="2"), *gang("pair", 2, cpu="1"), volcano_job("work", 2, cpu="2"))
-    await victim.namespace.wait_phases(Running=5)
+    work = volcano_job("work", 2, cpu="1")
+    await victim.apply(pod("single", cpu="2"), *gang("pair", 2, cpu="1"), work, deployment("web", 2, cpu="1"))
+    await victim.namespace.wait_phases(Running=7)

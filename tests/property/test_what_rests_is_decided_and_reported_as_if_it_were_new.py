@@ -17,7 +17,15 @@ from tests.property.test_at_rest_another_cycle_changes_nothing import CONFIGURAT
 from tests.unit.daemon.cycling import REGISTRY
 from tests.unit.state.watched import with_meta, with_spec, with_status
 from volcano_py.api.effects import Effect
-from volcano_py.api.objects import Node, Pod, PodGroup, SchedulingGate, Toleration
+from volcano_py.api.objects import (
+    LabelSelector,
+    Node,
+    Pod,
+    PodGroup,
+    SchedulingGate,
+    Toleration,
+    TopologySpreadConstraint,
+)
 from volcano_py.api.report import CycleReport
 from volcano_py.config import SchedulerConfiguration, parse_configuration
 from volcano_py.framework.status.resting import Resting
@@ -63,7 +71,7 @@ class ForWhichNodesAreMissing(History):
 
     def _wishes(self) -> dict[str, Any]:
         wishes, rng = super()._wishes(), self._rng
-        match rng.randint(0, 7):
+        match rng.randint(0, 8):
             case 0 | 1:
                 wishes["node_selector"] = {"disk": rng.choice(["ssd", "hdd"])}
             case 2:
@@ -71,6 +79,10 @@ class ForWhichNodesAreMissing(History):
             case 3:
                 wishes["node_selector"] = {"disk": "ssd"}
                 wishes["tolerations"] = [Toleration(key="", operator="Equal", value="x")]
+            case 4:
+                label = rng.choice(["disk", "rack"])
+                selector = LabelSelector(match_labels=wishes["labels"])
+                wishes["spread"] = [TopologySpreadConstraint(max_skew=1, topology_key=label, label_selector=selector)]
             case _:
                 pass
         return wishes

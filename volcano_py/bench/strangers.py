@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from volcano_py.bench.figures import AuditLog, Timeline
 from volcano_py.bench.loads.attacks import group, job, pod, task
+from volcano_py.bench.news import News
 from volcano_py.bench.tenants import Tenant
 
 PROBES: Final = ("pods", "job")
@@ -55,39 +56,54 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What strangers saw for some seconds. `write_p90` is what the API server itself took to create one of their pods:
-    the part of the delay that no scheduler can avoid."""
+    """What strangers saw for some seconds.
+
+    The others are 90th percentiles over their own pods. `write_p90` and `news_p90` are the API server's part, which no
+    scheduler can avoid: how long it took to create a pod, and how long afterwards a watch of the bench's own showed it.
+    `rest_p90` is from then until the binding, for both pods of a probe together.
+    """
 
     latency: dict[str, Latency]
     write_p90: float
+    news_p90: float
+    rest_p90: float
 
     def as_json(self) -> dict[str, Any]:
         return {
             **{probe: latency.as_json() for probe, latency in self.latency.items()},
             "write_p90_seconds": self.write_p90,
+            "news_p90_seconds": self.news_p90,
+            "rest_p90_seconds": self.rest_p90,
         }
 
 
 class Strangers:
     """One more tenant, who wants little and wants it soon."""
 
-    def __init__(self, tenant: Tenant, audit: AuditLog) -> None:
-        self._tenant, self._audit = tenant, audit
+    def __init__(self, tenant: Tenant, audit: AuditLog, news: News) -> None:
+        self._tenant, self._audit, self._news = tenant, audit, news
         self._made = 0
 
-    async def phase(self, seconds: float, since: asyncio.Event | None = None) -> Phase:
-        """Send probes at once and until `seconds` after `since` is set; wait for their bindings, and report."""
-        first, started, end = self._made, time.monotonic(), float("inf")
+    async def phase(self, seconds: float, since: asyncio.Event | None = None) -> tuple[Phase, Phase]:
+        """Send probes at once and until `seconds` after `since` is set; wait for their bindings, and report: of all of
+        them, and of those that were sent after `since`."""
+        first, started = self._made, time.monotonic()
+        after: int | None = None
+        end = float("inf")
         async with asyncio.TaskGroup() as sending:
             while time.monotonic() < end:
-                if end == float("inf") and (since is None or since.is_set()):
-                    end = time.monotonic() + seconds
+                if after is None and (since is None or since.is_set()):
+                    after, end = self._made, time.monotonic() + seconds
                 sending.create_task(self._send(self._made))
                 self._made += 1
                 await asyncio.sleep(max(0.0, started + (self._made - first) * _EVERY - time.monotonic()))
-        probes = range(first, self._made)
-        await self._wait_bound(probes)
-        return summary(self._audit.timeline(self._tenant.namespace), self._tenant.namespace, probes, time.time())
+        assert after is not None, "the end was set with it"
+        await self._wait_bound(range(first, self._made))
+        return self._summary(range(first, self._made)), self._summary(range(after, self._made))
+
+    def _summary(self, probes: range) -> Phase:
+        namespace = self._tenant.namespace
+        return summary(self._audit.timeline(namespace), self._news.seen, namespace, probes, time.time())
 
     async def clear(self) -> None:
         """Delete all probes."""
@@ -111,15 +127,33 @@ class Strangers:
             await self._tenant.create(pod(f"{name}-t-{member}", group=name) for member in range(_SIZE))
 
 
-def summary(timeline: Timeline, namespace: str, probes: range, now: float) -> Phase:
-    """The latencies of these probes; those that are not bound have waited until `now` (seconds since the epoch)."""
+def summary(timeline: Timeline, seen: Mapping[str, float], namespace: str, probes: range, now: float) -> Phase:
+    """The latencies of these probes; those that are not bound have waited until `now`. `seen`: when a watch showed each
+    pod. Moments are in seconds since the epoch."""
     latency = {}
     for kind in PROBES:
         waits = [_wait(timeline, namespace, number, now) for number in probes if _kind(number) == kind]
         latency[kind] = Latency.of([seconds for seconds, _ in waits], sum(not is_bound for _, is_bound in waits))
-    mine = [key for number in probes if _kind(number) == "pods" for key in _pods(namespace, number)]
-    writes = [timeline.writes[key] for key in mine if key in timeline.writes]
-    return Phase(latency, float(np.percentile(writes, 90)) if writes else 0.0)
+    mine = [_pods(namespace, number) for number in probes if _kind(number) == "pods"]
+    created = [key for pods in mine for key in pods if key in timeline.created]
+    return Phase(
+        latency,
+        write_p90=_p90([timeline.writes[key] for key in created if key in timeline.writes]),
+        # An event may overtake the answer, after which a pod counts as created.
+        news_p90=_p90([max(0.0, seen.get(key, now) - timeline.created[key]) for key in created]),
+        rest_p90=_p90(
+            [
+                max(0.0, max(timeline.bound.get(key, now) for key in pods) - max(seen[key] for key in pods))
+                for pods in mine
+                if all(key in seen for key in pods)
+            ]
+        ),
+    )
+
+
+def _p90(seconds: Sequence[float]) -> float:
+    """0 of nothing."""
+    return float(np.percentile(seconds, 90)) if seconds else 0.0
 
 
 def _wait(timeline: Timeline, namespace: str, number: int, now: float) -> tuple[float, bool]:

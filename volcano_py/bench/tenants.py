@@ -16,10 +16,11 @@ from volcano_py.local.controlplane import ControlPlane, wait_for_default_service
 
 _ACCOUNT: Final = "tenant"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+# In the order of deletion: controllers give a Job its pods, and a pod its PodGroup, as long as it exists.
 _PATHS: Final = {
     "Job": "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs",
-    "PodGroup": "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
     "Pod": "/api/v1/namespaces/{}/pods",
+    "PodGroup": "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
 }
 _IN_FLIGHT: Final = 64  # requests of one tenant; more adds nothing
 _ALLOWED_WITHIN: Final = 30.0  # seconds until new RBAC rules are in force
@@ -55,11 +56,16 @@ class Tenant:
 
     async def clear(self) -> None:
         """Delete all of the tenant's work, and wait until it is gone."""
+        while (path := await self._first_with_objects()) is not None:
+            await self._send(self._client.delete(path, {"gracePeriodSeconds": 0}))
+
+    async def _first_with_objects(self) -> str | None:
+        """The path of the first kind of which the tenant still has an object."""
         for kind in _PATHS:
             path = self._path(kind)
-            # A controller may have made another one meanwhile.
-            while (await self._client.get(path, limit="1"))["items"]:
-                await self._send(self._client.delete(path, {"gracePeriodSeconds": 0}))
+            if (await self._client.get(path, limit="1"))["items"]:
+                return path
+        return None
 
     def _path(self, kind: str) -> str:
         return _PATHS[kind].format(self.namespace)

@@ -155,17 +155,20 @@ def _tenants(attacks: Sequence[str], nodes: int, seconds: float, output: str) ->
         out = console()
         out.print(tenant_table(measured, f"tenants: {nodes} nodes, seconds until others' pods are bound"))
         for each in measured:
+            lasting = ", ".join(f"{probe} p90 {each.lasting.latency[probe].p90:.2f} s" for probe in PROBES)
             out.print(f"{each.attack}: {each.title}; {each.refused} requests refused, {each.restarts} replicas ended")
+            out.print(f"  once all of it was there: {lasting}")
     else:
         print_data({"attacks": [each.as_json() for each in measured]}, output)
 
 
 def tenant_table(measured: Sequence[Measured], title: str) -> Table:
-    """A line for each attack and kind of probe; latencies as 50th percentile / 90th / worst."""
+    """A line for each attack and kind of probe; latencies as 50th percentile / 90th / worst, the parts as 90th
+    percentiles during the attack."""
     table = Table(title=title, title_justify="left")
     for heading in ("Attack", "Probe"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Before", "During", "After", "p90 ×", "Unbound", "Write p90", "Lease moved"):
+    for heading in ("Before", "During", "After", "p90 ×", "Unbound", "Write / news / rest", "Lease moved"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in measured:
         for probe in PROBES:
@@ -176,7 +179,7 @@ def tenant_table(measured: Sequence[Measured], title: str) -> Table:
                 *(f"{phase.p50:.2f} / {phase.p90:.2f} / {phase.worst:.2f}" for phase in phases),
                 f"{each.times(probe):.1f}",
                 str(each.during.latency[probe].unbound),
-                f"{each.during.write_p90:.3f}",
+                f"{each.during.write_p90:.2f} / {each.during.news_p90:.2f} / {each.during.rest_p90:.2f}",
                 f"{each.lease_transitions}",
             )
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,6 +77,17 @@ class APIClient:
         """Delete what is at `path`: an object, or everything a collection lists. `body` is a DeleteOptions."""
         return await self._request("DELETE", path, body, query=query)
 
+    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+        """The events of a watch of what `path` lists, until the server ends it."""
+        rest = b""
+        async with self._session_now().get(self._server + path, params={**query, "watch": "1"}) as response:
+            if response.status >= 400:
+                raise _api_error("WATCH", path, response.status, await response.read())
+            async for data in response.content.iter_any():
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield orjson.loads(line)
+
     async def create_many(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> None:
         """Create all objects, many at a time. One that exists already counts as created.
 
@@ -109,11 +120,9 @@ class APIClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Any:
-        if self._session is None:
-            raise LocalError("APIClient is used outside of its `async with`")
         async with (
             asyncio.timeout(_REQUEST_SECONDS),  # aiohttp's own limit may lose a cancellation
-            self._session.request(
+            self._session_now().request(
                 method,
                 self._server + path,
                 params=query,
@@ -128,6 +137,11 @@ class APIClient:
             if response.content_type != "application/json":
                 return content.decode(errors="replace")
             return orjson.loads(content)
+
+    def _session_now(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise LocalError("APIClient is used outside of its `async with`")
+        return self._session
 
 
 def _api_error(method: str, path: str, status: int, content: bytes) -> APIError:

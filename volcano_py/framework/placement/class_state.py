@@ -37,12 +37,13 @@ class ClassState(msgspec.Struct):
     """[N] how many tasks fit into what is free and not promised to others."""
     room: Counts
     """[N] how many of these pass the predicates."""
-    scores: Scores
     position: int
     bounds: list[Call] | None
     """The calls that say how many tasks a node takes before its answer changes; None: ask again after each task."""
     filters: DomainFilters | None
     """What closes groups of nodes as tasks are placed; `codes` and `room` leave it out. None: nothing does."""
+    scores: Scores | None = None
+    """[N] as of the same position; None until somebody asks."""
     plan: Plan = msgspec.field(default_factory=Plan)
     full_at: int = -1
     """The position as of which no node has room, nor will have once what is being released is free."""

@@ -26,7 +26,8 @@ from volcano_py.state.task_class import TaskClass
 
 
 class StageSeconds(msgspec.Struct):
-    """Seconds that each evaluation of a class over all nodes took; partial updates are not in it."""
+    """Seconds that each evaluation of a class over all nodes took; partial updates are not in it. A class that no node
+    takes has no scores."""
 
     predicate: list[float] = msgspec.field(default_factory=list)
     scoring: list[float] = msgspec.field(default_factory=list)
@@ -56,6 +57,13 @@ class Evaluator:
         self.is_promised = bool(self._nodes.pipelined.any())
         self.has_best_node = bool(self._best)
         self.stages = StageSeconds()
+        self._last_fit: tuple[int, bytes, Counts] | None = None
+        """Position, request and answer of the last look at the room of all nodes: many classes ask for the same."""
+
+    @property
+    def will_change(self) -> bool:
+        """Whether any node will be other than it is once terminating pods are gone and promised places are taken."""
+        return self.is_promised or bool(self._nodes.releasing.any())
 
     # -- the evaluation of a class ---------------------------------------------------------------------------------
 
@@ -65,10 +73,7 @@ class Evaluator:
         reaches = self._predicate_reaches(task_class)
         started = time.perf_counter()
         codes = self.codes(task_class, rows)
-        judged = time.perf_counter()
-        scores = self._score(task_class, NodeView(self._nodes, rows))
-        self.stages.predicate.append(judged - started)
-        self.stages.scoring.append(time.perf_counter() - judged)
+        self.stages.predicate.append(time.perf_counter() - started)
         state = ClassState(
             task_class=task_class,
             predicate_reach=widest(Reach.STATIC, reaches.values()),
@@ -76,9 +81,8 @@ class Evaluator:
                 Reach.FEASIBLE_SET, reaches_of(self._batch_scores, "batch_node_order_reach", task_class)
             ),
             codes=codes,
-            fit=self._fit(task_class, rows),
+            fit=self._fit_of_all(task_class, position),
             room=np.zeros(len(rows), dtype=np.int64),
-            scores=scores,
             position=position,
             bounds=self._bounds(reaches),
             filters=self.filters(task_class),
@@ -89,7 +93,8 @@ class Evaluator:
     def refresh(self, state: ClassState, rows: Rows) -> None:
         """Bring the evaluation up to date after the nodes `rows` were touched."""
         task_class = state.task_class
-        state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
+        if state.scores is not None:
+            state.scores[rows] = self._score(task_class, NodeView(self._nodes, rows))
         state.fit[rows] = self._fit(task_class, rows)
         if state.predicate_reach is Reach.DOMAIN:
             state.bounds, rows = self._bounds(self._predicate_reaches(task_class)), self.all_rows
@@ -123,7 +128,7 @@ class Evaluator:
 
     def _codes_then(self, state: ClassState, rows: Rows) -> Codes:
         codes = state.codes[rows]
-        if not (self.is_promised or self._nodes.releasing.any()):
+        if not self.will_change:
             return codes
         moot = np.flatnonzero(self._cluster.transient(codes))
         if len(moot):
@@ -160,6 +165,13 @@ class Evaluator:
         bounds = {call.plugin.name: call for call in self._predicate_rooms}
         return [bounds[name] for name in moving] if bounds.keys() >= set(moving) else None
 
+    def _fit_of_all(self, task_class: TaskClass, position: int) -> Counts:
+        """[N] the same for all nodes, as of `position`; the caller may write into it."""
+        request = task_class.request.tobytes()
+        if self._last_fit is None or self._last_fit[:2] != (position, request):
+            self._last_fit = (position, request, self._fit(task_class, self.all_rows))
+        return self._last_fit[2].copy()
+
     def _fit(self, task_class: TaskClass, rows: Rows) -> Counts:
         """[K] how many tasks fit into what is free and not promised to others."""
         idle = self._nodes.allocatable[rows] - self._nodes.used[rows]
@@ -185,8 +197,17 @@ class Evaluator:
 
     def scores(self, state: ClassState, rows: Rows) -> tuple[Scores, Scores | None]:
         """[K] scores of nodes that are all feasible ones, without the domain score; and the batch scores in them."""
-        batch = self.batch_scores(state, rows)
-        return (state.scores[rows], None) if batch is None else (state.scores[rows] + batch, batch)
+        own, batch = self.own_scores(state, rows), self.batch_scores(state, rows)
+        return (own, None) if batch is None else (own + batch, batch)
+
+    def own_scores(self, state: ClassState, rows: Rows) -> Scores:
+        """[K] scores that follow from each node alone. They are worked out when a node that takes the class is sought
+        for the first time: of the classes that wait, none may."""
+        if state.scores is None:
+            started = time.perf_counter()
+            state.scores = self._score(state.task_class, NodeView(self._nodes, self.all_rows))
+            self.stages.scoring.append(time.perf_counter() - started)
+        return state.scores[rows]
 
     def total_scores(self, state: ClassState, rows: Rows, domain_score: DomainScore | None) -> Scores:
         """[K] scores of nodes that are all feasible ones."""

@@ -84,8 +84,10 @@ class Placer:
 
     def _choose_future(self, state: ClassState) -> Choice:
         """A node that will have room once terminating pods are gone and promised places are taken."""
-        room = self._evaluator.room_then(state, self._evaluator.all_rows)
-        candidates = self._candidates(state, room, self._evaluator.filters_then(state))
+        candidates = None
+        if self._evaluator.will_change:
+            room = self._evaluator.room_then(state, self._evaluator.all_rows)
+            candidates = self._candidates(state, room, self._evaluator.filters_then(state))
         if candidates is None:
             state.full_at = len(self._log)
             return Choice(_NOTHING)

@@ -22,11 +22,11 @@ class Refused:
         self._present = cluster.ledger.nodes.present
         self._codes_of: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
-        for code, count in zip(*np.unique(codes[self._present], return_counts=True), strict=True):
+        for code, count in _counted(codes[self._present]):
             if code != FITS:
-                message = cluster.refusal_of(int(code)).message
-                self._codes_of.setdefault(message, []).append(int(code))
-                self._counts[message] = self._counts.get(message, 0) + int(count)
+                message = cluster.refusal_of(code).message
+                self._codes_of.setdefault(message, []).append(code)
+                self._counts[message] = self._counts.get(message, 0) + count
 
     def __contains__(self, message: object) -> bool:
         return message in self._counts
@@ -51,3 +51,11 @@ class Refused:
     def rows(self, message: str) -> Rows:
         """[K] the same as rows, ascending."""
         return np.flatnonzero(self.mask(message))
+
+
+def _counted(codes: Codes) -> list[tuple[int, int]]:
+    """Each code and how often it occurs, ascending. Where all nodes say the same, a comparison is enough."""
+    if len(codes) and (codes == codes[0]).all():
+        return [(int(codes[0]), len(codes))]
+    different, counts = np.unique(codes, return_counts=True)
+    return list(zip(different.tolist(), counts.tolist(), strict=True))

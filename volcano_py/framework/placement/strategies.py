@@ -107,7 +107,7 @@ class FilteredSweep(Strategy):
         assert candidates.sole_filter is not None, "see Strategies.of"
         call, domain_filter = candidates.sole_filter
         rows = candidates.with_room
-        groups, scores, ties = domain_filter.groups[rows], state.scores[rows], self._tie_rank[rows]
+        groups, scores, ties = domain_filter.groups[rows], evaluator.own_scores(state, rows), self._tie_rank[rows]
         top = best_per_group(scores, ties, groups, count)
         rows, room = rows[top], candidates.room[rows[top]]
         ladder = evaluator.ladder(state.task_class, rows, None, int(min(room.max(), count)))

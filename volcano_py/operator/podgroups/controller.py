@@ -58,8 +58,9 @@ from volcano_py.operator.run_all import run_all
 log = structlog.get_logger(__name__)
 
 EVENT_REASON: Final = "PodGroupError"
-WORKERS: Final = 32
-"""Requests in flight of one namespace; with more, the API server only answers each of them later."""
+WORKERS: Final = 16
+"""Requests in flight of one namespace; with more, the API server only answers each of them later, and shows everybody's
+new pods later."""
 
 _CONFLICTS_BEFORE_GIVING_WAY: Final = 3
 

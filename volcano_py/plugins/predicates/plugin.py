@@ -94,8 +94,12 @@ class Predicates(Plugin):
         return codes
 
     def predicate_for_good(self, task_class: TaskClass, view: NodeView) -> Codes:
-        """What follows from labels, taints and cordons. Advice about anything else needs a refusal for it."""
-        return self._lasting(task_class, view)
+        """What follows from labels, taints and cordons, labels that a topology spread needs among them. Advice about
+        anything else needs a refusal for it."""
+        codes = self._lasting(task_class, view)
+        if self._heeds_spread(task_class):
+            self._spread.refuse_for_good(task_class, view.rows, codes)
+        return codes
 
     def predicate_reach(self, task_class: TaskClass) -> Reach:
         reaches = [self._volumes.reach(task_class)]
@@ -119,8 +123,9 @@ class Predicates(Plugin):
         return reduce(_less, rooms)
 
     def domain_filter(self, task_class: TaskClass, view: NodeView) -> DomainFilter | None:
-        on: bool = self.arguments.topology_spread
-        return self._spread.domain_filter(task_class, released=view.released) if on and task_class.spreads else None
+        if not self._heeds_spread(task_class):
+            return None
+        return self._spread.domain_filter(task_class, released=view.released)
 
     def predicate_advice(self, task_class: TaskClass, refused: Refused) -> list[str]:
         if self.pre_predicate(task_class) is not None:
@@ -193,6 +198,10 @@ class Predicates(Plugin):
     def _register(self, messages: tuple[str, ...]) -> Codes:
         refusals = (self._ssn.refusal(Reason.NODES_REFUSE, message, resolvable=False) for message in messages[1:])
         return np.array([FITS, *refusals], dtype=np.int32)
+
+    def _heeds_spread(self, task_class: TaskClass) -> bool:
+        on: bool = self.arguments.topology_spread
+        return on and bool(task_class.spreads)
 
     def _asks_for_ports(self, task_class: TaskClass) -> bool:
         on: bool = self.arguments.node_ports

@@ -21,7 +21,7 @@ from volcano_py.framework.domain_filters import DomainFilter
 from volcano_py.framework.placement.pod_counts import EACH_NODE, Tally
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.session import Session
-from volcano_py.framework.views import FITS
+from volcano_py.framework.views import FITS, Codes
 from volcano_py.plugins.predicates.spread_domains import Layout, layout_of
 from volcano_py.plugins.predicates.spread_rule import CROWDED, MISSING_LABEL, Limit, Standing, Verdicts
 from volcano_py.state.nodes.index import ABSENT
@@ -52,15 +52,20 @@ class TopologySpread:
     def domain_filter(self, task_class: TaskClass, *, released: bool) -> DomainFilter | None:
         """The constraints of the class as things stand, or with `released` as they will be once promised places are
         taken; None when it has none that must hold."""
-        if task_class.row not in self._rules:
-            self._rules[task_class.row] = self._read(task_class)
-        rule = self._rules[task_class.row]
+        rule = self._rule(task_class)
         if rule is None:
             return None
         standings = [self._standing(rule, promised=True)]
         if not released and self._promised(rule):
             standings.append(self._standing(rule, promised=False))
         return DomainFilter(rule.layout.groups, self._codes[_verdicts(standings)], lambda: _Ahead(standings))
+
+    def refuse_for_good(self, task_class: TaskClass, rows: Rows, codes: Codes) -> None:
+        """Write refusals of nodes without a label that a constraint needs into `codes` [K], where they are 0."""
+        rule = self._rule(task_class)
+        if rule is not None:
+            unlabelled = (rule.layout.group_codes == ABSENT).any(axis=0)[rule.layout.groups[rows]]
+            codes[unlabelled & (codes == FITS)] = self._codes[MISSING_LABEL]
 
     def asked(self, task_class: TaskClass, refused: Refused) -> tuple[object, ...]:
         """All that the advice follows from, apart from where pods are; empty when nodes refuse for nothing of this."""
@@ -115,6 +120,11 @@ class TopologySpread:
         """Whether any of the pods that count is only promised its place."""
         tallies = [tally_of(self._ssn, spread) for spread in rule.spreads]
         return any(tally is not None and bool((tally.taken != tally.standing).any()) for tally in tallies)
+
+    def _rule(self, task_class: TaskClass) -> _Rule | None:
+        if task_class.row not in self._rules:
+            self._rules[task_class.row] = self._read(task_class)
+        return self._rules[task_class.row]
 
     def _read(self, task_class: TaskClass) -> _Rule | None:
         spreads = tuple(spread for spread in task_class.spreads if spread.required)

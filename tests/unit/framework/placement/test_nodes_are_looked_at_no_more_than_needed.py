@@ -123,6 +123,50 @@ def test_a_class_that_fits_nowhere_is_explained_once_until_a_node_is_touched() -
     assert choose(opened, "big-0") == ["n1"], "a node was touched, so it is asked again"
 
 
+def test_no_scores_are_worked_out_for_a_class_that_no_node_takes() -> None:
+    opened = open_session(
+        node("n1", cpu="4"),
+        gang("big", cpu="3"),
+        gang("x", cpu="2"),
+        tiers=[[type("Curious", (Curious,), {})]],
+    )
+    plugin = opened.plugin(Curious)
+    statement = opened.place("x", {"x-0": "n1"})
+    assert not choose(opened, "big-0")
+    assert (plugin.predicates, plugin.scores) == ([1], [])
+    statement.discard()
+    assert choose(opened, "big-0") == ["n1"]
+    assert plugin.scores == [1]
+
+
+class Patient(Curious):
+    """Refuses every node for a reason that passes, when asked of nodes as they are."""
+
+    name = "patient"
+
+    def predicate(self, task_class: TaskClass, view: NodeView) -> Codes:
+        self.predicates.append(len(view))
+        code = self.ssn.refusal(Reason.NODES_REFUSE, "not yet", transient=True)
+        return np.full(len(view), 0 if view.released else code, dtype=np.int32)
+
+    def on_session_open(self, ssn: Session) -> None:
+        super().on_session_open(ssn)
+        self.ssn = ssn
+
+
+@pytest.mark.parametrize(("leaving", "asked"), [(False, [2]), (True, [2, 2])], ids=["nothing leaves", "a pod leaves"])
+def test_nodes_are_asked_about_later_only_if_something_will_have_changed(leaving: bool, asked: list[int]) -> None:
+    opened = open_session(
+        node("n1", cpu="4"),
+        node("n2", cpu="4"),
+        pod("old", cpu="1", on="n1", deleting=leaving),
+        gang("a", cpu="1"),
+        tiers=[[Patient]],
+    )
+    choose(opened, "a-0")
+    assert opened.plugin(Patient).predicates == asked
+
+
 def test_nodes_that_do_not_exist_are_refused_without_asking_anybody() -> None:
     opened = open_session(node("n1", cpu="1"), pod("ghostly", cpu="1", on="ghost"), gang("a", cpu="2"))
     assert not choose(opened, "a-0")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pytest
@@ -13,7 +13,18 @@ from tests.support.sessions import NOW, gang, node, pod, pod_group, queue
 from tests.unit.state.watched import with_meta, with_spec, with_status
 from volcano_py.actions import BUILTIN_ACTIONS
 from volcano_py.api.effects import Bind, Effect, PodCondition, PodGroupStatusUpdate, QueueAllocated
-from volcano_py.api.objects import ApiObject, Condition, ContainerImage, Node, Pod, PodGroup, Toleration, metadata_of
+from volcano_py.api.objects import (
+    ApiObject,
+    Condition,
+    ContainerImage,
+    LabelSelector,
+    Node,
+    Pod,
+    PodGroup,
+    Toleration,
+    TopologySpreadConstraint,
+    metadata_of,
+)
 from volcano_py.api.reasons import Reason
 from volcano_py.api.report import CycleReport
 from volcano_py.config import parse_configuration
@@ -195,6 +206,34 @@ def test_a_node_that_takes_one_of_them_wakes_all_and_binds_it() -> None:
     cluster.put(node("n2", cpu="4", labels={"disk": "a"}))
     assert cluster.looked_at() == {"a", "b", "huge"}
     assert [(effect.pod.name, effect.node) for effect in cluster.sent if isinstance(effect, Bind)] == [("a-0", "n2")]
+
+
+def over_racks(name: str, **fields: Any) -> list[ApiObject]:
+    selector = LabelSelector(match_labels={"own": name})
+    constraint = TopologySpreadConstraint(max_skew=1, topology_key="rack", label_selector=selector, **fields)
+    return gang(name, cpu="1", labels={"own": name}, spread=[constraint])
+
+
+def test_pods_to_be_spread_over_a_label_that_no_node_has_rest_until_one_has_it() -> None:
+    cluster = Cluster(node("n1", cpu="4"), *over_racks("a"), *over_racks("b"))
+    first = cluster.settle()
+    assert "need label rack" in first.pending[0].message
+    assert cluster.looked_at() == set()
+    assert cluster.cycle().pending == first.pending
+    cluster.put(node("n2", cpu="4", labels={"rack": "r1"}))
+    cluster.cycle()
+    bound = sorted((effect.pod.name, effect.node) for effect in cluster.sent if isinstance(effect, Bind))
+    assert bound == [("a-0", "n2"), ("b-0", "n2")]
+
+
+def test_pods_that_only_a_crowd_keeps_out_are_looked_at_again() -> None:
+    cluster = Cluster(
+        node("n1", cpu="4", labels={"rack": "r1"}),
+        *over_racks("a", min_domains=2),
+        pod("x", labels={"own": "a"}, on="n1"),
+    )
+    cluster.settle()
+    assert cluster.looked_at() == {"a"}
 
 
 def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_wake_nobody() -> None:

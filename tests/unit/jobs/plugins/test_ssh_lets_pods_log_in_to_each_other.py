@@ -98,6 +98,62 @@ def test_nobody_looks_for_primes(form: serialization.PrivateFormat) -> None:
     assert secret(SshPlugin([f"--ssh-private-key={private}"]))["authorized_keys"] == f"{public}\n"
 
 
+KEYS = [
+    rsa.generate_private_key(65537, 2048),
+    ec.generate_private_key(ec.SECP384R1()),
+    ed25519.Ed25519PrivateKey.generate(),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=["rsa", "ecdsa", "ed25519"])
+def test_a_key_that_names_its_algorithm_is_read_by_that_name(key: serialization.SSHPrivateKeyTypes) -> None:
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    assert secret(SshPlugin([f"--ssh-private-key={private}"]))["authorized_keys"] == f"{public}\n"
+
+
+def test_what_openssl_writes_before_a_key_is_skipped() -> None:
+    parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+    private = parameters + pem(ec.generate_private_key(ec.SECP256R1()))
+    assert secret(SshPlugin([f"--ssh-private-key={private}"]))["authorized_keys"].startswith("ecdsa-sha2-nistp256 ")
+
+
+def der(tag: int, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    size = len(content)
+    if size < 0x80:
+        return bytes([tag, size]) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + content
+
+
+def integer(value: int) -> bytes:
+    return der(2, value.to_bytes(value.bit_length() // 8 + 1, "big"))
+
+
+DIFFIE_HELLMAN = {"dh": "06092a864886f70d010301", "dhx": "06072a8648ce3e0201"}
+
+
+@pytest.mark.parametrize("bits", [512, 8192, 16_000])
+@pytest.mark.parametrize("algorithm", DIFFIE_HELLMAN.values(), ids=DIFFIE_HELLMAN.keys())
+def test_keys_of_other_algorithms_are_refused_unread(
+    algorithm: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read a Diffie-Hellman key of 8192 bits took 0.2 s, and one of 16,000 bits failed with an internal error."""
+    prime, base = 2**bits - 1, 2
+    numbers = [integer(prime), integer(base), *([integer(prime // 2)] if algorithm == DIFFIE_HELLMAN["dhx"] else [])]
+    key = der(0x30, integer(0), der(0x30, bytes.fromhex(algorithm), der(0x30, *numbers)), der(4, integer(prime // 3)))
+    text = base64.encodebytes(key).decode().replace("\n", "")
+    read: list[str] = []
+    for form in ("pem", "der"):
+        monkeypatch.setattr(serialization, f"load_{form}_private_key", lambda *_, **__: read.append("read"))
+    with pytest.raises(PluginArgumentError, match="private key"):
+        SshPlugin([f"--ssh-private-key=-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----"])
+    assert not read
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

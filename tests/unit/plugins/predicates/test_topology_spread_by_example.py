@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.node_answers import batch_scores, class_of
+from tests.support.node_answers import batch_scores, class_of, node_rows
 from tests.support.placing import placed
 from tests.support.sessions import NAMESPACE, Opened, gang, node, open_session, pod
 from volcano_py.api.objects import LabelSelector, ObjectMeta, Taint, Toleration, TopologySpreadConstraint
 from volcano_py.api.workloads import Service, ServiceSpec
-from volcano_py.framework.views import FITS
+from volcano_py.framework.views import FITS, NodeView
 from volcano_py.plugins.nodeorder import NodeOrder
 from volcano_py.plugins.predicates import Predicates
 
@@ -320,3 +320,26 @@ def test_by_default_pods_count_on_nodes_without_host_name_too() -> None:
 
 def test_pods_without_wishes_are_not_scored() -> None:
     assert batch_scores(opened(THREE, "a1", spread()), NodeOrder, "new-0") is None
+
+
+# -- for good ---------------------------------------------------------------------------------------------------------
+
+
+def refused_for_good(session: Opened) -> dict[str, str]:
+    """Node → why it will never take the pod as the node is; only nodes with such a reason."""
+    view = NodeView(session.ssn.ledger.nodes, node_rows(session))
+    codes = session.plugin(Predicates).predicate_for_good(class_of(session, "new-0"), view)
+    found = zip(sorted(session.ssn.nodes.rows), codes.tolist(), strict=True)
+    return {name: session.ssn.refusal_of(code).message for name, code in found if code != FITS}
+
+
+def test_a_node_without_the_label_refuses_for_good_and_a_crowded_one_does_not() -> None:
+    found = opened([at("a1", "a"), at("b1", "b"), at("none", None)], "a1", spread())
+    assert told(found) == {"a1": CROWDED, "b1": "", "none": UNLABELED}
+    assert refused_for_good(found) == {"none": UNLABELED}
+
+
+def test_a_wish_or_a_switched_off_constraint_refuses_nothing_for_good() -> None:
+    nodes = [at("a1", "a"), at("none", None)]
+    assert refused_for_good(opened(nodes, "", spread(when_unsatisfiable="ScheduleAnyway"))) == {}
+    assert refused_for_good(opened(nodes, "", spread(), arguments={"predicate.PodTopologySpreadEnable": False})) == {}
