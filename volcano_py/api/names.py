@@ -23,6 +23,10 @@ QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 CHARGED_QUEUE: Final = "scheduling.volcano.sh/volcano-py-charged-queue"
 # How long a job will run once it has begun, as a duration; ours, for Volcano's `spec.runningEstimate` of a Job.
 RUNNING_ESTIMATE: Final = "volcano.sh/running-estimate"
+# What `simulate --play` does with an object; ours. It comes so many times, so far apart; a pod runs for so long.
+SIMULATE_TIMES: Final = "volcano.sh/simulate-times"
+SIMULATE_EVERY: Final = "volcano.sh/simulate-every"
+SIMULATE_RUNS_FOR: Final = "volcano.sh/simulate-runs-for"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 

@@ -78,16 +78,18 @@ class MemoryCluster:
             else:
                 self.events.append(effect)
 
-    def settle(self) -> None:
-        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone."""
+    def settle(self, now: float) -> None:
+        """What happens between cycles: claims get their volumes, bound pods run from `now` (seconds since the epoch)
+        on, evicted pods are gone."""
         self.provide_volumes()
         for pod in self.objects("Pod", Pod):
             if pod.metadata.uid in self._evicted:
                 self._evicted.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
+                started = pod.status.start_time or datetime.fromtimestamp(now, UTC)
                 status = msgspec.structs.replace(
-                    pod.status, phase="Running", conditions=_running(pod.status.conditions)
+                    pod.status, phase="Running", start_time=started, conditions=_running(pod.status.conditions)
                 )
                 self.put("Pod", msgspec.structs.replace(pod, status=status))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from volcano_py.api.effects import ClaimBinding
+from volcano_py.api.objects import Condition
 from volcano_py.framework.job import FitError, Job
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -25,6 +26,7 @@ class Findings:
         self._nominations: dict[int, int] = {}
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
+        self._conditions: dict[int, Condition] = {}
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
@@ -61,6 +63,11 @@ class Findings:
         """How many tasks had been bound when victims were last sought; None when they were not."""
         return self._bound_when_sought
 
+    @property
+    def conditions(self) -> Mapping[int, Condition]:
+        """Job row → a condition that a plugin gives its PodGroup."""
+        return self._conditions
+
     # -- why jobs wait ---------------------------------------------------------------------------------------------
 
     def note(self, job: Job, refusal: Refusal) -> None:
@@ -89,6 +96,11 @@ class Findings:
         self._fit_errors[job.row] = {row: error for row, error in errors.items() if row in waiting}
         if not waiting:
             self._notes.pop(job.row, None)
+
+    def set_condition(self, job: Job, condition: Condition) -> None:
+        """The PodGroup gets this condition, in place of one of the same type that says something else. The time is kept
+        while text and status are the same, so it may be that of each cycle."""
+        self._conditions[job.row] = condition
 
     # -- places ----------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,8 @@ class Session(ClusterCopy):
         self.findings = Findings()
 
         self.dispatch = Dispatch(configuration, registry)
+        for plugin in self.dispatch.plugins:
+            plugin.memory = self.memory(plugin.name)
         self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
         tell_apart(self, self.dispatch)
         resting = resting or Resting()

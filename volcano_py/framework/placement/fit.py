@@ -47,6 +47,9 @@ def explain_misfit(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
     if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
         sentence = _even_when_empty(cluster, task_class, hopeful, short)
         refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
+    elif Reason.PLACES_HELD in {cluster.refusal_of(code).reason for code in np.unique(codes).tolist() if code != FITS}:
+        # That other nodes are full is not what the pod waits for.
+        refusal = Refusal(Reason.PLACES_HELD, nodes_refuse(total, counts, advice=advice))
     else:
         dims = [dim for dim in short if dim != PODS]
         shortages = _shortages(cluster, task_class, willing, dims, total)
