@@ -80,7 +80,6 @@ class Choice:
             self._end(job, STARTED, started())
         elif ssn.now >= turn.until:
             self._turns.lapse(turn.uid, ssn.now)
-            ssn.wakeups.recheck_at(ssn.now + self._after)
             self._end(job, LAPSED, lapsed())
         else:
             self._turns.current = turn
@@ -101,7 +100,6 @@ class Choice:
                 self._turns.current = self._turn_of(job, found, turn if job is holder else None)
                 break
             self._turns.pass_over(job.info.ref.uid, ssn.now + self._after)
-            ssn.wakeups.recheck_at(ssn.now + self._after)
         now = self._turns.current
         if holder is not None and turn is not None and (now is None or now.uid != turn.uid):
             self._end(holder, GAVE_WAY, gave_way(None if now is None else now.key))
@@ -177,7 +175,10 @@ class Choice:
         """Another cycle is due when a job has waited long enough."""
         ssn = self._ssn
         rows = self._waiting_rows(ssn.now)
-        due = ssn.ledger.jobs.created[rows] + self._after
+        if not len(rows):
+            return
+        queued = np.concatenate((ssn.ledger.jobs.created[rows], self._turns.lapses()))
+        due = queued + self._after
         due = due[due > ssn.now]
         if len(due):
             ssn.wakeups.recheck_at(float(due.min()) + _SOON)

@@ -75,8 +75,13 @@ class Turns:
         """When the job's last turn lapsed, 0 if none has."""
         return self._lapsed.get(uid, 0.0)
 
+    def lapses(self) -> list[float]:
+        """When turns have lapsed."""
+        return [*self._lapsed.values()]
+
     def pass_over(self, uid: str, until: float) -> None:
-        """No place can be held for the job; it is not tried again before `until`."""
+        """No place can be held for the job; it is not tried again before `until`. What could change that brings a cycle
+        of its own, so none is asked for."""
         self._in_vain[uid] = until
 
     def is_passed_over(self, uid: str, now: float) -> bool:
