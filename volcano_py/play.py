@@ -127,8 +127,10 @@ class Play:
         self._simulation = Simulation(there, configuration, registry, rules=rules)
         self._begun = self._coming[-1][0] if self._coming else self._simulation.now
         self._runs: dict[str, Run] = {}
-        self._started: dict[str, float] = {}
-        self._ended: dict[str, float] = {}
+        self._groups: dict[str, PodGroup] = {}
+        """By UID, all that have been seen: controllers delete those of Jobs that have ended."""
+        self._starts: dict[str, list[float]] = {}
+        """namespace/name of a PodGroup → when its pods began to run, in order (seconds since the epoch)."""
         self._integral: NDArray[np.float64] = np.zeros(0)
 
     def run(self, seconds: float) -> PlayResult:
@@ -196,11 +198,9 @@ class Play:
             if pod.metadata.uid not in self._runs:
                 started = pod.status.start_time.timestamp() if pod.status.start_time is not None else now
                 self._runs[pod.metadata.uid] = Run(pod.metadata.key, pod.spec.node_name, started - self._begun)
-        for group in cluster.objects("PodGroup", PodGroup):
-            if group.status.phase in ("Running", "Completed"):
-                self._started.setdefault(group.metadata.uid, now)
-            if group.status.phase == "Completed":
-                self._ended.setdefault(group.metadata.uid, now)
+                group = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP_NAME, '')}"
+                self._starts.setdefault(group, []).append(started)
+        self._groups |= {group.metadata.uid: group for group in cluster.objects("PodGroup", PodGroup)}
 
     def _use(self, seconds: float) -> None:
         """What is in use now is in use for so long."""
@@ -224,19 +224,33 @@ class Play:
 
     def _work(self, last: float) -> Iterator[Work]:
         groups: dict[str, list[PodGroup]] = {}
-        for group in self._simulation.cluster.objects("PodGroup", PodGroup):
+        for group in self._groups.values():
             owner = group.metadata.controller
             uid = group.metadata.uid if owner is None else owner.uid
             groups.setdefault(self._origin.get(uid, group.metadata.key), []).append(group)
         for name, of_name in groups.items():
-            waits = [self._started.get(each.metadata.uid, last) - each.metadata.created for each in of_name]
+            started = [self._started_at(group) for group in of_name]
+            waits = [
+                (last if moment is None else moment) - group.metadata.created
+                for group, moment in zip(of_name, started, strict=True)
+            ]
             yield Work(
                 name=name,
                 came=len(of_name),
-                started=sum(each.metadata.uid in self._started for each in of_name),
-                ended=sum(each.metadata.uid in self._ended for each in of_name),
+                started=sum(moment is not None for moment in started),
+                ended=sum(map(self._has_ended, of_name)),
                 waits=tuple(max(wait, 0.0) for wait in waits),
             )
+
+    def _started_at(self, group: PodGroup) -> float | None:
+        """When its minimum ran."""
+        starts, minimum = self._starts.get(group.metadata.key, []), max(group.spec.min_member, 1)
+        return starts[minimum - 1] if len(starts) >= minimum else None
+
+    def _has_ended(self, group: PodGroup) -> bool:
+        """All of its pods, or its Job, whose PodGroup is deleted then."""
+        is_there = self._simulation.cluster.get("PodGroup", group.metadata.key, PodGroup) is not None
+        return group.status.phase == "Completed" or not is_there
 
 
 def _copies(kind: str, obj: T) -> Iterator[T]:

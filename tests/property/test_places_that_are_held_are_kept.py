@@ -23,8 +23,8 @@ _WITHOUT: Final = (("priority", "gang"), ("predicates", "nodeorder"))
 
 
 class Coming(msgspec.Struct, frozen=True):
-    """A job that comes `at`, in seconds; times are whole minutes, as those in messages are. `declared`: how long it says
-    that it runs, None if it does not."""
+    """A job that comes `at`, in seconds; times are whole minutes, as those in messages are. `declared`: for how long it
+    says that it runs, None if it does not say."""
 
     name: str
     at: int

@@ -27,6 +27,9 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._conditions: dict[int, Condition] = {}
+        self.nodes_held_for: int | None = None
+        """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
+        they could not use what ends in time, or fits beside. Set as sessions open."""
 
     @property
     def notes(self) -> Mapping[int, Refusal]:

@@ -16,7 +16,7 @@ from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.votes import Vote
 from volcano_py.plugins.reservation.arguments import ReservationArguments
-from volcano_py.plugins.reservation.need import Need, needed_rows, needs_of
+from volcano_py.plugins.reservation.need import Need, imagined, needed_rows, needs_of
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.plugins.reservation.places import UNKNOWN, Layout, Places, closest, earliest, exceeds, expected
 from volcano_py.plugins.reservation.turns import GAVE_WAY, HELD, LAPSED, STARTED, Turn, Turns, condition
@@ -189,7 +189,8 @@ class Choice:
         if job.is_pending and not self.may_enter(job):
             return None
         if not job.tasks:
-            return _Found(None)
+            outlook = Outlook(self._ssn, self._window, job.row)
+            return None if self._lay([imagined(self._ssn, job)], outlook) is None else _Found(None)
         places = self.seek(job, known)
         return None if places is None else _Found(places)
 
@@ -214,19 +215,23 @@ class Choice:
         needs = needs_of(ssn, rows, outlook, self._asking) if len(rows) else None
         if not needs:
             return None
-        found = earliest(ssn, needs, outlook)
-        start, layout = found if found is not None else (UNKNOWN, self._held_plainly(needs, outlook))
-        if layout is None or (queue_decides and not self._queue_takes(job, needs, layout)):
+        found = self._lay(needs, outlook)
+        if found is None or (queue_decides and not self._queue_takes(job, needs, found[1])):
             return None
+        start, layout = found
         if known is not None and known.are_for(needs):
             free_at = expected(ssn, known, needs, outlook)
             if free_at is not None and (free_at == start or free_at - start < _WORTHWHILE):
                 return known if known.is_foreseen or free_at == UNKNOWN else replace(known, start=free_at)
         return layout.as_places(ssn, needs, start)
 
-    def _held_plainly(self, needs: Sequence[Need], outlook: Outlook) -> Layout | None:
+    def _lay(self, needs: Sequence[Need], outlook: Outlook) -> tuple[float, Layout] | None:
+        """When and where the needs fit: as early as is foreseen, else where that is close, if little lies idle."""
+        found = earliest(self._ssn, needs, outlook)
+        if found is not None:
+            return found
         layout = closest(self._ssn, needs, outlook)
-        return None if layout is None or exceeds(layout, self._max_idle) else layout
+        return None if layout is None or exceeds(layout, self._max_idle) else (UNKNOWN, layout)
 
     def _queue_takes(self, job: Job, needs: Sequence[Need], layout: Layout) -> bool:
         """Whether the queue's ceilings let all of it start now. It is tried and undone, as ceilings count what is

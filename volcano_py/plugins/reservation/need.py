@@ -14,8 +14,8 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Counts, NodeView
 from volcano_py.plugins.reservation.outlook import Outlook
 from volcano_py.state.status import TaskStatus
-from volcano_py.state.table.ledger import Rows
-from volcano_py.state.task_class import TaskClass
+from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.task_class import Signature, TaskClass
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
@@ -62,6 +62,22 @@ def needs_of(ssn: Session, rows: Rows, outlook: Outlook, asking: Plugin) -> list
         needs.append(Need(task_class, rows[classes == row], most))
     total = np.maximum(ssn.total, 1)
     return sorted(needs, key=lambda need: -float((need.task_class.request / total).max()))
+
+
+def imagined(ssn: Session, job: Job) -> Need:
+    """What a job needs whose pods do not exist yet: its minResources, in equal parts."""
+    count, amounts = max(job.min_member, 1), job.min_resources
+    assert amounts is not None, "a job that nothing keeps out"
+    task_class = TaskClass(
+        row=NOWHERE,
+        key=b"",
+        signature=Signature(units=(), nonzero=(0, 0)),
+        request=-(-amounts // count),
+        nonzero_request=np.zeros(2, dtype=np.int64),
+        best_effort=False,
+        problem=None,
+    )
+    return Need(task_class, np.zeros(count, dtype=np.intp), np.where(ssn.ledger.nodes.present, count, 0))
 
 
 def _most(ssn: Session, task_class: TaskClass, view: NodeView, asking: Plugin) -> Counts:

@@ -157,4 +157,5 @@ class Reservation(Plugin):
         assert turn.places is not None, "nothing to hold"
         window = self._ssn.now + self.arguments.window.total_seconds()
         self._hold = Hold(self._ssn, turn.places, window)
+        self._ssn.findings.nodes_held_for = turn.row
         self._code = self._ssn.refusal(Reason.PLACES_HELD, held_for(turn.key, turn.places))

@@ -170,6 +170,32 @@ def test_a_job_without_pods_is_admitted_so_that_its_controller_makes_them() -> N
     assert message.startswith("2 nodes held")
 
 
+def test_a_job_of_which_more_would_lie_idle_than_may_is_not_admitted_either() -> None:
+    """Else overcommit would keep others out for its sake, and their nodes would lie idle."""
+    busy = [*job("a", cpu="4", on=["n1"]), *job("b", cpu="4", on=["n2"])]
+    group, *_ = job("large", pods=2, cpu="4", at=10, min_resources={"cpu": "8"}, group_phase="Pending")
+    tiers = [["priority", "gang", "reservation"], ["predicates", "overcommit"]]
+    timeline = Timeline(*NODES, *busy, group, tiers=tiers)
+    timeline.at(311)
+    assert timeline.holders == []
+
+
+def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster() -> None:
+    """Twice 8 cpu in use and 8 promised are more than 9.6; but what ends in time may use a node while it is held."""
+    large = job("large", pods=2, cpu="4", at=10, min_resources={"cpu": "8"}, group_phase="Pending")
+    timeline = Timeline(
+        *NODES, *BUSY, *large, tiers=[["priority", "gang", "reservation"], ["predicates", "overcommit"]]
+    )
+    timeline.at(311)
+    timeline.at(312)
+    timeline.finish("a-0")
+    small = {"cpu": "1", "min_resources": {"cpu": "1"}, "group_phase": "Pending"}
+    timeline.add(*job("short", at=313, runs=60, **small), *job("long", at=314, **small))
+    timeline.at(315)
+    assert timeline.node_of("short-0") == "n1"
+    assert timeline.told("long-0").startswith("PlacesHeld")
+
+
 def test_a_gang_that_waits_again_after_it_has_run_waits_from_then_on() -> None:
     timeline = Timeline(*NODES, *job("large", pods=2, cpu="4", at=10))
     timeline.at(11)
