@@ -52,7 +52,7 @@ def job(
     activeDeadlineSeconds; `estimate`: the running estimate of the group."""
     made: list[ApiObject] = []
     for each in gang(name, pods=pods, cpu=cpu, running_on=on, **more):
-        obj: Any = replace(each, metadata=replace(metadata_of(each), creation_timestamp=moment(at)))  # type: ignore[call-arg]
+        obj: Any = replace(each, metadata=replace(metadata_of(each), creation_timestamp=moment(at)))
         if isinstance(obj, PodGroup):
             annotations = {RUNNING_ESTIMATE: estimate} if estimate else {}
             status = replace(obj.status, conditions=[] if condition is None else [condition])

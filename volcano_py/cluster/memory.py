@@ -78,16 +78,16 @@ class MemoryCluster:
             else:
                 self.events.append(effect)
 
-    def settle(self, now: float) -> None:
-        """What happens between cycles: claims get their volumes, bound pods run from `now` (seconds since the epoch)
-        on, evicted pods are gone."""
+    def settle(self, now: float | None = None) -> None:
+        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone. Where `now`
+        (seconds since the epoch) is given, pods say that they have started then."""
         self.provide_volumes()
         for pod in self.objects("Pod", Pod):
             if pod.metadata.uid in self._evicted:
                 self._evicted.remove(pod.metadata.uid)
                 self.remove("Pod", pod.metadata.key)
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
-                started = pod.status.start_time or datetime.fromtimestamp(now, UTC)
+                started = pod.status.start_time or (None if now is None else datetime.fromtimestamp(now, UTC))
                 status = msgspec.structs.replace(
                     pod.status, phase="Running", start_time=started, conditions=_running(pod.status.conditions)
                 )

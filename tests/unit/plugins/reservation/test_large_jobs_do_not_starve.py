@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.sessions import node, priority_class, queue
@@ -76,7 +78,7 @@ def test_the_others_are_told_for_which_job_the_nodes_are_held() -> None:
         ({}, False),
     ],
 )
-def test_held_nodes_take_what_ends_before_it_starts(declared: dict[str, object], takes: bool) -> None:
+def test_held_nodes_take_what_ends_before_it_starts(declared: dict[str, Any], takes: bool) -> None:
     timeline = Timeline(*NODES, *BUSY, *job("large", pods=2, cpu="4", at=10))
     timeline.at(311)
     timeline.finish("a-0")
@@ -189,7 +191,7 @@ def test_others_are_kept_from_the_nodes_and_not_out_of_the_cluster() -> None:
     timeline.at(311)
     timeline.at(312)
     timeline.finish("a-0")
-    small = {"cpu": "1", "min_resources": {"cpu": "1"}, "group_phase": "Pending"}
+    small: dict[str, Any] = {"cpu": "1", "min_resources": {"cpu": "1"}, "group_phase": "Pending"}
     timeline.add(*job("short", at=313, runs=60, **small), *job("long", at=314, **small))
     timeline.at(315)
     assert timeline.node_of("short-0") == "n1"
