@@ -1,4 +1,4 @@
-"""reservation: large jobs that wait for long get a place that smaller ones do not take from them."""
+"""reservation: hold nodes for a large job that has waited for long, and let others use them in the meantime."""
 
 from volcano_py.plugins.reservation.plugin import Reservation
 

@@ -1,4 +1,9 @@
-"""The plugin reservation: backfill around one place that is held."""
+"""The plugin reservation: backfill around one place that is held.
+
+For which job, and where, is decided at the end of each cycle, when it is known who waits (`choice.py`), and holds for
+the next ones (`hold.py`). Not to be confused with places that pods were evicted for, in framework/eviction: those are
+kept from everybody.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +33,11 @@ from volcano_py.state.task_class import TaskClass
 
 
 class Reservation(Plugin):
-    """The first job in order that has waited for long gets the earliest place that can be foreseen.
+    """The first job in order that has waited for long has the earliest place held for it that can be foreseen.
 
-    Which job that is, and which nodes, is decided at the end of each cycle, when it is known who waits (`choice.py`),
-    and holds for the next ones (`hold.py`). On these nodes, other jobs get what they give back in time, and what is
-    left beside. Not to be confused with the places that pods were evicted for (`framework/eviction/reservations.py`):
-    for those somebody had to go, and they are kept from everybody.
+    Other jobs use the held nodes if they end before it is to start, or fit beside it. One job at a time has its turn,
+    which lapses. How long pods run is declared by activeDeadlineSeconds or a running estimate; without, nodes are held
+    plainly, as far as `maxIdle` allows.
     """
 
     name = "reservation"
