@@ -10,7 +10,7 @@ Times are seconds since the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
@@ -65,19 +65,18 @@ def job(
 
 
 class Timeline:
-    """See the module. `arguments` are those of the plugin reservation; None leaves it out."""
+    """See the module. `arguments` are those of the plugin reservation, `others` those of other plugins by name."""
 
     def __init__(
         self,
         *objects: ApiObject,
         tiers: Sequence[Sequence[str]] = (("priority", "gang", "reservation"), ("predicates", "nodeorder")),
         actions: str = "enqueue, allocate, backfill",
+        others: Mapping[str, Any] | None = None,
         **arguments: Any,
     ) -> None:
-        named = [
-            [{"name": name} | ({"arguments": arguments} if name == "reservation" else {}) for name in tier]
-            for tier in tiers
-        ]
+        of_plugins = {"reservation": arguments, **(others or {})}
+        named = [[{"name": name, "arguments": of_plugins.get(name, {})} for name in tier] for tier in tiers]
         text = yaml.safe_dump({"actions": actions, "tiers": [{"plugins": tier} for tier in named]})
         registry = checked_registry()
         parsed = parse_configuration(text, registry.catalogue())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 
 from volcano_py.api.effects import ClaimBinding
@@ -27,6 +27,7 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._conditions: dict[int, Condition] = {}
+        self._keepers: set[int] = set()
         self.nodes_held_for: int | None = None
         """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
         they could not use what ends in time, or fits beside. Set as sessions open."""
@@ -104,6 +105,15 @@ class Findings:
         """The PodGroup gets this condition, in place of one of the same type that says something else. The time is kept
         while text and status are the same, so it may be that of each cycle."""
         self._conditions[job.row] = condition
+
+    @property
+    def keepers(self) -> Set[int]:
+        """Rows of jobs that keep the places that they found, though they are not complete yet."""
+        return self._keepers
+
+    def keep_places(self, job: Job) -> None:
+        """The job keeps its places for the cycle."""
+        self._keepers.add(job.row)
 
     # -- places ----------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Session(ClusterCopy):
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
 
         self.moves = Moves(self, self.dispatch)
-        self.placer = Placer(self, self.dispatch, tie_rank)
+        self.placer = Placer(self, self.dispatch, self.findings, tie_rank)
         self.statements = Statements(self, self.placer, self.findings, self.moves, emit)
         self.reservations = Reservations(
             self, self.ask, self.placer, self.statements, self.findings, configuration.actions

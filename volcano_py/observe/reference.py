@@ -99,7 +99,7 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         3,
         {
             explain.insufficient_reason("cpu"): 1,
-            "node(s) were held for ml/train, which is to start by 2026-11-24 12:30 UTC": 2,
+            explain.held_for("ml/train", "which is to start by 2026-11-24 12:30 UTC"): 2,
         },
     ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),

@@ -26,7 +26,7 @@ from volcano_py.plugins.reservation.choice import Choice
 from volcano_py.plugins.reservation.hold import FIRST, HOLDER, IN_TIME, Hold
 from volcano_py.plugins.reservation.runtimes import runtimes
 from volcano_py.plugins.reservation.turns import Turn, Turns
-from volcano_py.plugins.reservation.wording import declare_runtimes, held_for
+from volcano_py.plugins.reservation.wording import declare_runtimes, refusal
 from volcano_py.state.status import READY_STATUSES
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
@@ -68,7 +68,6 @@ class Reservation(Plugin):
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._choice = Choice(ssn, self, self.arguments, self._known_turns(ssn))
         turn = self._turn = self._known_turns(ssn).current
         self._is_sought = turn is not None and turn.places is None
         self._code = FITS
@@ -76,14 +75,14 @@ class Reservation(Plugin):
             self._take_up(turn)
 
     def on_session_close(self, ssn: Session) -> None:  # noqa: ARG002
-        self._choice.make()
+        self._choice().make()
 
     # -- admission ---------------------------------------------------------------------------------------------------
 
     def job_enqueueable(self, job: Job) -> Ballot:
         """The job that has the turn is admitted into a full cluster, else it could never get its place."""
         is_its_turn = self._turn is not None and job.row == self._turn.row
-        return PERMIT if is_its_turn and self._choice.may_enter(job) else ABSTAIN
+        return PERMIT if is_its_turn and self._choice().may_enter(job) else ABSTAIN
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -108,7 +107,7 @@ class Reservation(Plugin):
         turn = self._turn
         if self._hold_for(task_class) is None or turn is None or turn.places is None or not turn.places.is_foreseen:
             return []
-        return [declare_runtimes(turn.key)] if held_for(turn.key, turn.places) in refused else []
+        return [declare_runtimes(turn.key)] if refusal(turn.key, turn.places) in refused else []
 
     # -- events ------------------------------------------------------------------------------------------------------
 
@@ -121,6 +120,10 @@ class Reservation(Plugin):
             self._hold.update(placement, placement.task_class.variant.get(self.name, ""), -1)
 
     # -- helpers -----------------------------------------------------------------------------------------------------
+
+    def _choice(self) -> Choice:
+        """Made when it is needed: kept, it and the plugin would wait for the garbage collector together."""
+        return Choice(self._ssn, self, self.arguments, self._known_turns(self._ssn))
 
     def _known_turns(self, cluster: ClusterCopy) -> Turns:
         if self._turns is None:
@@ -151,7 +154,7 @@ class Reservation(Plugin):
         job = self._ssn.job(turn.row)
         if job is None or not job.tasks:
             return
-        places = self._choice.seek(job, queue_decides=False)
+        places = self._choice().seek(job, queue_decides=False)
         if places is not None:
             turn = self._turn = Turn(turn.uid, turn.key, turn.row, turn.priority, turn.since, turn.until, places)
             self._known_turns(self._ssn).current = turn
@@ -162,4 +165,4 @@ class Reservation(Plugin):
         window = self._ssn.now + self.arguments.window.total_seconds()
         self._hold = Hold(self._ssn, turn.places, window)
         self._ssn.findings.nodes_held_for = turn.row
-        self._code = self._ssn.refusal(Reason.PLACES_HELD, held_for(turn.key, turn.places))
+        self._code = self._ssn.refusal(Reason.PLACES_HELD, refusal(turn.key, turn.places))

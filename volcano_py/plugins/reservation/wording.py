@@ -6,15 +6,16 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
+from volcano_py.api.wording.explain import held_for
 from volcano_py.plugins.reservation.places import Places
 
 _SHOWN_NODES: Final = 4
 _MINUTE: Final = 60
 
 
-def held_for(job: str, places: Places | None) -> str:
-    """The refusal of a node."""
-    return f"node(s) were held for {job}{_which_starts(places)}"
+def refusal(job: str, places: Places) -> str:
+    """What a held node says."""
+    return held_for(job, f"which is to start by {_moment(places.start)}" if places.is_foreseen else "")
 
 
 def declare_runtimes(job: str) -> str:
@@ -46,10 +47,6 @@ def started() -> str:
 
 def gave_way(job: str | None) -> str:
     return "no place can be held for it now" if job is None else f"a place is held for {job}, which goes first"
-
-
-def _which_starts(places: Places | None) -> str:
-    return f", which is to start by {_moment(places.start)}" if places is not None and places.is_foreseen else ""
 
 
 def _moment(seconds: float) -> str:

@@ -334,3 +334,27 @@ def test_after_a_restart_the_time_it_has_been_held_counts() -> None:
     timeline.restart()
     timeline.at(311 + 1803)
     assert timeline.holders == [], "that it has lapsed is remembered, too"
+
+
+# -- evictions -------------------------------------------------------------------------------------------------------
+
+
+def test_pods_are_evicted_for_it_as_for_any_other_job() -> None:
+    low = [
+        *job("a", cpu="4", on=["n1"], priority=1, min_member=0, runs=1200),
+        *job("b", cpu="4", on=["n2"], priority=100, min_member=0, runs=1800),
+    ]
+    timeline = Timeline(
+        *NODES,
+        *low,
+        priority_class("high", 100),
+        *job("large", pods=2, cpu="4", at=10, priority_class="high", priority=100),
+        actions="enqueue, allocate, preempt",
+        tiers=[["priority", "reservation"], ["gang", "predicates"]],
+    )
+    timeline.at(311)
+    assert (timeline.holders, timeline.placed) == (["large"], {"a-0": "n1", "b-0": "n2"})
+    timeline.finish("b-0")
+    timeline.at(320)
+    timeline.at(321)
+    assert timeline.placed == {"large-0": "n1", "large-1": "n2"}
