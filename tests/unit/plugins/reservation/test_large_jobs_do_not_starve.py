@@ -342,7 +342,7 @@ def test_after_a_restart_the_time_it_has_been_held_counts() -> None:
 def test_pods_are_evicted_for_it_as_for_any_other_job() -> None:
     low = [
         *job("a", cpu="4", on=["n1"], priority=1, min_member=0, runs=1200),
-        *job("b", cpu="4", on=["n2"], priority=100, min_member=0, runs=1800),
+        *job("b", cpu="4", on=["n2"], priority_class="high", priority=100, runs=1800),
     ]
     timeline = Timeline(
         *NODES,
