@@ -357,4 +357,4 @@ def test_pods_are_evicted_for_it_as_for_any_other_job() -> None:
     timeline.finish("b-0")
     timeline.at(320)
     timeline.at(321)
-    assert timeline.placed == {"large-0": "n1", "large-1": "n2"}
+    assert timeline.placed.keys() == {"large-0", "large-1"}
