@@ -106,7 +106,7 @@ class Simulation:
         self.now += CYCLE_SECONDS
         self._run_controllers()
         self.reports.append(self._scheduler.run_cycle(self.state.snapshot(self.now), self.configuration))
-        self.cluster.settle()
+        self.cluster.settle(self.now)
         self._run_controllers()
         # What is only waiting for time to pass has not settled.
         waits = max(self.reports[-1].look_again_at, self._jobs.look_again_at) > self.now
@@ -119,7 +119,14 @@ class Simulation:
             settled = not self.step()
             if settled and cycles is None:
                 break
-        return self._result(settled)
+        return self.result(settled=settled)
+
+    @property
+    def look_again_at(self) -> float:
+        """When the next step is due though nothing changes (seconds since the epoch); 0: never."""
+        last = self.reports[-1] if self.reports else None
+        moments = [self._jobs.look_again_at, *((last.look_again_at, last.recheck_at) if last is not None else ())]
+        return min((moment for moment in moments if moment > self.now), default=0.0)
 
     # -- controllers -----------------------------------------------------------------------------------------------
 
@@ -167,7 +174,8 @@ class Simulation:
 
     # -- the outcome -----------------------------------------------------------------------------------------------
 
-    def _result(self, settled: bool) -> SimulationResult:
+    def result(self, *, settled: bool) -> SimulationResult:
+        """What has been done so far, and how the cluster stands."""
         last = self.reports[-1] if self.reports else None
         pods = self.cluster.objects("Pod", Pod)
         waiting = [

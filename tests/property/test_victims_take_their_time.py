@@ -79,11 +79,11 @@ class SlowCluster(MemoryCluster):
         metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.fromtimestamp(gone, tz=UTC))
         self.put("Pod", msgspec.structs.replace(pod, metadata=metadata))
 
-    def settle(self) -> None:
+    def settle(self, now: float | None = None) -> None:
         for key in [key for key, gone in self.leaving.items() if gone <= self.now]:
             del self.leaving[key]
             self.remove("Pod", key)
-        super().settle()
+        super().settle(now)
 
 
 class World:

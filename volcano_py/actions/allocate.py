@@ -217,6 +217,8 @@ class Turn:
             keep = self._ssn.ask.job_pipelined(self._job)
         if not keep:
             self._statement.discard()
+        elif len(self._statement):
+            self._ssn.findings.keep_places(self._job)
         return False
 
     def _place_front(self, was_ready: bool) -> bool:

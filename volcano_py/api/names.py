@@ -21,6 +21,12 @@ GENERATED_GROUP_PREFIX: Final = "podgroup-"  # of PodGroups that are made for po
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 # The queue that a bound pod is charged to; ours, not Volcano's. Written with the binding.
 CHARGED_QUEUE: Final = "scheduling.volcano.sh/volcano-py-charged-queue"
+# How long a job will run once it has begun, as a duration; ours, for Volcano's `spec.runningEstimate` of a Job.
+RUNNING_ESTIMATE: Final = "volcano.sh/running-estimate"
+# What `simulate --play` does with an object; ours. It comes so many times, so far apart; a pod runs for so long.
+SIMULATE_TIMES: Final = "volcano.sh/simulate-times"
+SIMULATE_EVERY: Final = "volcano.sh/simulate-every"
+SIMULATE_RUNS_FOR: Final = "volcano.sh/simulate-runs-for"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 
@@ -57,6 +63,7 @@ SCHEDULED: Final = "Scheduled"
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
+PLACE_HELD: Final = "PlaceHeld"  # ours, not Volcano's; see plugins/reservation
 READY_TO_SCHEDULE: Final = "tasks in gang are ready to be scheduled"
 FIELDS_IGNORED: Final = "FieldsIgnored"
 """Type of the condition, and reason of the event, of a Queue with fields that the configuration does not use."""

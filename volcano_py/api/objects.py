@@ -237,6 +237,7 @@ class PodSpec(ApiObject, frozen=True):
     preemption_policy: str = ""
     host_network: bool = False
     termination_grace_period_seconds: Integer | None = None
+    active_deadline_seconds: Integer | None = None
 
 
 class Condition(ApiObject, frozen=True):
@@ -268,6 +269,7 @@ class ContainerStatus(ApiObject, frozen=True):
 
 class PodStatus(ApiObject, frozen=True):
     phase: str = "Pending"
+    start_time: datetime | None = None
     conditions: list[Condition] = []
     nominated_node_name: str = ""
     container_statuses: list[ContainerStatus] = []

@@ -187,6 +187,15 @@ class Reason(StrEnum):
             "what the pod asks for, what nodes have, and what would help. Another node may help, too."
         ),
     )
+    PLACES_HELD = (
+        "PlacesHeld",
+        Rank.NODES,
+        (
+            "Nodes that could take the pod are held for a job that has waited for long (plugin `reservation`), and the "
+            "others are full. The message names the job, and when it is to start, if that is known. Wait, or declare "
+            "how long the pod runs: what ends in time may use held nodes."
+        ),
+    )
     GANG_INCOMPLETE = (
         "GangIncomplete",
         Rank.WAITS_FOR_OTHERS,

@@ -32,6 +32,7 @@ class ReplicationController(ApiObject, frozen=True):
 
 class WorkloadSpec(ApiObject, frozen=True):
     replicas: Integer | None = None
+    active_deadline_seconds: Integer | None = None
     selector: LabelSelector | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from volcano_py.api.go_values import format_duration
 from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.configuration import load_configuration
+from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, passed_over, stored
 from volcano_py.operator.podgroups.generated_group import GroupRules
+from volcano_py.play import Play, PlayResult
 from volcano_py.scheduler import builtin_registry
 from volcano_py.simulation import Simulation, SimulationResult
 
@@ -25,7 +29,10 @@ Examples:
   volcano-py simulate -f nodes.yaml -f jobs/ --scheduler-conf volcano-scheduler.conf --output json
   kubectl get nodes,queues,podgroups,pods -A -o yaml | volcano-py simulate -f -
 
-A cycle is one second of virtual time. Between cycles bound pods run and evicted pods are gone.
+  volcano-py simulate -f nodes.yaml -f stream.yaml --play 2h
+
+A cycle is one second of virtual time. Between cycles bound pods run and evicted pods are gone. With --play, objects
+come at their creation times, pods end, and what was used and who waited for how long is printed.
 """
 
 
@@ -47,6 +54,12 @@ A cycle is one second of virtual time. Between cycles bound pods run and evicted
 @click.option("--cycles", type=click.IntRange(min=0), help="Run exactly so many cycles.")
 @click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
 @click.option(
+    "--play",
+    type=DURATION,
+    help="Let so much time pass, such as 2h: objects come at their creationTimestamp, and pods end after the runtime "
+    "that they declare.",
+)
+@click.option(
     "--scheduler-name",
     "scheduler_names",
     multiple=True,
@@ -63,6 +76,7 @@ def simulate(
     scheduler_conf: Path | None,
     cycles: int | None,
     until_stable: bool,
+    play: float | None,
     scheduler_names: tuple[str, ...],
     default_queue: str,
     output: str,
@@ -73,8 +87,8 @@ def simulate(
     PodDisruptionBudgets, services, volumes with their claims, classes and drivers, and NodeMetrics from multi-document
     YAML; other kinds are passed over.
     """
-    if cycles is not None and until_stable:
-        raise click.UsageError("--cycles and --until-stable exclude each other")
+    if (cycles is not None) + until_stable + (play is not None) > 1:
+        raise click.UsageError("--cycles, --until-stable and --play exclude each other")
     log_aside()
     registry = builtin_registry().with_installed()
     configuration = load_configuration(scheduler_conf, registry)
@@ -82,15 +96,22 @@ def simulate(
     documents = read_documents(filenames)
     try:
         items = stored(documents)
+        played = None if play is None else Play(items, configuration, registry, rules=rules).run(play)
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-    result = Simulation(items, configuration, registry, rules=rules).run(cycles)
+    if played is not None:
+        result = played.simulation
+    else:
+        result = Simulation(items, configuration, registry, rules=rules).run(cycles)
     if output == "table":
-        _print_tables(result)
+        if played is None:
+            _print_tables(result)
+        else:
+            _print_play(played)
         if others := passed_over(documents):
             click.echo(f"Not simulated: {plain(', '.join(others))}")
     else:
-        print_data(result.as_json(), output)
+        print_data(result.as_json() if played is None else played.as_json(), output)
     if cycles is None and not result.settled:
         raise click.ClickException(f"the cluster had not settled after {result.cycles} cycles")
 
@@ -116,6 +137,21 @@ def _print_tables(result: SimulationResult) -> None:
     evicted = f", {len(result.evictions)} evictions: {', '.join(result.evictions)}" if result.evictions else ""
     counts = f"{result.cycles} cycles, {len(result.binds)} bindings, {len(result.unschedulable)} waiting"
     out.print(Text(plain(counts + evicted)))
+
+
+def _print_play(played: PlayResult) -> None:
+    work = _table("Work", "Object", "Came", "Started", "Ended", "Mean wait", "Longest wait")
+    for each in played.work:
+        waits = (_time(each.mean_wait), _time(each.longest_wait))
+        _add(work, each.name, str(each.came), str(each.started), str(each.ended), *waits)
+    used = ", ".join(f"{share:.0%} of {name}" for name, share in played.utilisation.items())
+    out = console()
+    out.print(work)
+    out.print(Text(plain(f"In use over {_time(played.seconds)}: {used or 'nothing'}")))
+
+
+def _time(seconds: float) -> str:
+    return format_duration(timedelta(seconds=round(seconds)))
 
 
 def _table(title: str, *headings: str) -> Table:

@@ -93,8 +93,9 @@ class MemoryCluster:
             else:
                 self.events.append(effect)
 
-    def settle(self) -> None:
-        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone."""
+    def settle(self, now: float | None = None) -> None:
+        """What happens between cycles: claims get their volumes, bound pods run, evicted pods are gone. Where `now`
+        (seconds since the epoch) is given, pods say that they have started then."""
         self.provide_volumes()
         for pod in self.objects("Pod", Pod):
             if pod.metadata.uid in self._leaving:
@@ -102,8 +103,9 @@ class MemoryCluster:
                 self.remove("Pod", pod.metadata.key)
                 self.evicted[pod.metadata.key] = pod
             elif pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None:
+                started = pod.status.start_time or (None if now is None else datetime.fromtimestamp(now, UTC))
                 status = msgspec.structs.replace(
-                    pod.status, phase="Running", conditions=_running(pod.status.conditions)
+                    pod.status, phase="Running", start_time=started, conditions=_running(pod.status.conditions)
                 )
                 self.put("Pod", msgspec.structs.replace(pod, status=status))
 

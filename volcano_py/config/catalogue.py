@@ -37,6 +37,9 @@ VOLCANO_PLUGINS: Final = frozenset(
         "usage",
     }
 )
+OUR_PLUGINS: Final = frozenset({"reservation"})
+"""Built in here, and not among Volcano's. (Volcano once had a plugin of that name, for another purpose.)"""
+BUILTIN_NAMES: Final = VOLCANO_PLUGINS | OUR_PLUGINS
 VOLCANO_ACTIONS: Final = frozenset(
     {"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"}
 )

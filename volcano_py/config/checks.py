@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from volcano_py.config.catalogue import VOLCANO_PLUGINS, Catalogue
+from volcano_py.config.catalogue import BUILTIN_NAMES, VOLCANO_PLUGINS, Catalogue
 from volcano_py.config.fields.keys import keys_of
 from volcano_py.config.flags import FLAG_OF_POINT, SIMULATION_POINTS, Flags
 from volcano_py.config.model import PluginEntry, SchedulerConfiguration
@@ -42,11 +42,17 @@ _USUAL_PLUGINS: Final = {
 }
 _PLACING_ACTIONS: Final = frozenset({"allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
 _ENQUEUE_POINTS: Final = frozenset({"job_enqueueable", "job_enqueued"})
+# Plugins that only ever vote with yes, and what has no effect where others have voted before.
+_SAYS_YES: Final = ("sla", "reservation")
+_VOTES: Final = {
+    "job_enqueueable": "admits no job whose time has come",
+    "job_pipelined": "keeps no places for a job whose time is up",
+}
 # These keep a plugin's books, and decide nothing.
 _EVENTS: Final = frozenset({"on_allocate", "on_deallocate"})
 _HIERARCHICAL_PLUGINS: Final = frozenset({"drf", "capacity", "proportion", "nodegroup"})
 # drf fills these with enableHierarchy only.
-_DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable"})
+_DRF_HIERARCHY_POINTS: Final = frozenset({"queue_order", "reclaimable", "job_enqueueable"})
 
 
 class Origins(msgspec.Struct):
@@ -222,7 +228,7 @@ def _gangs_are_not_kept_together(subject: _Subject) -> None:
 def _nodes_are_not_filtered(subject: _Subject) -> None:
     """Other plugins of Volcano have predicates for matters of their own, which are no substitute."""
     filters = (entry for entry in subject.config.plugins() if subject.fills(entry, "predicate"))
-    is_filtered = any(entry.name == "predicates" or entry.name not in VOLCANO_PLUGINS for entry in filters)
+    is_filtered = any(entry.name == "predicates" or entry.name not in BUILTIN_NAMES for entry in filters)
     if is_filtered or _PLACING_ACTIONS.isdisjoint(subject.config.actions):
         return
     message = (
@@ -253,6 +259,32 @@ def _the_same_twice(subject: _Subject) -> None:
             subject.contradiction(subject.origins.at("actions"), message)
 
 
+def _votes_come_too_late(subject: _Subject) -> None:
+    """A yes ends the walk through the tiers, but a no that was met before, or in the same tier, stays."""
+    for name in _SAYS_YES:
+        first = next(iter(subject.entries(name)), None)
+        for point, effect in _VOTES.items():
+            is_asked = point != "job_enqueueable" or "enqueue" in subject.config.actions
+            if first is None or not is_asked or not subject.fills(first, point):
+                continue
+            if before := [*dict.fromkeys(entry.name for entry in _voters_before(subject, first, point))]:
+                voters = f"{', '.join(before[:-1])} and {before[-1]} vote" if before[1:] else f"{before[0]} votes"
+                message = (
+                    f"{name} {effect}: {voters} in the same tier or an earlier one, where a no is final; put {name} "
+                    f"into a tier before {before[0]}"
+                )
+                subject.contradiction(subject.origins.at(first.path), message)
+
+
+def _voters_before(subject: _Subject, entry: PluginEntry, point: str) -> list[PluginEntry]:
+    """Plugins that may say no before the entry's yes counts."""
+    return [
+        other
+        for other in subject.config.plugins()
+        if other.name not in _SAYS_YES and other.tier <= entry.tier and subject.fills(other, point)
+    ]
+
+
 def _reclaim_without_deserved_shares(subject: _Subject) -> None:
     if {"reclaim", "gangreclaim"}.isdisjoint(subject.config.actions):
         return
@@ -263,7 +295,7 @@ def _reclaim_without_deserved_shares(subject: _Subject) -> None:
         message = f"reclaim will take from queues below their share: {entry.name} does not guard it with "
         place = subject.flag_place(entry, "reclaimable")
         subject.contradiction(place, message + f"{flag_key('reclaimable')}: false; remove that line")
-    is_ours = all(entry.name in VOLCANO_PLUGINS for entry in subject.config.plugins())
+    is_ours = all(entry.name in BUILTIN_NAMES for entry in subject.config.plugins())
     if not owners and is_ours and subject.is_filled("reclaimable"):
         message = (
             "reclaim has no plugin that knows what a queue deserves, so queues take from each other at will; "
@@ -337,6 +369,7 @@ _CONTRADICTIONS: Final[tuple[_Check, ...]] = (
     _nodes_are_not_filtered,
     _enqueue_is_missing,
     _the_same_twice,
+    _votes_come_too_late,
     _reclaim_without_deserved_shares,
     _hierarchy_without_queue_order,
     _nothing_is_shuffled,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 
 from volcano_py.api.effects import ClaimBinding
+from volcano_py.api.objects import Condition
 from volcano_py.framework.job import FitError, Job
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import Refusal, TaskClass
@@ -26,6 +27,11 @@ class Findings:
         self._claim_bindings: dict[int, ClaimBindings] = {}
         self._bound_when_sought: int | None = None
         self._no_evictions: dict[int, str] = {}
+        self._conditions: dict[int, Condition] = {}
+        self._keepers: set[int] = set()
+        self.nodes_held_for: int | None = None
+        """Row of the job for which a plugin keeps others from nodes. It need not be kept from them by its promise, too:
+        they could not use what ends in time, or fits beside. Set as sessions open."""
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
@@ -67,6 +73,11 @@ class Findings:
         """How many tasks had been bound when victims were last sought; None when they were not."""
         return self._bound_when_sought
 
+    @property
+    def conditions(self) -> Mapping[int, Condition]:
+        """Job row → a condition that a plugin gives its PodGroup."""
+        return self._conditions
+
     # -- why jobs wait ---------------------------------------------------------------------------------------------
 
     def note(self, job: Job, refusal: Refusal) -> None:
@@ -100,6 +111,20 @@ class Findings:
         if not waiting:
             self._notes.pop(job.row, None)
             self._no_evictions.pop(job.row, None)
+
+    def set_condition(self, job: Job, condition: Condition) -> None:
+        """The PodGroup gets this condition, in place of one of the same type that says something else. The time is kept
+        while text and status are the same, so it may be that of each cycle."""
+        self._conditions[job.row] = condition
+
+    @property
+    def keepers(self) -> Set[int]:
+        """Rows of jobs that keep the places that they found, though they are not complete yet."""
+        return self._keepers
+
+    def keep_places(self, job: Job) -> None:
+        """The job keeps its places for the cycle."""
+        self._keepers.add(job.row)
 
     # -- places ----------------------------------------------------------------------------------------------------
 

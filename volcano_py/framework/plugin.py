@@ -89,6 +89,8 @@ class Plugin:
         """`arguments` is an instance of `arguments_type`; `flags` are the switches of this entry."""
         self.arguments = arguments
         self.flags = flags
+        self.memory: dict[str, Any] = {}
+        """What the plugin remembers from cycle to cycle, as `ssn.memory(name)`; set before anything is asked."""
 
     # -- life ------------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,8 @@ class Session(ClusterCopy):
         self.findings = Findings()
 
         self.dispatch = Dispatch(configuration, registry)
+        for plugin in self.dispatch.plugins:
+            plugin.memory = self.memory(plugin.name)
         self.ask = CombinedAnswers(self.dispatch, self.ledger, self.queues)
         tell_apart(self, self.dispatch)
         resting = resting or Resting()
@@ -88,7 +90,7 @@ class Session(ClusterCopy):
         self.has_nominated_tasks = bool(self.ledger.tasks.nominated.any())
 
         self.moves = Moves(self, self.dispatch)
-        self.placer = Placer(self, self.dispatch, tie_rank)
+        self.placer = Placer(self, self.dispatch, self.findings, tie_rank)
         self.statements = Statements(self, self.placer, self.findings, self.moves, emit)
         self.reservations = Reservations(
             self, self.ask, self.placer, self.statements, self.findings, configuration.actions

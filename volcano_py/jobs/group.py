@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.effects import JsonObject
-from volcano_py.api.names import SCHEDULING_API, TASK_SPEC
+from volcano_py.api.names import RUNNING_ESTIMATE, SCHEDULING_API, TASK_SPEC
 from volcano_py.api.objects import PodGroup, PodSpec, ResourceList
 from volcano_py.api.quantity import LARGEST
 from volcano_py.api.quota_usage import pod_limits, quota_usage
@@ -25,6 +25,8 @@ def group_of(job: VolcanoJob, priorities: Mapping[str, int]) -> JsonObject:
     """The PodGroup as it is to be. `priorities`: value of each PriorityClass."""
     meta, spec = job.metadata, job.spec
     annotations = {key: value for key, value in meta.annotations.items() if key not in _NOT_INHERITED}
+    if spec.running_estimate:
+        annotations[RUNNING_ESTIMATE] = spec.running_estimate
     wanted: JsonObject = {
         "minMember": spec.min_available,
         "minTaskMember": {task.name: task.minimum for task in spec.tasks},

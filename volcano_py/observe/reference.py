@@ -95,6 +95,13 @@ EXAMPLES: Final[Mapping[Reason, str]] = {
         [Shortage("cpu", 8 * _CPU, 3500, "n1", others_refuse=True)],
         ["Not tolerated: dedicated=ml:NoSchedule (1 node); add a toleration, or remove the taint"],
     ),
+    Reason.PLACES_HELD: explain.nodes_refuse(
+        3,
+        {
+            explain.insufficient_reason("cpu"): 1,
+            explain.held_for("ml/train", "which is to start by 2026-11-24 12:30 UTC"): 2,
+        },
+    ),
     Reason.GANG_INCOMPLETE: explain.gang_incomplete(2, 3, 3),
     Reason.WAITING_FOR_RELEASE: explain_gangs.waiting_for_release(
         ["n1"], explain_gangs.Leavers(["batch/old-0", "batch/old-1"], ["batch/old"], ["team-b"]), held_for=60.0

@@ -13,6 +13,7 @@ from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates.plugin import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.reservation import Reservation
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuota
 from volcano_py.plugins.sla import Sla
@@ -40,4 +41,5 @@ BUILTIN_PLUGINS = (
     Tdm,
     TaskTopology,
     Usage,
+    Reservation,
 )

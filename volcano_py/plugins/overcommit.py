@@ -55,6 +55,10 @@ class Overcommit(Plugin):
         self._takings = ssn.shared(Takings)
         self._promises = promises = ssn.shared(InqueueRequests)
         each = promises.outstanding(promises.rows)
+        is_apart = promises.rows == ssn.findings.nodes_held_for
+        self._apart: list[int] = each[is_apart].sum(axis=0).tolist()
+        """[R] promised to the job for which nodes are held: others are kept from those, and may have the rest."""
+        each = each[~is_apart]
         self._promised: list[int] = sums_by_group(np.zeros(len(each), dtype=np.intp), each, 1)[0].tolist()
 
     def job_enqueueable(self, job: Job) -> Ballot:
@@ -65,7 +69,9 @@ class Overcommit(Plugin):
             return PERMIT
         bounds = self._promises.bounds()
         wanted = bounds.asked(job).tolist()
-        counting = [promised - less for promised, less in zip(self._promised, bounds.without_effect(job), strict=True)]
+        columns = zip(self._promised, self._apart, bounds.without_effect(job), strict=True)
+        # (what is apart may be without effect, too)
+        counting = [min(promised, promised + apart - less) for promised, apart, less in columns]
         dim = self._exceeded(wanted, counting)
         if dim is None:
             return PERMIT

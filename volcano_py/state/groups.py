@@ -10,7 +10,7 @@ from volcano_py.api import names
 from volcano_py.api.effects import PodGroupStatusUpdate
 from volcano_py.api.objects import PodGroup, PriorityClass
 from volcano_py.api.reasons import Reason
-from volcano_py.state.infos import JobInfo
+from volcano_py.state.infos import JobInfo, running_estimate
 from volcano_py.state.readers import ParsedJob, read_job
 from volcano_py.state.snapshot import Phase
 from volcano_py.state.table.axis import MOST_ASKED, TooManyResourcesError
@@ -205,6 +205,7 @@ class Groups:
         jobs.min_member[row] = reading.info.min_member
         jobs.created[row] = group.metadata.created
         jobs.preemptable[row] = reading.info.preemptable
+        jobs.estimate[row] = running_estimate(reading.info.annotations)
         jobs.has_min_resources[row] = reading.min_resources is not None
         jobs.min_resources[row] = self._ledger.axis.vector(reading.min_resources or {})
         jobs.priority[row] = self._priorities.value(reading.info.priority_class)

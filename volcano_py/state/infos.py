@@ -10,6 +10,7 @@ import msgspec
 
 from volcano_py.api import names
 from volcano_py.api.effects import ObjectRef
+from volcano_py.api.go_values import parse_duration
 from volcano_py.api.objects import Condition, OwnerReference, Pod, PodGroup, ResourceList, Taint
 from volcano_py.api.quantity import LARGEST, QuantityError, Rounding, parse_quantity
 from volcano_py.state.classes.limits import pod_limits
@@ -215,6 +216,28 @@ def scheduled_at(pod: Pod) -> float:
     scheduled = _condition(pod, "True")
     moment = scheduled.last_transition_time if scheduled is not None else None
     return 0.0 if moment is None else moment.timestamp()
+
+
+def started_at(pod: Pod) -> float:
+    """When the kubelet started the pod, 0 when it has not."""
+    moment = pod.status.start_time
+    return 0.0 if moment is None else moment.timestamp()
+
+
+def deadline_of(pod: Pod) -> float:
+    """Seconds after its start at which the pod is killed, 0 for never."""
+    return float(max(pod.spec.active_deadline_seconds or 0, 0))
+
+
+def running_estimate(annotations: Mapping[str, str]) -> float:
+    """Seconds that the pods of a PodGroup are said to run; 0 when nothing is said, or no duration above 0."""
+    text = annotations.get(names.RUNNING_ESTIMATE)
+    if text is None:
+        return 0.0
+    try:
+        return max(parse_duration(text).total_seconds(), 0.0)
+    except ValueError:
+        return 0.0
 
 
 def job_info(group: PodGroup, default_queue: str, problem: Refusal | None) -> JobInfo:

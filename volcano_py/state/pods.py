@@ -12,10 +12,12 @@ from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ObjectMeta, Pod
 from volcano_py.state.infos import (
     TaskInfo,
+    deadline_of,
     leaves_at,
     leaving_since,
     name_suffix,
     scheduled_at,
+    started_at,
     task_info,
     task_priority,
     tiebreak_of,
@@ -222,6 +224,8 @@ class Pods:
         tasks.leaves_at[row] = leaves_at(pod)
         tasks.leaving_since[row] = leaving_since(pod)
         tasks.scheduled_at[row] = scheduled_at(pod)
+        tasks.started_at[row] = started_at(pod)
+        tasks.deadline[row] = deadline_of(pod)
         tasks.status[row] = status
         tasks.node[row] = node
         if node == NOWHERE:
@@ -282,6 +286,7 @@ class Pods:
             int(tasks.job[row]),
             int(tasks.priority[row]),
             int(tasks.pod_priority[row]),
+            float(tasks.deadline[row]),
             replace(info, condition=None, on_its_way=None, nominated_node=""),
         )
 

@@ -185,7 +185,39 @@ def test_overcommit_without_enqueue_has_no_effect(parse: Parse) -> None:
     assert problem.path == "tiers[0].plugins[3]"
     assert problem.message == ("overcommit has no effect: only the action enqueue asks it, and that is not configured")
     assert parse(configuration("enqueue, allocate", "name: overcommit")).problems == ()
-    assert parse(configuration("allocate", "name: sla")).problems == ()
+    sla_first = "  - name: sla\n- plugins:\n" + BASIS
+    assert parse(configuration("allocate", basis=sla_first)).problems == ()
+
+
+def test_sla_is_told_in_which_tier_it_has_no_effect(parse: Parse) -> None:
+    late = configuration("enqueue, allocate") + "- plugins:\n  - name: sla\n  - name: overcommit\n"
+    admits, keeps = parse(late).problems
+    assert admits.path == keeps.path == "tiers[1].plugins[0]"
+    assert admits.message == (
+        "sla admits no job whose time has come: overcommit votes in the same tier or an earlier one, where a no is "
+        "final; put sla into a tier before overcommit"
+    )
+    assert keeps.message == (
+        "sla keeps no places for a job whose time is up: gang votes in the same tier or an earlier one, where a no is "
+        "final; put sla into a tier before gang"
+    )
+    early = "  - name: sla\n- plugins:\n" + BASIS + "  - name: overcommit\n"
+    assert parse(configuration("enqueue, allocate", basis=early)).problems == ()
+
+
+def test_a_switch_that_sla_is_not_asked_by_is_no_reason_to_warn(parse: Parse) -> None:
+    off = "{name: sla, enableJobPipelined: false, enableJobEnqueued: false}"
+    assert parse(configuration("enqueue, allocate", off, "name: overcommit")).problems == ()
+
+
+def test_reservation_is_told_that_it_cannot_admit_and_is_no_filter_of_nodes() -> None:
+    catalogue = checked_registry().catalogue()
+    text = configuration("enqueue, allocate", "name: overcommit", "name: reservation")
+    (problem,) = parse_configuration(text, catalogue).problems
+    assert problem.message.startswith("reservation admits no job whose time has come: overcommit votes")
+    text = configuration("enqueue, allocate", "name: reservation", basis="  - name: gang\n")
+    (problem,) = parse_configuration(text, catalogue).problems
+    assert problem.message.startswith("no plugin filters nodes")
 
 
 @pytest.mark.parametrize("gang", ["", "  - {name: gang, enableJobReady: false}\n"], ids=["absent", "switched off"])

@@ -35,9 +35,9 @@ def due_name(time: str) -> str:
 
 
 def job(
-    due: str, phase: str = "Running", *, ended: str = "", owner: str = "cron", deleting: bool = False
+    due: str, phase: str = "Running", *, ended: str = "", took: str = "", owner: str = "cron", deleting: bool = False
 ) -> VolcanoJob:
-    """The Job that was due at this time."""
+    """The Job that was due at this time; `took` is its running duration."""
     name = due_name(due)
     reference = {"kind": "CronJob", "apiVersion": "batch.volcano.sh/v1alpha1", "uid": owner, "controller": True}
     metadata: dict[str, Any] = {
@@ -50,4 +50,5 @@ def job(
     if deleting:
         metadata["deletionTimestamp"] = f"2026-03-02T{due}:59Z"
     state = {"phase": phase, "lastTransitionTime": f"2026-03-02T{ended or due}:30Z"}
-    return msgspec.convert({"metadata": metadata, "status": {"state": state}}, VolcanoJob)
+    status = {"state": state, "runningDuration": took}
+    return msgspec.convert({"metadata": metadata, "status": status}, VolcanoJob)

@@ -299,3 +299,9 @@ def test_what_admission_would_have_filled_in() -> None:
         ("c", 0, -1),
     ]
     assert (found.min_available, found.max_retry, found.queue, found.scheduler_name) == (7, 3, "common", "volcano")
+
+
+def test_the_group_has_the_running_estimate_of_the_job() -> None:
+    annotations = group_of(job(task(), runningEstimate="45m"), {})["metadata"]["annotations"]
+    assert annotations["volcano.sh/running-estimate"] == "45m"
+    assert "volcano.sh/running-estimate" not in group_of(job(task()), {})["metadata"]["annotations"]

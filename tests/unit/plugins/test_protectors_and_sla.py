@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.policies import Ruthless
 from tests.support.sessions import NAMESPACE, NOW, gang, node, open_session, pod, pod_group
+from tests.support.timeline import Timeline, job
 from volcano_py.actions.eviction_arguments import EvictionArguments
 from volcano_py.actions.preempt import Preempt
 from volcano_py.api.objects import (
@@ -187,3 +188,31 @@ def test_the_configured_limit_holds_for_jobs_without_their_own() -> None:
 def test_the_job_whose_time_is_up_first_goes_first() -> None:
     opened = open_session(waiting("old", 500), waiting("a", 60, "2m"), waiting("b", 10, "1m"), tiers=[[Sla]])
     assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.ask.job_key(opened.job(name))) == ["b", "a", "old"]
+
+
+def test_while_it_keeps_places_for_a_job_the_others_are_told_for_which() -> None:
+    """Its time is up, and one of its two pods has a place: the room on n1 is not used, and not free."""
+    timeline = Timeline(
+        node("n1", cpu="4"),
+        *job("gang", pods=2, cpu="3", at=10),
+        tiers=[["sla"], ["gang", "predicates"]],
+        others={"sla": {"sla-waiting-time": "1m"}},
+    )
+    timeline.add(*job("small", cpu="2", at=100))
+    timeline.at(101)
+    assert timeline.placed == {}
+    assert timeline.told("small-0") == ("PlacesHeld: 0/1 nodes are unavailable: 1 node(s) were held for team/gang.")
+    assert "held for" not in timeline.told("gang-0") + timeline.told("gang-1"), "not for itself"
+
+
+def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_told_that() -> None:
+    timeline = Timeline(
+        node("n1", cpu="8"),
+        *job("runs", cpu="3", on=["n1"]),
+        *job("gang", pods=2, cpu="3", at=10),
+        tiers=[["sla"], ["gang", "predicates"]],
+        others={"sla": {"sla-waiting-time": "1m"}},
+    )
+    timeline.add(*job("large", cpu="6", at=100))
+    timeline.at(101)
+    assert timeline.told("large-0").startswith("NodesRefuse: 0/1 nodes are unavailable: 1 Insufficient cpu.")

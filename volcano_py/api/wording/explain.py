@@ -48,6 +48,11 @@ def insufficient_reason(resource: str) -> str:
     return TOO_MANY_PODS if resource == "pods" else f"Insufficient {resource}"
 
 
+def held_for(job: str, when: str = "") -> str:
+    """What a node says whose room is kept for a job: `node(s) were held for ml/train, which is to start …`."""
+    return f"node(s) were held for {job}{f', {when}' if when else ''}"
+
+
 def untolerated_taint(key: str, value: str) -> str:
     """What a tainted node says: `node(s) had untolerated taint {dedicated: ml}`."""
     return f"node(s) had untolerated taint {{{key}: {value}}}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording.explain import (
     Shortage,
     cut,
+    held_for,
     insufficient_reason,
     never_fits,
     never_fits_together,
@@ -23,30 +24,49 @@ from volcano_py.framework.cluster_copy import ClusterCopy
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.refused import Refused
 from volcano_py.framework.views import FITS, Codes
+from volcano_py.state.status import TaskStatus
 from volcano_py.state.table.axis import PODS
-from volcano_py.state.table.ledger import Rows
+from volcano_py.state.table.ledger import NOWHERE, Rows
 from volcano_py.state.task_class import Refusal, TaskClass
 
 # Characters of the plugins' advice: of one sentence, and of all together. With a summary of the usual length, the
 # message then fits into the 1,024 characters of an Event.
 _LONGEST_SENTENCE: Final = 320
 _LONGEST_ADVICE: Final = 640
+# Of tasks that have a place in this cycle, and are not bound.
+_KEPT: Final = [TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 
 
-def explain_misfit(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
-    """Count the nodes per reason: the predicates' refusals, then the first resource of which there is too little."""
+def explain_misfit(
+    cluster: ClusterCopy,
+    advisers: Sequence[Call],
+    task_class: TaskClass,
+    codes: Codes,
+    keepers: Set[int] = frozenset(),
+) -> FitError:
+    """Count the nodes per reason: the predicates' refusals, then the first resource of which there is too little.
+
+    `keepers`: rows of jobs that keep places which they cannot use yet. A node that would have room without them is held
+    for such a job.
+    """
     nodes = cluster.ledger.nodes
     total = int(nodes.present.sum())
     refused = Refused(cluster, codes)
     counts = Counter({message: refused.count(message) for message in refused})
     willing = np.flatnonzero(nodes.present & (codes == FITS))
-    short = _count_short(cluster, task_class, nodes.future_idle()[willing], counts)
+    holder = _holders(cluster, task_class, willing, keepers)
+    counts.update(held_for(cluster.snapshot.job_keys[row]) for row in holder[holder != NOWHERE].tolist())
+    short = _count_short(cluster, task_class, nodes.future_idle()[willing[holder == NOWHERE]], counts)
     # A node that refuses because of what is on it now may be the one that is large enough.
     hopeful = np.flatnonzero(nodes.present & cluster.resolvable(codes))
     advice = _advice(advisers, task_class, refused)
+    reasons = {cluster.refusal_of(code).reason for code in np.unique(codes).tolist() if code != FITS}
     if short and not (nodes.allocatable[hopeful][:, short] >= task_class.request[short]).all(axis=1).any():
         sentence = _even_when_empty(cluster, task_class, hopeful, short)
         refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
+    elif Reason.PLACES_HELD in reasons or (holder != NOWHERE).any():
+        # That other nodes are full is not what the pod waits for.
+        refusal = Refusal(Reason.PLACES_HELD, nodes_refuse(total, counts, advice=advice))
     else:
         dims = [dim for dim in short if dim != PODS]
         shortages = _shortages(cluster, task_class, willing, dims, total)
@@ -71,6 +91,24 @@ def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: T
     sentence = _even_when_empty(cluster, task_class, willing, short)
     refusal = Refusal(Reason.NEVER_FITS, nodes_refuse(total, counts, advice=[f"The pod {sentence}", *advice]))
     return FitError(total, dict(counts), refusal)
+
+
+def _holders(cluster: ClusterCopy, task_class: TaskClass, willing: Rows, keepers: Set[int]) -> Rows:
+    """[K] of each willing node that would have room without the places that `keepers` keep there, the job that keeps
+    the most pods there, the first of equals; NOWHERE for the others."""
+    holder = np.full(len(willing), NOWHERE)
+    tasks, nodes = cluster.ledger.tasks, cluster.ledger.nodes
+    rows = np.flatnonzero(np.isin(tasks.status, _KEPT) & np.isin(tasks.job, list(keepers))) if keepers else ()
+    if not len(rows):
+        return holder
+    kept = np.zeros_like(nodes.used)
+    np.add.at(kept, tasks.node[rows], cluster.ledger.classes.request[tasks.task_class[rows]])
+    free, asked = nodes.future_idle()[willing], task_class.requested
+    fits = ((free + kept[willing])[:, asked] >= task_class.request[asked]).all(axis=1)
+    for place in np.flatnonzero(fits & kept[willing].any(axis=1)).tolist():
+        here = Counter(tasks.job[rows[tasks.node[rows] == willing[place]]].tolist())
+        holder[place] = min(here, key=lambda row: (-here[row], cluster.snapshot.job_keys[row]))
+    return holder
 
 
 def _count_short(

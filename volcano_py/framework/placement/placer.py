@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.calls.dispatch import Dispatch
 from volcano_py.framework.cluster_copy import ClusterCopy
+from volcano_py.framework.findings import Findings
 from volcano_py.framework.job import FitError
 from volcano_py.framework.placement.class_filters import DomainFilters
 from volcano_py.framework.placement.class_state import Candidates, ClassState, distinct
@@ -45,8 +46,11 @@ class Choice(msgspec.Struct, frozen=True):
 class Placer:
     """See the module. `tie_rank` [N] decides among equal scores, the lower rank first."""
 
-    def __init__(self, cluster: ClusterCopy, dispatch: Dispatch, tie_rank: NDArray[np.int64]) -> None:
+    def __init__(
+        self, cluster: ClusterCopy, dispatch: Dispatch, findings: Findings, tie_rank: NDArray[np.int64]
+    ) -> None:
         self._cluster = cluster
+        self._findings = findings
         self._advisers = dispatch.calls("predicate_advice")
         self._size = cluster.ledger.nodes.size
         self._tie_rank = tie_rank
@@ -144,7 +148,9 @@ class Placer:
         """Why no node takes the class, with the number of nodes per reason."""
         state = self._state(task_class)
         if state.misfit is None or state.misfit[0] != len(self._log):
-            state.misfit = (len(self._log), explain_misfit(self._cluster, self._advisers, task_class, state.refusals()))
+            cluster, keepers = self._cluster, self._findings.keepers
+            error = explain_misfit(cluster, self._advisers, task_class, state.refusals(), keepers)
+            state.misfit = (len(self._log), error)
         return state.misfit[1]
 
     # -- the kept evaluations --------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ class Closing:
     def _judge(self, job: Job) -> Iterator[Effect]:
         ssn = self._ssn
         phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
-        conditions, counts = job.info.conditions, _status_counts(ssn.ledger.jobs.counts[job.row])
+        conditions, counts = _with_findings(ssn, job), _status_counts(ssn.ledger.jobs.counts[job.row])
         is_scheduled = job.ready > 0 and ssn.ask.job_ready(job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
@@ -328,6 +328,17 @@ class Closing:
             for problem in queue.problems:
                 if problem.startswith("spec."):
                     yield Event(queue.ref, "Warning", Reason.INVALID_QUEUE.value, explain.invalid_queue(name, problem))
+
+
+def _with_findings(ssn: Session, job: Job) -> tuple[Condition, ...]:
+    """The PodGroup's conditions, with the one that a plugin gives it."""
+    known, wanted = job.info.conditions, ssn.findings.conditions.get(job.row)
+    if wanted is None:
+        return known
+    text = (wanted.type, wanted.status, wanted.reason, wanted.message)
+    if any((each.type, each.status, each.reason, each.message) == text for each in known):
+        return known
+    return (*(each for each in known if each.type != wanted.type), wanted)
 
 
 def _while_incomplete(job: Job, phase: Phase) -> Phase:

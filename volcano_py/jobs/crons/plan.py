@@ -7,13 +7,16 @@ moment. A Job's name has the minute for which it was created: there are never tw
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.api.go_values import parse_duration
+from volcano_py.api.names import RUNNING_ESTIMATE
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.jobs.crons.schedule import Schedule, ScheduleError, parse_schedule
 from volcano_py.jobs.event_note import EventNote
@@ -22,6 +25,9 @@ from volcano_py.jobs.model import BATCH_API, FINISHED, JOB_KIND, JobPhase, Volca
 CRON_KIND: Final = "CronJob"
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
 """Annotation of a Job: the time for which it was created."""
+
+AS_EARLIER: Final = "as-earlier-jobs"
+"""What the running estimate of the Job template says where it is to be what earlier Jobs took."""
 
 MANY_MISSED: Final = 100
 """More missed times than this are reported, as in Kubernetes: clocks may differ."""
@@ -143,9 +149,15 @@ def job_name(cron: CronJob, moment: datetime) -> str:
     return f"{cron.metadata.name}-{int(moment.timestamp()) // 60}"
 
 
-def job_for(cron: CronJob, moment: datetime) -> JsonObject:
-    """The Job for this time."""
+def job_for(cron: CronJob, moment: datetime, jobs: Sequence[VolcanoJob] = ()) -> JsonObject:
+    """The Job for this time. `jobs` are those that it owns: what they took is how long this one will run, if the
+    template says so."""
     template = cron.spec.job_template
+    annotations = {**template.metadata.annotations}
+    if annotations.get(RUNNING_ESTIMATE) == AS_EARLIER:
+        del annotations[RUNNING_ESTIMATE]
+        if (estimate := _taken_before(jobs)) is not None:
+            annotations[RUNNING_ESTIMATE] = estimate
     zone = ZoneInfo(cron.spec.time_zone) if cron.spec.time_zone else UTC
     at = moment.astimezone(zone).isoformat().replace("+00:00", "Z")
     # `blockOwnerDeletion` is left out, because setting it needs rights on the owner's finalizers.
@@ -163,11 +175,22 @@ def job_for(cron: CronJob, moment: datetime) -> JsonObject:
             "name": job_name(cron, moment),
             "namespace": cron.metadata.namespace,
             "labels": dict(template.metadata.labels),
-            "annotations": {**template.metadata.annotations, SCHEDULED_AT: at},
+            "annotations": {**annotations, SCHEDULED_AT: at},
             "ownerReferences": [owner],
         },
         "spec": template.spec,
     }
+
+
+def _taken_before(jobs: Iterable[VolcanoJob]) -> str | None:
+    """The longest time that a Job took which completed; None when none has."""
+    taken: list[tuple[timedelta, str]] = []
+    for job in jobs:
+        text = job.status.running_duration
+        if job.status.phase is JobPhase.COMPLETED and text:
+            with suppress(ValueError):
+                taken.append((parse_duration(text), text))
+    return max(taken)[1] if taken else None
 
 
 def _schedule(cron: CronJob) -> Schedule:

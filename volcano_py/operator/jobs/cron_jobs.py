@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from volcano_py.api.effects import JsonObject
 from volcano_py.api.json_values import Reader
 from volcano_py.api.objects import ApiObject, ObjectMeta
 from volcano_py.cluster.kubernetes.http.errors import ConflictError, RequestError
@@ -181,11 +182,14 @@ class CronJobController(Controller[str]):
         if made.look_again is not None:
             self._work.add(key, min(_LOOK_AGAIN_WITHIN, max(0.01, made.look_again.timestamp() - self._now())))
 
+    def _job_for(self, cron: CronJob, moment: datetime) -> JsonObject:
+        return job_for(cron, moment, owned_by(cron, self._jobs.of(cron.metadata.key)))
+
     async def _start(self, cron: CronJob, moment: datetime) -> None:
         """Create the Job for this time, unless a Job of another owner has its name."""
         name = job_name(cron, moment)
         path = job_path(cron.metadata.namespace, "")
-        answer, created = await created_or_found(self._api, path, job_for(cron, moment))
+        answer, created = await created_or_found(self._api, path, self._job_for(cron, moment))
         job = _JOB.decode(answer)
         if created:
             log.info("job created", cron_job=cron.metadata.key, job=name)

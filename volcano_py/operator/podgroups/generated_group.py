@@ -30,6 +30,7 @@ from volcano_py.api.names import (
     PREEMPTABLE,
     QUEUE_NAME,
     REVOCABLE_ZONE,
+    RUNNING_ESTIMATE,
     SCHEDULING_API,
     VOLCANO_PREFIX,
 )
@@ -48,7 +49,14 @@ INHERITING_OWNERS: Final = frozenset(
 # Owners whose scaling is followed: without replicas there is no group, with replicas it follows the owner.
 SCALED_OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet"})
 
-_POD_ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE, JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
+_POD_ANNOTATIONS: Final = (
+    PREEMPTABLE,
+    COOLDOWN_TIME,
+    REVOCABLE_ZONE,
+    JDB_MIN_AVAILABLE,
+    JDB_MAX_UNAVAILABLE,
+    RUNNING_ESTIMATE,
+)
 _POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 _REVISION_LABEL: Final = "controller-revision-hash"  # set by the StatefulSet controller
 _INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
@@ -148,7 +156,7 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     if (controller := _controller_to_inherit_from(pod)) is not None and not _can_exist(controller):
         name = f"{controller.api_version} {controller.kind} {controller.name}"[:_LONGEST_NAME]
         warnings.append(f"the pod's controller has no valid name, {name!r}; nothing is inherited from it")
-    inherited = owner.metadata.annotations if owner is not None and rules.inherit_owner_annotations else {}
+    inherited = _inherited(owner) if owner is not None and rules.inherit_owner_annotations else {}
     min_member = _min_member(inherited, warnings)
     annotations = {key: value for key, value in inherited.items() if key.startswith(VOLCANO_PREFIX)}
     annotations |= _only(pod.metadata.annotations, _POD_ANNOTATIONS)
@@ -168,6 +176,13 @@ def plan_group(pod: Pod, owner: Workload | None, namespace: Mapping[str, str], r
     )
     group = PodGroup(metadata=metadata, spec=spec, status=PodGroupStatus(phase="Pending"))
     return GroupPlan(group, tuple(warnings))
+
+
+def _inherited(owner: Workload) -> dict[str, str]:
+    """The owner's annotations. The deadline of a batch Job bounds how long its pods run."""
+    deadline = owner.spec.active_deadline_seconds
+    estimate = {RUNNING_ESTIMATE: f"{deadline}s"} if deadline is not None and deadline > 0 else {}
+    return estimate | owner.metadata.annotations
 
 
 def group_changes(existing: PodGroup, wanted: PodGroup) -> JsonObject:

@@ -96,6 +96,8 @@ class TaskTable(Table):
     leaves_at: NDArray[np.float64]
     leaving_since: NDArray[np.float64]
     scheduled_at: NDArray[np.float64]
+    started_at: NDArray[np.float64]
+    deadline: NDArray[np.float64]
     nominated: NDArray[np.bool_]
     labels: NDArray[np.int32]
     spread: NDArray[np.int32]
@@ -130,6 +132,10 @@ class TaskTable(Table):
         "leaving_since": Column(np.float64, 0.0),
         # when the pod was scheduled, 0 when that is not known
         "scheduled_at": Column(np.float64, 0.0),
+        # when its kubelet started it, 0 when it has not, or that is not known
+        "started_at": Column(np.float64, 0.0),
+        # `spec.activeDeadlineSeconds`: seconds from then until it is killed, 0 for never
+        "deadline": Column(np.float64, 0.0),
         # slot of the pod's namespace and labels in the term book
         "labels": Column(np.int32, 0),
         # slot in the term book of the pods among which a waiting pod is spread by default, NOWHERE for none
@@ -150,6 +156,7 @@ class JobTable(Table):
     has_min_resources: NDArray[np.bool_]
     min_resources: NDArray[np.int64]
     preemptable: NDArray[np.bool_]
+    estimate: NDArray[np.float64]
     stored_phase: NDArray[np.int8]
     stored_counts: NDArray[np.int64]
     counts: NDArray[np.int32]
@@ -166,6 +173,8 @@ class JobTable(Table):
         "min_resources": Column(np.int64, 0, RESOURCES),
         # false when the PodGroup says `volcano.sh/preemptable: "false"`
         "preemptable": Column(np.bool_, True),
+        # seconds that its pods are said to run, 0 when nobody says so
+        "estimate": Column(np.float64, 0.0),
         # what the API server has: phase, and running, succeeded, failed
         "stored_phase": Column(np.int8, 0),
         "stored_counts": Column(np.int64, 0, 3),

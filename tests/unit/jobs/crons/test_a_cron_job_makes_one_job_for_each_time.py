@@ -233,6 +233,28 @@ def test_the_job_is_the_template_with_its_time() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("earlier", "estimate"),
+    [
+        ([("Completed", "4m"), ("Completed", "1h2m"), ("Failed", "3h"), ("Running", "")], "1h2m"),
+        ([("Failed", "3h")], None),
+        ([], None),
+    ],
+)
+def test_it_runs_as_long_as_earlier_jobs_did_where_the_template_says_so(
+    earlier: list[tuple[str, str]], estimate: str | None
+) -> None:
+    template = {"metadata": {"annotations": {"volcano.sh/running-estimate": "as-earlier-jobs"}}, "spec": {"tasks": []}}
+    jobs = [job(f"0{hour}:00", phase, took=took) for hour, (phase, took) in enumerate(earlier)]
+    annotations = job_for(cron_job(jobTemplate=template), at("09:00"), jobs)["metadata"]["annotations"]
+    assert annotations.get("volcano.sh/running-estimate") == estimate
+
+
+def test_nothing_is_guessed_where_the_template_says_nothing() -> None:
+    annotations = job_for(cron_job(), at("09:00"), [job("08:00", "Completed", took="4m")])["metadata"]
+    assert "volcano.sh/running-estimate" not in annotations["annotations"]
+
+
 # What always holds.
 
 SCHEDULES = st.sampled_from(["* * * * *", "*/7 * * * *", "0,30 * * * *", "@every 11m", "30 2 * * *", "@hourly"])

@@ -424,3 +424,29 @@ def test_only_the_newest_revision_stands_for_a_stateful_set() -> None:
     assert representative([old, new], "StatefulSet", workload(revision="r2")) is new
     assert representative([old], "StatefulSet", workload(revision="r2")) is None
     assert representative([old, new], "ReplicaSet", workload(revision="r2")) is old
+
+
+@pytest.mark.parametrize(
+    ("deadline", "annotations", "estimate"),
+    [
+        (600, {}, "600s"),
+        (None, {"volcano.sh/running-estimate": "1h"}, "1h"),
+        (600, {"volcano.sh/running-estimate": "5m"}, "5m"),
+        (None, {}, None),
+    ],
+)
+def test_the_deadline_of_a_batch_job_says_how_long_its_pods_run(
+    deadline: int | None, annotations: dict[str, str], estimate: str | None
+) -> None:
+    controller = OwnerReference(api_version="batch/v1", kind="Job", name="o", uid="o-uid", controller=True)
+    spec = WorkloadSpec(active_deadline_seconds=deadline)
+    owner = Workload(metadata=ObjectMeta(name="o", namespace="ns", uid="o-uid", annotations=annotations), spec=spec)
+    made = plan(pod(owner=controller), owner).group
+    assert made.metadata.annotations.get("volcano.sh/running-estimate") == estimate
+    untouched = plan(pod(owner=controller), owner, inherit_owner_annotations=False).group
+    assert untouched.metadata.annotations == {}
+
+
+def test_a_bare_pod_may_say_how_long_it_runs() -> None:
+    made = plan(pod(annotations={"volcano.sh/running-estimate": "45m"})).group
+    assert made.metadata.annotations == {"volcano.sh/running-estimate": "45m"}

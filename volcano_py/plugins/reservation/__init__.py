@@ -1,0 +1,5 @@
+"""reservation: hold nodes for a large job that has waited for long, and let others use them in the meantime."""
+
+from volcano_py.plugins.reservation.plugin import Reservation
+
+__all__ = ["Reservation"]

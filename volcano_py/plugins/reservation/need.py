@@ -1,0 +1,98 @@
+"""What a job needs to start, and which nodes would take it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.job import Job
+from volcano_py.framework.placement.class_filters import DomainFilters
+from volcano_py.framework.plugin import Plugin, Reach
+from volcano_py.framework.roles import minimums_first
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import FITS, Counts, NodeView
+from volcano_py.plugins.reservation.outlook import Outlook
+from volcano_py.state.status import TaskStatus
+from volcano_py.state.table.ledger import NOWHERE, Rows
+from volcano_py.state.task_class import Signature, TaskClass
+
+
+class Need(msgspec.Struct, frozen=True, eq=False):
+    """Tasks of one class that the job needs to start."""
+
+    task_class: TaskClass
+    rows: Rows
+    most: Counts
+    """[N] how many of them each node would take if it were empty; 0 for nodes that refuse them."""
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    def room(self, free: NDArray[np.int64]) -> Counts:
+        """[N] how many of them fit where so much [N, R] is free."""
+        room = self.most.copy()
+        for dim in self.task_class.requested.tolist():
+            np.minimum(room, free[:, dim] // self.task_class.request[dim], out=room)
+        return np.maximum(room, 0, out=room)
+
+
+def needed_rows(ssn: Session, job: Job) -> Rows:
+    """The tasks that the job needs to start, of those that wait and ask for something."""
+    tasks, rows = ssn.ledger.tasks, ssn.tasks_of(job)
+    rows = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.gated[rows]]
+    rows = minimums_first(ssn, job, ssn.ask.ordered_tasks(rows))
+    rows = rows[~ssn.best_effort_classes[tasks.task_class[rows]]]
+    return rows[: max(1, ssn.ask.tasks_to_ready(job))]
+
+
+def needs_of(ssn: Session, rows: Rows, outlook: Outlook, asking: Plugin) -> list[Need] | None:
+    """The tasks by class, the largest first; None when some class is refused everywhere. `asking` is not asked."""
+    classes = ssn.ledger.tasks.task_class[rows]
+    nodes, needs = outlook.nodes_then(), list[Need]()
+    for row in np.unique(classes).tolist():
+        task_class = ssn.task_class(int(rows[classes == row][0]))
+        if task_class.problem is not None or ssn.ask.pre_predicate(task_class) is not None:
+            return None
+        view = NodeView(nodes, np.arange(nodes.size), released=True)
+        most = _most(ssn, task_class, view, asking)
+        if not most.any():
+            return None
+        needs.append(Need(task_class, rows[classes == row], most))
+    total = np.maximum(ssn.total, 1)
+    return sorted(needs, key=lambda need: -float((need.task_class.request / total).max()))
+
+
+def imagined(ssn: Session, job: Job) -> Need:
+    """What a job needs whose pods do not exist yet: its minResources, in equal parts."""
+    count, amounts = max(job.min_member, 1), job.min_resources
+    assert amounts is not None, "a job that nothing keeps out"
+    task_class = TaskClass(
+        row=NOWHERE,
+        key=b"",
+        signature=Signature(units=(), nonzero=(0, 0)),
+        request=-(-amounts // count),
+        nonzero_request=np.zeros(2, dtype=np.int64),
+        best_effort=False,
+        problem=None,
+    )
+    return Need(task_class, np.zeros(count, dtype=np.intp), np.where(ssn.ledger.nodes.present, count, 0))
+
+
+def _most(ssn: Session, task_class: TaskClass, view: NodeView, asking: Plugin) -> Counts:
+    """[N] how many tasks of the class the plugins let each node take, whatever room it has."""
+    codes = np.where(ssn.ledger.nodes.present, FITS, ssn.absent_node)
+    for call in ssn.dispatch.calls("predicate"):
+        if call.plugin is not asking:
+            codes = np.where(codes == FITS, call(task_class, view), codes)
+    codes = DomainFilters(ssn.dispatch.calls("domain_filter"), task_class, view).refuse(codes.astype(np.int32))
+    most = np.where(codes == FITS, np.iinfo(np.int64).max, 0)
+    for call in ssn.dispatch.calls("predicate_room"):
+        static = call.ask("predicate_reach", task_class, otherwise=Reach.DOMAIN) is Reach.STATIC
+        if call.plugin is asking or static:
+            continue
+        bound: Counts | None = call(task_class, view)
+        if bound is not None:
+            most = np.where(most > 0, np.minimum(most, np.maximum(bound, 1)), 0)
+    return most

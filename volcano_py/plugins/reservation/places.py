@@ -1,0 +1,148 @@
+"""Places on nodes for a whole job: the earliest that can be foreseen, or those that come closest to be free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.session import Session
+from volcano_py.framework.views import Counts
+from volcano_py.plugins.reservation.need import Need
+from volcano_py.plugins.reservation.outlook import Outlook
+from volcano_py.state.table.axis import PODS, IntVector
+from volcano_py.state.table.ledger import Rows
+
+UNKNOWN = float("inf")
+
+
+class Places(msgspec.Struct, frozen=True, eq=False):
+    """What is held for a job.
+
+    Attributes:
+        start: when all of it will be free, as far as is declared (seconds since the epoch); infinite if not known.
+        amounts: node name → [R] how much of it is the job's then.
+        wanted: key and number of the tasks of each class that it is for.
+    """
+
+    start: float
+    amounts: Mapping[str, IntVector]
+    wanted: tuple[tuple[bytes, int], ...]
+
+    @property
+    def is_foreseen(self) -> bool:
+        return self.start != UNKNOWN
+
+    def are_for(self, needs: Sequence[Need]) -> bool:
+        return self.wanted == _wanted(needs)
+
+
+class Layout(msgspec.Struct, frozen=True, eq=False):
+    """Where the tasks of each need would go.
+
+    Attributes:
+        amounts: [N, R] what they take of each node.
+        nodes: of each need, [K] the node of each of its tasks.
+    """
+
+    amounts: NDArray[np.int64]
+    nodes: tuple[Rows, ...]
+
+    def as_places(self, ssn: Session, needs: Sequence[Need], start: float) -> Places:
+        used = np.flatnonzero(self.amounts.any(axis=1)).tolist()
+        amounts = {ssn.snapshot.nodes[row].name: self.amounts[row] for row in used}
+        return Places(start, amounts, _wanted(needs))
+
+
+def earliest(ssn: Session, needs: Sequence[Need], outlook: Outlook) -> tuple[float, Layout] | None:
+    """The first moment at which all of the job fits, and where. Of nodes that are free by then, those are taken that
+    have the least free until then, so that little lies idle."""
+
+    def pack(free: NDArray[np.int64]) -> Layout | None:
+        return _pack(ssn, needs, free, outlook.free_now)
+
+    return outlook.first(pack)
+
+
+def expected(ssn: Session, places: Places, needs: Sequence[Need], outlook: Outlook) -> float | None:
+    """When these places will be free, as things stand: infinite if that is not known. None: they will not do."""
+    rows = [ssn.nodes.rows.get(name) for name in places.amounts]
+    if None in rows:
+        return None
+    at = np.array(rows, dtype=np.intp)
+    held = np.stack([_padded(amounts, ssn) for amounts in places.amounts.values()])
+    willing = np.logical_or.reduce([need.most > 0 for need in needs])
+    if not willing[at].all() or (held > outlook.most()[at]).any():
+        return None
+    found = outlook.first(lambda free: True if (held <= np.maximum(free[at], 0)).all() else None)
+    return UNKNOWN if found is None else found[0]
+
+
+def closest(ssn: Session, needs: Sequence[Need], outlook: Outlook) -> Layout | None:
+    """The nodes on which the least is missing, as pods of jobs end some time; None when the job is too large for it."""
+    left, free = outlook.most(), np.maximum(outlook.free_at(outlook.last), 0)
+    amounts, chosen = np.zeros_like(left), list[Rows]()
+    for need in needs:
+        room = np.minimum(need.room(left), need.count)
+        if room.sum() < need.count:
+            return None
+        nodes = _least_missing(ssn, need, room, free)
+        taken = np.zeros_like(left)
+        np.add.at(taken, nodes, need.task_class.request)
+        amounts, left, free = amounts + taken, left - taken, np.maximum(free - taken, 0)
+        chosen.append(nodes)
+    return Layout(amounts, tuple(chosen))
+
+
+def exceeds(layout: Layout, most: IntVector) -> bool:
+    """Whether more than `most` [R] may lie idle: all that is held, until the last node gives back its part."""
+    idle = layout.amounts.sum(axis=0) - layout.amounts.max(axis=0)
+    idle[PODS] = 0
+    return bool((idle > most).any())
+
+
+def rows_and_amounts(ssn: Session, places: Places) -> tuple[Rows, NDArray[np.int64]]:
+    """[K] the nodes that exist, and [K, R] what is held of them."""
+    rows_of = ssn.nodes.rows
+    known = {rows_of[name]: _padded(amounts, ssn) for name, amounts in places.amounts.items() if name in rows_of}
+    amounts = np.array(list(known.values()), dtype=np.int64).reshape(len(known), len(ssn.axis))
+    return np.array(list(known), dtype=np.intp), amounts
+
+
+def _pack(ssn: Session, needs: Sequence[Need], free: NDArray[np.int64], free_now: NDArray[np.int64]) -> Layout | None:
+    amounts, chosen = np.zeros_like(free), list[Rows]()
+    for need in needs:
+        room = need.room(free - amounts)
+        if np.minimum(room, need.count).sum() < need.count:
+            return None
+        order = np.lexsort((ssn.nodes.name_rank, -room, need.room(free_now)))
+        each = np.minimum(room[order], need.count)
+        used = int(np.searchsorted(np.cumsum(each), need.count)) + 1
+        nodes = np.repeat(order[:used], each[:used])[: need.count]
+        np.add.at(amounts, nodes, need.task_class.request)
+        chosen.append(nodes)
+    return Layout(amounts, tuple(chosen))
+
+
+def _least_missing(ssn: Session, need: Need, room: Counts, free: NDArray[np.int64]) -> Rows:
+    """[K] nodes for the tasks of the need: those that lack the smallest part of what one more of them asks for."""
+    nodes = np.repeat(np.arange(len(room)), room)
+    nth = np.arange(len(nodes)) - np.repeat(np.cumsum(room) - room, room) + 1
+    missing = np.zeros(len(nodes))
+    for dim in need.task_class.requested.tolist():
+        request = int(need.task_class.request[dim])
+        lacking = np.clip((nth * request - free[nodes, dim]) / request, 0.0, 1.0)
+        np.maximum(missing, lacking, out=missing)
+    order = np.lexsort((nth, ssn.nodes.name_rank[nodes], missing))
+    return nodes[order[: need.count]]
+
+
+def _wanted(needs: Sequence[Need]) -> tuple[tuple[bytes, int], ...]:
+    return tuple(sorted((need.task_class.key, need.count) for need in needs))
+
+
+def _padded(amounts: IntVector, ssn: Session) -> IntVector:
+    """The amounts on an axis that may have grown since."""
+    return np.pad(amounts, (0, len(ssn.axis) - len(amounts)))
