@@ -40,6 +40,13 @@ QUEUE_FIELDS = {
     "status.reservation.nodes": "array",
     "status.reservation.resource": QUANTITIES,
     "status.allocated": QUANTITIES,
+    # Ours: Volcano's queues have no conditions.
+    "status.conditions[].type": "string",
+    "status.conditions[].status": "string",
+    "status.conditions[].transitionID": "string",
+    "status.conditions[].lastTransitionTime": "string",
+    "status.conditions[].reason": "string",
+    "status.conditions[].message": "string",
 }
 PODGROUP_FIELDS = {
     "spec.minMember": "integer",
