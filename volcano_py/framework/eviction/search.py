@@ -133,7 +133,7 @@ class Search:
         ssn, scheme = self._ssn, self._scheme
         if self._kind(task)[1] == NEVER:
             return False
-        if not scheme.may_take(task.job.queue, np.array([task.row], dtype=np.intp)):
+        if not scheme.may_take(task.job.queue, self._rest()):
             return False
         candidates = ssn.ask.possible_victims(scheme.point, task, scheme.candidates(task))
         if not len(candidates):
@@ -362,12 +362,15 @@ class Search:
         lacking[dims] = short if short.any() else True
         return Need(task, self._request_of_rest(), lacking)
 
+    def _rest(self) -> Rows:
+        """The tasks that the gang still lacks."""
+        lacking = max(1, self._ssn.ask.tasks_to_ready(self._job) - self._job.waiting)
+        return self._unplaced()[:lacking]
+
     def _request_of_rest(self) -> NDArray[np.int64]:
-        """[R] what the tasks request that the gang still lacks."""
-        ssn = self._ssn
-        lacking = max(1, ssn.ask.tasks_to_ready(self._job) - self._job.waiting)
-        classes = ssn.ledger.tasks.task_class[self._unplaced()[:lacking]]
-        request: NDArray[np.int64] = ssn.ledger.classes.request[classes].sum(axis=0)
+        """[R] what these request together."""
+        classes = self._ssn.ledger.tasks.task_class[self._rest()]
+        request: NDArray[np.int64] = self._ssn.ledger.classes.request[classes].sum(axis=0)
         return request
 
     def _facts(self, dims: Rows) -> JobFacts:
