@@ -77,7 +77,7 @@ class Moves:
 
 
 def fresh_placer(session: Opened) -> Placer:
-    return Placer(session.ssn, session.ssn.dispatch, session.ssn.nodes.name_rank)
+    return Placer(session.ssn, session.ssn.dispatch, Findings(), session.ssn.nodes.name_rank)
 
 
 def choice(placer: Placer, session: Opened, job: str) -> tuple[list[int], bool]:
