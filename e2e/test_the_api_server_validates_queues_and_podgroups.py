@@ -19,7 +19,7 @@ from e2e.harness.install import REPOSITORY
 from e2e.harness.namespace import Namespace
 from volcano_py.local.client import APIError
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 API = "scheduling.volcano.sh/v1beta1"
 QUEUES = f"/apis/{API}/queues"

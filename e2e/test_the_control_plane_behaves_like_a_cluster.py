@@ -23,7 +23,7 @@ from e2e.harness.objects import deployment, job, pod
 from volcano_py.local.client import APIClient, APIError
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.errors import ProcessFailedError
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 
 async def _bind(cluster: Cluster, namespace: str, pod: str, node: str) -> None:
@@ -256,7 +256,7 @@ _KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 async def main():
     async with ControlPlane(Path(sys.argv[1]), settings=Settings(controllers=())) as control_plane:

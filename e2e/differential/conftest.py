@@ -12,7 +12,7 @@ from e2e.differential.report import ScoreTally, Tally
 from e2e.differential.rounds import Arena, furnish
 from e2e.differential.theirs import FEATURE_GATES, kube_scheduler
 from volcano_py.local.controlplane import ControlPlane
-from volcano_py.local.layout import Settings
+from volcano_py.local.workdir.layout import Settings
 
 SEED = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
 CLUSTERS = int(os.environ.get("DIFFERENTIAL_CLUSTERS", "320"))

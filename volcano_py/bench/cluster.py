@@ -19,8 +19,8 @@ from volcano_py.cluster.kubernetes.http.errors import NotFoundError
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 from volcano_py.local.controlplane import ControlPlane
 from volcano_py.local.install import install
-from volcano_py.local.layout import Settings
 from volcano_py.local.nodes import simulated_node
+from volcano_py.local.workdir.layout import Settings
 from volcano_py.operator.kube_api import pod_group_path, pod_path
 
 _DELETE_WITHIN = 600.0  # seconds; the API server deletes the pods of a collection one by one before it answers

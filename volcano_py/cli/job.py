@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 import click
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import UnfitObjectError
 from volcano_py.cli.jobs import requests, rows
 from volcano_py.cli.jobs.commands import RESUME, SUSPEND, Ask
 from volcano_py.cli.jobs.following import describe_with_events, follow, shown_jobs
 from volcano_py.cli.jobs.making import Wanted, job_of, jobs_of
-from volcano_py.cli.live.objects import UnfitObjectError
 from volcano_py.cli.options.amounts import AMOUNTS
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,

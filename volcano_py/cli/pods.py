@@ -12,7 +12,6 @@ from volcano_py.api.effects import JsonObject
 from volcano_py.api.names import DEFAULT_SCHEDULER_NAME, GROUP_NAME
 from volcano_py.api.objects import Pod
 from volcano_py.api.wording.pod_message import why_pod_waits
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,
@@ -22,6 +21,7 @@ from volcano_py.cli.options.cluster_access import (
 )
 from volcano_py.cli.pod_groups import age_of
 from volcano_py.cli.printing.listing import Cells, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import output_option
 from volcano_py.cli.printing.show import Shown, show, watch_option
 from volcano_py.cluster.kubernetes.http.paths import label_selector

@@ -16,6 +16,7 @@ from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, log_aside, output_option, print_data
 from volcano_py.cluster.manifests import ManifestError, passed_over, stored
 from volcano_py.operator.podgroups.generated_group import GroupRules

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from volcano_py.local.layout import Layout
 from volcano_py.local.processes.ports import LOOPBACK
+from volcano_py.local.workdir.layout import Layout
 
 STAGES = Path(__file__).parent / "kwok"
 """How simulated nodes and their pods behave: KWOK Stage manifests."""

@@ -16,12 +16,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from cryptography.x509.oid import NameOID
 
-from volcano_py.local.certificates import CertificateAuthority, KeyPair, service_account_keys, write_private
 from volcano_py.local.errors import LocalError
-from volcano_py.local.kubeconfig import with_token
-from volcano_py.local.layout import Layout, Settings
 from volcano_py.local.processes import ports
-from volcano_py.local.workdir import WorkDir, remove_abandoned
+from volcano_py.local.workdir.certificates import CertificateAuthority, KeyPair, service_account_keys, write_private
+from volcano_py.local.workdir.kubeconfig import with_token
+from volcano_py.local.workdir.layout import Layout, Settings
+from volcano_py.local.workdir.workdir import WorkDir, remove_abandoned
 
 
 @pytest.fixture(scope="module")

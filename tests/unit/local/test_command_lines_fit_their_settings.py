@@ -11,8 +11,8 @@ import yaml
 from volcano_py.local import components
 from volcano_py.local.components import STAGES, Component
 from volcano_py.local.controlplane import clean_environment
-from volcano_py.local.layout import DEFAULT_CONTROLLERS, Layout, Settings
 from volcano_py.local.nodes import simulated_node
+from volcano_py.local.workdir.layout import DEFAULT_CONTROLLERS, Layout, Settings
 
 _BINARY = Path("/bin/program")
 

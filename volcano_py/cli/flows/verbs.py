@@ -13,8 +13,8 @@ import msgspec
 from rich.console import Console
 
 from volcano_py.api.effects import JsonObject
+from volcano_py.cli.api_objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.jobs.viewing import print_events
-from volcano_py.cli.live.objects import ObjectKind, UnfitObjectError
 from volcano_py.cli.options.cluster_access import (
     all_namespaces_option,
     cluster_options,

@@ -13,7 +13,8 @@ from rich.live import Live
 from volcano_py.cli.live.lines import changes
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
-from volcano_py.cli.live.tables import plain, sections
+from volcano_py.cli.live.tables import sections
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import drawable
 
 _WIDTH_OF_FILES = 120

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volcano_py.cli.live.overview import SETTLED_PHASES, GroupRow, LoneRow, NodeRow, Overview, QueueRow
-from volcano_py.cli.live.tables import plain, resources_text
+from volcano_py.cli.live.tables import resources_text
+from volcano_py.cli.printing.one_line import plain
 
 _MOST_NAMES = 6
 

@@ -14,6 +14,7 @@ from volcano_py.api.reasons import Reason
 from volcano_py.api.wording import explain
 from volcano_py.api.wording.amounts import amount, number
 from volcano_py.cli.live.overview import SETTLED_PHASES, EventRow, GroupRow, LoneRow, NodeRow, Overview, QueueRow, Units
+from volcano_py.cli.printing.one_line import plain
 
 _STATE_STYLES: Final = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
 _PHASE_STYLES: Final = {"Running": "green", "Completed": "dim", "Pending": "yellow", "Inqueue": "yellow"}
@@ -58,11 +59,6 @@ def resources_text(units: Units) -> str:
     """`16 cpu, 64Gi memory, 8 nvidia.com/gpu`; `-` for nothing."""
     order = sorted((name for name in units if units[name]), key=_resource_order)
     return ", ".join(amount(name, units[name]) for name in order) or "-"
-
-
-def plain(text: str) -> str:
-    """One line without control characters: what comes from a cluster must not move the cursor."""
-    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def _queues(queues: Sequence[QueueRow], most: int) -> Table:

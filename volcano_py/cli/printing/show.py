@@ -16,8 +16,8 @@ from rich.text import Text
 
 from volcano_py.api.effects import JsonObject
 from volcano_py.api.json_values import without_nulls
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.printing.listing import Cells, Listing, phase_text
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.printing.output import console, print_data
 from volcano_py.cluster.kubernetes.http.paths import ApiPath
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from volcano_py.api.wording.summarize import plural, summarize
 from volcano_py.framework.session import Session
+from volcano_py.plugins.predicates.advice.pods import by_whom
 from volcano_py.plugins.predicates.holders import Holders
-from volcano_py.plugins.predicates.pod_sentences import by_whom
 from volcano_py.state.table.ledger import Rows
 from volcano_py.state.task_class import TaskClass
 

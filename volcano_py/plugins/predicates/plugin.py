@@ -25,9 +25,9 @@ from volcano_py.framework.plugin import Plugin, Reach
 from volcano_py.framework.session import Session
 from volcano_py.framework.views import FITS, Codes, Counts, NodeView
 from volcano_py.plugins.amounts.reserve import Reserve
+from volcano_py.plugins.predicates.advice.nodes import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.arguments import PredicatesArguments
 from volcano_py.plugins.predicates.host_ports import ports_taken, rival_ports
-from volcano_py.plugins.predicates.node_advice import NOTHING, NodeAdvice, node_advice
 from volcano_py.plugins.predicates.node_usage import NodeUsages
 from volcano_py.plugins.predicates.pod_affinity import PodAffinity
 from volcano_py.plugins.predicates.topology_spread import TopologySpread

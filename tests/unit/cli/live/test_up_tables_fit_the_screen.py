@@ -13,7 +13,8 @@ from tests.unit.cli.up_objects import GIB, crowd, event_row, group_row, lone_row
 from volcano_py.api.wording import explain
 from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.screen import Head, screen
-from volcano_py.cli.live.tables import plain, resources_text, sections
+from volcano_py.cli.live.tables import resources_text, sections
+from volcano_py.cli.printing.one_line import plain
 
 HEAD = Head(
     ("volcano-py", "", "  export KUBECONFIG=/k", "  alias kubectl=/b", "", "Metrics"), ("  export KUBECONFIG=/k",)

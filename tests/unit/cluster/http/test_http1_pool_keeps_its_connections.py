@@ -26,7 +26,7 @@ from volcano_py.cluster.kubernetes.http.credentials import Credentials
 from volcano_py.cluster.kubernetes.http.errors import InvalidRequestError
 from volcano_py.cluster.kubernetes.http.heads import Head, Headers
 from volcano_py.cluster.kubernetes.http.http1_pool import Http1Pool, Server
-from volcano_py.local.certificates import CertificateAuthority
+from volcano_py.local.workdir.certificates import CertificateAuthority
 
 HEADERS = Headers({"Accept": "application/json"})
 GET = Head("GET", "/", HEADERS)

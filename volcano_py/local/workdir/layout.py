@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from volcano_py.local.certificates import CertificateAuthority, KeyPair, service_account_keys, write_private
-from volcano_py.local.kubeconfig import Credentials, write_kubeconfig
 from volcano_py.local.processes.ports import LOOPBACK, free_port
+from volcano_py.local.workdir.certificates import CertificateAuthority, KeyPair, service_account_keys, write_private
+from volcano_py.local.workdir.kubeconfig import Credentials, write_kubeconfig
 
 DEFAULT_CONTROLLERS = (
     "clusterrole-aggregation-controller",

@@ -14,7 +14,7 @@ from volcano_py.api.objects import Taint
 from volcano_py.api.wording.explain import NODE_AFFINITY_MISMATCH, NODE_UNSCHEDULABLE
 from volcano_py.api.wording.summarize import counted, summarize
 from volcano_py.framework.placement.refused import Refused
-from volcano_py.plugins.predicates.selector_advice import unmet
+from volcano_py.plugins.predicates.advice.selectors import unmet
 from volcano_py.plugins.predicates.taints import is_refusal, untolerated
 from volcano_py.plugins.predicates.verdicts import Questions, Verdict
 from volcano_py.state.nodes.index import NodeIndex

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from volcano_py.local.certificates import KeyPair, write_private
+from volcano_py.local.workdir.certificates import KeyPair, write_private
 
 _NAME = "volcano-py"
 
