@@ -9,7 +9,7 @@ import pytest
 from tests.support.cycles import Cycles
 from tests.support.neighbours import HOST, ZONE, apart, near, term, with_selector
 from tests.support.sessions import node, pod, pod_group
-from tests.unit.plugins.predicates.test_waiting_pods_are_told_what_nodes_lack import told
+from tests.unit.plugins.predicates.advice.test_messages_say_what_nodes_lack import told
 from volcano_py.api.effects import PodCondition
 from volcano_py.api.objects import ApiObject, LabelSelector, SelectorRequirement, TopologySpreadConstraint
 from volcano_py.plugins.gang import Gang

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.unit.cluster.fakes import kubeconfig
-from tests.unit.cluster.http.scripted import OK, Scripted, compressed, serving
+from tests.unit.cluster.kubernetes.http.scripted import OK, Scripted, compressed, serving
 from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 from volcano_py.cluster.kubernetes.http.answers import BINDING, Answer, BeyondLimitError
 from volcano_py.cluster.kubernetes.http.credentials import Credentials

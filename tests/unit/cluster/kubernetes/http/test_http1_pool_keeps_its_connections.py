@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.ports import silent_port
 from tests.unit.cluster.fakes import kubeconfig
-from tests.unit.cluster.http.scripted import OK, Scripted, compressed, serving
+from tests.unit.cluster.kubernetes.http.scripted import OK, Scripted, compressed, serving
 from volcano_py.cluster.kubernetes.http import http1_pool as module
 from volcano_py.cluster.kubernetes.http.aiohttp_transport import AiohttpTransport
 from volcano_py.cluster.kubernetes.http.answers import ERROR, Answer, BeyondLimitError
