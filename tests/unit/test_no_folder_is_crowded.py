@@ -1,4 +1,4 @@
-"""A folder answers a question, and has about ten modules for it: fifteen at most. See docs/architecture.md ("Layers")."""
+"""A folder answers one question, and has fifteen modules at most. See docs/architecture.md ("Layers")."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from volcano_py.cli.reference.commands import commands_page
 from volcano_py.cli.reference.configuration import configuration_page
 from volcano_py.config import Flags, describe
 
-DIRECTORY = Path(__file__).parents[3] / "docs" / "reference"
+DIRECTORY = Path(__file__).parents[4] / "docs" / "reference"
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
