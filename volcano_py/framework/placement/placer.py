@@ -67,7 +67,8 @@ class Placer:
     def touch(self, nodes: Rows, *, promised: bool = False) -> None:
         """The pods of these nodes have changed; `promised`: among other things, a task was promised room there."""
         self._log.extend(nodes.tolist())
-        self._evaluator.is_promised = self._evaluator.is_promised or promised
+        if promised:
+            self._evaluator.promise()
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Placer:
             room = self._evaluator.room_then(state, self._evaluator.all_rows)
             candidates = self._candidates(state, room, self._evaluator.filters_then(state))
         if candidates is None:
-            state.full_at = len(self._log)
+            state.found_full(len(self._log))
             return Choice(_NOTHING)
         return Choice(self._strategies.one_by_one.nodes(candidates, 1), pipelined=True)
 
@@ -169,6 +170,5 @@ class Placer:
         if len(dirty) > _REFRESH_ALL_ABOVE * self._size:
             state.replace_by(self._evaluator.evaluate(task_class, position))
         else:
-            self._evaluator.refresh(state, distinct(dirty, self._size))
-        state.position = position
+            self._evaluator.refresh(state, distinct(dirty, self._size), position)
         return state
