@@ -271,7 +271,7 @@ async def test_two_jobs_may_not_share_a_name_of_a_pod_and_the_other_goes_on(
     await jobs.namespace.apply(pod("taken-worker-0", node_selector=pool.selector))
     await jobs.namespace.apply(job("taken", task("worker", 2, selector=pool.selector)))
 
-    told = f"pod {jobs.namespace.name}/taken-worker-0 exists but is not of this job"
+    told = f"pod {jobs.namespace.name}/taken-worker-0 exists but does not belong to this job"
     await jobs.namespace.wait_event("FailedCreate", "Job/taken", saying=told)
 
 

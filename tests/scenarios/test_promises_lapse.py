@@ -132,7 +132,7 @@ def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
     assert cluster.told("empty") == (
         "PromiseLapsed: 1/1 tasks in gang unschedulable: none of its pods was created within 5s of its "
         "admission, so others may use what it was promised; it is admitted again as room allows, after the jobs that "
-        "waited then: see the events of what creates its pods"
+        "waited then: see the events of the controller that creates its pods"
     )
 
 

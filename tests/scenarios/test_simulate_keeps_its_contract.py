@@ -128,7 +128,7 @@ def test_a_gated_pod_names_its_gates() -> None:
     gated = POD.format(name="p", scheduler="volcano", cpu=1).replace(
         "spec: {", "spec: {schedulingGates: [{name: x/y}],"
     )
-    told = "SchedulingGated: has the scheduling gate x/y: whoever set it must remove it"
+    told = "SchedulingGated: has the scheduling gate x/y: the controller or user that set it must remove it"
     assert outcome("-f", "-", stdin=NODE + "---" + gated)["unschedulable"] == {"default/p": told}
 
 
@@ -301,7 +301,7 @@ spec:
             "'true'",
             "PersistentVolumeClaim default/data does not exist",
         ),
-        ("queue: default", "true", "metadata.annotations[fast] is true, expected a text: put it in quotes"),
+        ("queue: default", "true", "metadata.annotations[fast] is true, expected text: put it in quotes"),
     ],
 )
 def test_a_job_that_makes_no_pods_is_told_why_beside_the_outcome(part: str, fast: str, said: str) -> None:
@@ -339,7 +339,7 @@ def test_what_is_remarked_on_the_way_does_not_stand_among_the_outcome(output: st
         ),
         pytest.param(
             "kind: Node\nmetadata: {name: 7}",
-            "standard input, document 1 (Node 7): metadata.name is 7, expected a text: put it in quotes",
+            "standard input, document 1 (Node 7): metadata.name is 7, expected text: put it in quotes",
             id="a number as name",
         ),
         pytest.param("kind: Pod\nmetadata: nonsense", "metadata.name is missing", id="metadata is text"),

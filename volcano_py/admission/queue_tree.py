@@ -17,7 +17,7 @@ from volcano_py.state.queues.queue_tree import lay
 
 
 def tree_violations(queue: QueueFacts, world: QueueWorld, max_depth: int) -> Iterator[Violation]:
-    """What is wrong with the place of a queue; `world` has the queue as it is to be."""
+    """What is wrong with the place of a queue; `world` has the queue as it would be."""
     misplaced = list(_place(queue, world))
     yield from misplaced
     if misplaced:

@@ -74,7 +74,7 @@ class QueueWorld(msgspec.Struct, frozen=True, dict=True):
         return cls({queue.name: queue for queue in queues}, pod_groups)
 
     def replaced(self, queue: QueueFacts) -> QueueWorld:
-        """The same with this queue as it is to be."""
+        """The same with this queue as it would be."""
         return QueueWorld({**self.queues, queue.name: queue}, self.pod_groups)
 
     def without(self, name: str) -> QueueWorld:

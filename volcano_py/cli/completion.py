@@ -87,7 +87,7 @@ fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc it finds this one.
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script by which a shell completes verbs and options."""
+    """Print the script that lets a shell complete verbs and options."""
     kind = get_completion_class(shell)
     assert kind is not None, f"click completes in {shell}"
     click.echo(_OURS.get(shell) or kind(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())

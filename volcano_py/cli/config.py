@@ -29,7 +29,7 @@ Examples:
 
 @click.group()
 def config() -> None:
-    """Say what is wrong in a volcano-scheduler.conf."""
+    """Check a volcano-scheduler.conf."""
 
 
 @config.command(epilog=_EXAMPLES)

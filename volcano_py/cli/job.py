@@ -97,7 +97,7 @@ def run(
     given = {option: value for option, value in described.items() if value is not None}
     if filenames and given:
         option = "--" + min(given).replace("min_available", "min")
-        raise click.UsageError(f"--filename describes the job, and so does {option}: use one of both")
+        raise click.UsageError(f"--filename describes the job, and so does {option}: use only one of them")
     if not filenames and "name" not in given:
         raise click.UsageError("name the job with --name, or its manifest with --filename")
     make = _from_manifests(filenames, namespace) if filenames else partial(_described, Wanted(**given))

@@ -36,7 +36,7 @@ Examples:
   volcano-py pod list --all-namespaces --queue team-a --watch
   volcano-py pod list --job train -o json
 
-Pods are listed that belong to a PodGroup, or that ask for the scheduler.
+Lists the pods that belong to a PodGroup or name the scheduler.
 """
 
 HEADER: Final = (
@@ -59,7 +59,7 @@ def pod() -> None:
     "--scheduler-name",
     default=DEFAULT_SCHEDULER_NAME,
     show_default=True,
-    help="Pods without a PodGroup that are listed as well.",
+    help="List pods without a PodGroup, too, if they have this schedulerName.",
 )
 @namespace_option
 @all_namespaces_option

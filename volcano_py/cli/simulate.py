@@ -52,7 +52,7 @@ come at their creation times, pods end, and what was used and who waited for how
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="volcano-scheduler.conf, or a ConfigMap with one in it. [default: the built-in configuration]",
 )
-@click.option("--cycles", type=click.IntRange(min=0), help="Run exactly so many cycles.")
+@click.option("--cycles", type=click.IntRange(min=0), help="Run exactly this many cycles.")
 @click.option("--until-stable", is_flag=True, help="Run until a cycle changes nothing. [default]")
 @click.option(
     "--play",
@@ -66,7 +66,7 @@ come at their creation times, pods end, and what was used and who waited for how
     multiple=True,
     default=("volcano",),
     show_default=True,
-    help="Whose pods are scheduled (repeatable).",
+    help="schedulerName of the pods to schedule (repeatable).",
 )
 @click.option(
     "--default-queue", default="default", show_default=True, help="Queue of work that names none, or `default`."

@@ -285,9 +285,7 @@ def _stored(document: Document, kind: str, wanted: type[ApiObject], index: int) 
     if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         raise ManifestError(f"{document.where}: metadata.name is missing")
     if not isinstance(metadata["name"], str):
-        raise ManifestError(
-            f"{document.where}: metadata.name is {metadata['name']!r}, expected a text: put it in quotes"
-        )
+        raise ManifestError(f"{document.where}: metadata.name is {metadata['name']!r}, expected text: put it in quotes")
     if kind in _CLUSTER_SCOPED:
         metadata.pop("namespace", None)
     else:
@@ -311,7 +309,7 @@ def _in_words(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
         texts = texts[int(step) if isinstance(texts, list) else step]
     key, value = next((key, value) for key, value in texts.items() if not isinstance(value, str))
     written = json.dumps(value, default=str).strip('"')
-    return f"{fault['path']}[{key}] is {written}, expected a text: put it in quotes"
+    return f"{fault['path']}[{key}] is {written}, expected text: put it in quotes"
 
 
 def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:

@@ -36,7 +36,7 @@ class SchedulerConfiguration:
     """What volcano-scheduler.conf says.
 
     `configurations` has the arguments of every configured action, defaults where the file says nothing. `metrics`
-    may hold credentials and is kept out of the repr. `digest` is the same for two texts that mean the same.
+    may hold credentials and is not in the repr. `digest` is the same for two texts that mean the same.
     """
 
     actions: tuple[str, ...]

@@ -186,9 +186,9 @@ class ClusterCopy:
     def refusal(self, reason: Reason, message: str, *, resolvable: bool = True, transient: bool = False) -> int:
         """The id of a refusal, for arrays of codes.
 
-        Not `resolvable`: the node says no whoever is evicted from it. `transient`: it may say yes once terminating pods
-        are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its room
-        can be kept.
+        Not `resolvable`: the node refuses whatever is evicted from it. `transient`: it may say yes once terminating
+        pods are gone and promised places are taken; then it is asked again for that (`NodeView.released`), so that its
+        room can be kept.
         """
         return self._refusals.code(Refusal(reason, message), resolvable=resolvable, transient=transient)
 

@@ -16,7 +16,7 @@ ClaimBindings = tuple[tuple[ClaimBinding, ...], float]
 
 
 class Findings:
-    """Read by everybody; changed by its methods only."""
+    """Every part may read it; only its methods change it."""
 
     def __init__(self) -> None:
         self._notes: dict[int, Refusal] = {}

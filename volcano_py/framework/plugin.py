@@ -212,8 +212,8 @@ class Plugin:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def task_variants(self, cluster: ClusterCopy, job_row: int, rows: Rows) -> Sequence[str] | None:
-        """[K] what this plugin's answers about nodes depend on besides the pods themselves, for pending tasks `rows` of
-        the job in that row: its queue, say. None or "" for nothing.
+        """[K] what this plugin's answers about nodes depend on, apart from the pods themselves, for pending tasks
+        `rows` of the job in that row: its queue, say. None or "" for nothing.
 
         Tasks that differ only in this are then of different classes, and `task_class.variant[name]` has the text.
         Asked before the session opens, hence of the copy of the cluster that it is built on. Every further

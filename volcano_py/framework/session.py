@@ -177,7 +177,7 @@ class Session(ClusterCopy):
 
     @property
     def leaving(self) -> Leaving:
-        """Who is terminating where at this moment of the cycle; made when somebody asks."""
+        """The pods that are terminating on each node at this moment of the cycle; worked out when first asked for."""
         if self._leaving is None or self._leaving[0] != self.moves.count:
             self._leaving = (self.moves.count, Leaving(self))
         return self._leaving[1]

@@ -30,7 +30,7 @@ WITHOUT_GROUP: Final = FINISHED | {
     JobPhase.TERMINATING,
     JobPhase.COMPLETING,
 }
-"""Phases in which nothing is to be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
+"""Phases in which nothing may be scheduled: pods that have not finished are deleted, and the PodGroup with them."""
 
 
 class Step(msgspec.Struct, frozen=True):

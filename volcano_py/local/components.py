@@ -34,7 +34,7 @@ KUBE_SCHEDULER_USER = "system:kube-scheduler"
 """The user that every API server gives a scheduler's rights."""
 
 _OPEN_PATHS = "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics"
-"""What a component answers to anybody: whether it is well, and numbers about itself."""
+"""What a component answers without a login: its health and its metrics."""
 
 
 @dataclass(frozen=True, slots=True)

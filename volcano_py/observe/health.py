@@ -80,7 +80,7 @@ class HealthServer:
             ListenError: one of them cannot be had; then none is listened on.
         """
         if self._runner is not None:
-            raise RuntimeError("the server runs already: stop it first")
+            raise RuntimeError("the server is already running: stop it first")
         runner = web.AppRunner(
             self._application(),
             handle_signals=False,

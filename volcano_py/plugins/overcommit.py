@@ -27,7 +27,7 @@ class OvercommitArguments(Arguments):
     factor: Annotated[float, AtLeast(1.0, otherwise=1.2)] = argument(
         "overcommit-factor",
         1.2,
-        "How many times the cluster's resources may be in use by pods and promised to jobs together.",
+        "Factor of the cluster's resources that pods may use and jobs may be promised together.",
     )
 
 

@@ -23,7 +23,8 @@ class SlaArguments(Arguments):
     waiting_time: Annotated[PositiveDuration | None, Field()] = argument(
         _WAITING_TIME,
         None,
-        "How long a job may wait, as `1h30m`; the PodGroup's annotation of the same name goes before. None: no limit.",
+        "How long a job may wait, such as `1h30m`. The PodGroup's annotation of the same name takes precedence. "
+        "None: no limit.",
     )
 
 
@@ -68,7 +69,7 @@ class Sla(Plugin):
         return due
 
     def _limit_of(self, job: Job) -> float:
-        """Seconds; an annotation that is no duration above 0 counts as none."""
+        """Seconds; an annotation that is not a duration above 0 counts as none."""
         text = job.info.annotations.get(_WAITING_TIME)
         if text is None:
             return self._limit

@@ -54,7 +54,7 @@ class Groups:
         self._assumed: dict[str, tuple[JobInfo, float]] = {}
         self._width = self._goal = len(ledger.axis)
         self._to_read: list[str] = []
-        """Keys of those that are to be read again, as the axis has grown; the first one last."""
+        """Keys of those to read again, as the axis has grown; the first one last."""
         self._uncounted: set[str] = set()
         """Keys of those that ask for one resource name too many."""
 

@@ -1,4 +1,4 @@
-"""What the scheduler remembers of each object besides the columns: frozen values, shared between snapshots."""
+"""What the scheduler remembers of each object outside the columns: frozen values, shared between snapshots."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
     uses_revocable: bool = False
     """It may use revocable nodes: `volcano.sh/revocable-zone` is `*`, or absent while it says it is preemptable."""
     named_queue: str = ""
-    """`scheduling.volcano.sh/queue-name`: what the PodGroup that is generated for it is to be charged to."""
+    """`scheduling.volcano.sh/queue-name`: the queue of the PodGroup that is generated for it."""
     limits: tuple[int, int] = (0, 0)
     """Millicores and bytes that its containers may use at most, 0 where one of them has no limit."""
 

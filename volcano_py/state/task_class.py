@@ -71,7 +71,7 @@ class Signature(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True
     disks: tuple[Disk, ...] = ()
 
     def pod_terms(self) -> tuple[PodTerm, ...]:
-        """All terms by which these pods look at pods, each once: the term book holds them while there are such pods."""
+        """All terms of these pods about other pods, each once: the term book holds them while there are such pods."""
         counted = (spread.term for spread in self.spreads if spread.term is not None)
         return distinct((*(one.term for one in self.affinity_terms), *counted))
 
@@ -94,7 +94,7 @@ class TaskClass(msgspec.Struct, frozen=True, eq=False):
     profile: Profile = ()
     """Which terms (slots of the snapshot's term picture) match these pods while they are pending."""
     spread_among: PodTerm | None = None
-    """The pods among which these are to be spread, as they do not say so themselves; see state.spread_defaults."""
+    """The pods among which these are spread when they do not say so themselves; see state.spread_defaults."""
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:

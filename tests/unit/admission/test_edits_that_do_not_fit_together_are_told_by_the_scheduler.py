@@ -66,7 +66,7 @@ RACES: Final = [
             (queue("dept", capability={"cpu": 4}), queue("one", "dept", capability={"cpu": 8})),
             {
                 "one": "ExceedsParent: queue one: spec.capability is 8 cpu, but queue dept above it may have 4 cpu at "
-                "most, which applies; lower the one or raise the other"
+                "most, which applies; lower one or raise the other"
             },
             {"one", "aside"},
         ),

@@ -76,8 +76,8 @@ def test_a_plugin_that_makes_a_service_has_a_name_for_it() -> None:
     assert refused("r" * 54, "svc", "ray") == []
     (too_long,) = refused("r" * 55, "svc", "ray")
     assert (
-        f"the Service in front of the head would be called {'r' * 55}-head-svc, which has 64 characters, and there"
-        " may be 63; shorten the job's name"
+        f"the Service in front of the head would be called {'r' * 55}-head-svc, which has 64 characters, the limit"
+        " is 63; shorten the job's name"
     ) in too_long
     assert (refused("a.b"), refused("a.b", "ssh")) == ([], [])
     (dotted,) = refused("a.b", "svc")

@@ -149,7 +149,7 @@ async def test_the_namespace_is_the_one_asked_for_or_the_contexts(
 async def test_one_namespace_or_all_but_not_both(user: UserOfCluster, verb: str) -> None:
     result = await user.run(verb, "list", "--namespace", "a", "--all-namespaces")
     assert result.exit_code == 2
-    assert result.stderr.endswith("Error: --all-namespaces is more than --namespace: use one of both\n")
+    assert result.stderr.endswith("Error: --all-namespaces and --namespace exclude each other: use only one of them\n")
 
 
 # -- PodGroups ------------------------------------------------------------------------------------------------------

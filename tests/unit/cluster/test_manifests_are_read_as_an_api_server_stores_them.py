@@ -208,19 +208,19 @@ CONSTRAINTS = "[{}, {labelSelector: {matchLabels: {x: 1}}}]"
     [
         (
             "kind: Pod\nmetadata: {name: a, labels: {app: web, version: 1.5}}",
-            "metadata.labels[version] is 1.5, expected a text: put it in quotes",
+            "metadata.labels[version] is 1.5, expected text: put it in quotes",
         ),
         (
             "kind: PodGroup\nmetadata: {name: a, annotations: {volcano.sh/preemptable: true}}",
-            "metadata.annotations[volcano.sh/preemptable] is true, expected a text: put it in quotes",
+            "metadata.annotations[volcano.sh/preemptable] is true, expected text: put it in quotes",
         ),
         (
             "kind: Pod\nmetadata: {name: a}\nspec: {nodeSelector: {gpu: yes}}",
-            "spec.nodeSelector[gpu] is true, expected a text: put it in quotes",
+            "spec.nodeSelector[gpu] is true, expected text: put it in quotes",
         ),
         (
             f"kind: Pod\nmetadata: {{name: a}}\nspec: {{topologySpreadConstraints: {CONSTRAINTS}}}",
-            "spec.topologySpreadConstraints[1].labelSelector.matchLabels[x] is 1, expected a text: put it in quotes",
+            "spec.topologySpreadConstraints[1].labelSelector.matchLabels[x] is 1, expected text: put it in quotes",
         ),
         ("kind: Pod\nmetadata: {name: a}\nspec: {nodeName: 7}", "Expected `str`, got `int` - at `$.spec.nodeName`"),
         ("kind: Pod\nmetadata: {generateName: a-}", "metadata.name is missing"),

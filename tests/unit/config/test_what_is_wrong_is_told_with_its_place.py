@@ -142,7 +142,7 @@ def test_a_name_among_actions_on_several_lines_points_at_the_text(parse: Parse) 
         (
             "metrics: {interval: 30}",
             "metrics.interval",
-            '"30" is no duration, and a number needs its unit; write one such as 30s, 5m or 1h30m',
+            '"30" is not a duration, and a number needs its unit; write one such as 30s, 5m or 1h30m',
         ),
     ],
 )
@@ -221,9 +221,9 @@ def test_two_spellings_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize(
     ("line", "path", "column", "message"),
     [
-        ("tires: []", "tires", 1, 'no such key, ignored (did you mean "tiers"?)'),
-        ("metric: {}", "metric", 1, 'no such key, ignored (did you mean "metrics"?)'),
-        ("something: {}", "something", 1, "no such key, ignored"),
+        ("tires: []", "tires", 1, 'unknown key, ignored (did you mean "tiers"?)'),
+        ("metric: {}", "metric", 1, 'unknown key, ignored (did you mean "metrics"?)'),
+        ("something: {}", "something", 1, "unknown key, ignored"),
     ],
 )
 def test_an_unknown_key_is_a_warning_and_an_error_when_strict(
@@ -250,13 +250,13 @@ def test_an_unknown_key_is_a_warning_and_an_error_when_strict(
 )
 def test_a_misspelt_switch_is_told_with_the_right_spelling(parse: Parse, switch: str, meant: str) -> None:
     result = parse(f"actions: allocate\n{PLUGINS}    {switch}: false\n")
-    assert only(result)[-1] == f'no such key, ignored (did you mean "{meant}"?)'
+    assert only(result)[-1] == f'unknown key, ignored (did you mean "{meant}"?)'
 
 
 def test_a_key_of_the_same_plugin_is_not_suggested_for_its_common_beginning(parse_plugin: Parse) -> None:
     near, far = parse_plugin("binpack", "binpack.memroy: 1"), parse_plugin("binpack", "binpack.storage: 1")
-    assert only(near)[-1] == 'no such key, ignored (did you mean "binpack.memory"?)'
-    assert only(far)[-1] == "no such key, ignored"
+    assert only(near)[-1] == 'unknown key, ignored (did you mean "binpack.memory"?)'
+    assert only(far)[-1] == "unknown key, ignored"
 
 
 def test_unknown_keys_of_tiers_and_action_entries(parse: Parse) -> None:
@@ -313,9 +313,9 @@ def test_a_plugin_listed_twice_is_allowed_and_told(parse: Parse) -> None:
         (
             "tiers[0].plugins[2]",
             6,
-            "the plugin gang stands at tiers[0].plugins[0] already; one entry is enough",
+            "the plugin gang is listed at tiers[0].plugins[0] already; one entry is enough",
         ),
-        ("tiers[1].plugins[0]", 8, "the plugin gang stands at tiers[0].plugins[0] already; one entry is enough"),
+        ("tiers[1].plugins[0]", 8, "the plugin gang is listed at tiers[0].plugins[0] already; one entry is enough"),
     ]
 
 
@@ -325,7 +325,7 @@ def test_a_plugin_listed_twice_with_other_arguments_is_told_so(parse: Parse) -> 
         "  - name: binpack\n    arguments: {binpack.weight: 3}\n"
     )
     assert only(result)[-1] == (
-        "the plugin binpack stands at tiers[0].plugins[2] already, with other arguments, which hold; "
+        "the plugin binpack is listed at tiers[0].plugins[2] already, with other arguments, which are used; "
         "one entry is enough"
     )
 

@@ -264,7 +264,7 @@ async def test_stopping_is_final_harmless_twice_and_starting_twice_is_a_mistake(
         await server.start([ListenAddress("127.0.0.1", port)])
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.close()
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             await server.start([LOCAL])
         await server.stop()
         await server.stop()

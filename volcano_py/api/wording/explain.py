@@ -1,4 +1,4 @@
-"""Counts turned into sentences: what was asked, what is free or allowed, who holds it, and what would help.
+"""Counts turned into sentences: what was asked, what is free or allowed, what holds it, and what would help.
 
 Pure functions; callers pass integers in the units of `volcano_py.api.report.Amounts` (CPU in millicores, memory and
 storage in bytes, everything else as counts). A sentence starts in lower case and has no full stop, so that it can
@@ -222,7 +222,7 @@ def over_ceiling(
         queue: the queue whose ceiling it is.
         inqueue: promised to admitted jobs that hold nothing yet.
         above: the job's own queue, when `queue` is an ancestor of it.
-        holder: who holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
+        holder: the job that holds most of it, ready to read (`ml/train-1 holds 10 cpu`).
         kept: whose guarantees leave no more than `ceiling`, ready to read (`train: 20 cpu and 3 more`).
     """
     held, promised, wanted, limit, _ = numbers(
@@ -272,7 +272,8 @@ def promise_lapsed(seconds: float) -> str:
     """A job that was admitted had no pods for too long."""
     return (
         f"none of its pods was created within {seconds:g}s of its admission, so others may use what it was promised; "
-        "it is admitted again as room allows, after the jobs that waited then: see the events of what creates its pods"
+        "it is admitted again as room allows, after the jobs that waited then: see the events of the controller "
+        "that creates its pods"
     )
 
 
@@ -368,7 +369,7 @@ def plugin_failed(plugin: str = "") -> str:
 
 def scheduling_gated(gates: Sequence[str]) -> str:
     listed, it = summarize(gates), _it(gates)
-    return f"has the scheduling gate{_s(len(gates))} {listed}: whoever set {it} must remove {it}"
+    return f"has the scheduling gate{_s(len(gates))} {listed}: the controller or user that set {it} must remove {it}"
 
 
 def refused_by_plugin(plugin: str, rule: str) -> str:
@@ -405,7 +406,7 @@ def _versus(victim: Party, pod: Party) -> str:
 def would_come_back(action: str, victim: str) -> str:
     return (
         f"{action} could make room by evicting {victim}, but by the same rules {victim} could then evict it in turn, "
-        "without end; the plugins that name victims must put one of the two first"
+        "without end; the plugins that choose victims must rank one of the two first"
     )
 
 

@@ -1,4 +1,6 @@
-"""What the verbs ask of the API server; every function raises `RequestError`, or `UnfitObjectError` with the fix."""
+"""The requests that the verbs send to the API server; every function raises `RequestError`, or `UnfitObjectError` with
+the fix.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ _MOST_NAMES = 6
 
 
 def changes(before: Overview, after: Overview) -> Iterator[str]:
-    """Nodes that came and went, the new state of every queue and PodGroup that changed, and who waits without one."""
+    """Nodes that came and went, the new state of every queue and PodGroup that changed, and the pods that wait without
+    one.
+    """
     yield from _nodes(before.nodes, after.nodes)
     queues = {queue.name: _queue(queue) for queue in before.queues}
     for queue in after.queues:

@@ -45,7 +45,7 @@ WATCHED: Final = (NODE, QUEUE, POD_GROUP, POD, EVENT)
 
 
 class Mirror:
-    """A sink for informers (`cluster.protocol.Sink`). `changed` is set by every change; who looks clears it."""
+    """A sink for informers (`cluster.protocol.Sink`). Every change sets `changed`; the reader clears it."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()

@@ -13,7 +13,7 @@ from volcano_py.cli.live.overview import Overview
 from volcano_py.cli.live.tables import Section, sections
 
 _TALL: Final = 30  # lines; a head takes nine
-_FRAME: Final = 4  # lines of a table besides its rows: title, headings, rule, and a blank line after it
+_FRAME: Final = 4  # lines of a table that are not rows: title, headings, rule, and a blank line after it
 _REST: Final = 1  # line that says how many rows are not shown
 _LEAST: Final = _FRAME + _REST + 2
 

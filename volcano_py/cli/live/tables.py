@@ -98,8 +98,8 @@ def _groups(groups: Sequence[GroupRow], most: int) -> Table:
 
 def _reasons(waiting: Sequence[GroupRow | LoneRow], most: int) -> Table:
     table = _table("Why they wait")
-    table.add_column("Who")
-    table.add_column("What is in the way", ratio=1)
+    table.add_column("PodGroup or pod")
+    table.add_column("Why", ratio=1)
     table.expand = True
     for row in waiting[:most]:
         table.add_row(_name(row), Text(_parted(row.why or _NOT_LOOKED_AT)[1]))

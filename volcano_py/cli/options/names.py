@@ -29,8 +29,8 @@ class _Name(click.ParamType[str]):
         if not self.allows(text):
             letters = "lower-case letters, digits, '-' and '.'" if self._dots else "lower-case letters, digits and '-'"
             self.fail(
-                f"{text!r} is no name: use {letters}, at most {self._longest} characters, a letter or digit first and"
-                " last",
+                f"{text!r} is not a valid name: use {letters}, at most {self._longest} characters, a letter or "
+                "digit first and last",
                 param,
                 ctx,
             )

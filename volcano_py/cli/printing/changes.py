@@ -38,7 +38,7 @@ async def listed(client: KubernetesClient, path: ApiPath, params: Params | None 
 async def changes(
     client: KubernetesClient, path: ApiPath, params: Params | None = None
 ) -> AsyncGenerator[list[Change], None]:
-    """First all objects together, then each change as it comes, for ever.
+    """First all objects together, then each change as it comes, without end.
 
     Raises:
         RequestError: the server refuses, or cannot be reached any more.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from volcano_py.cli.printing.changes import Change
     from volcano_py.cluster.kubernetes.http.client import KubernetesClient
 
-watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Go on with what changes, until Ctrl-C.")
+watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Keep showing changes until Ctrl-C.")
 
 
 async def _nothing(_: Sequence[JsonObject]) -> None:

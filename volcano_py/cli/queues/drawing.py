@@ -34,7 +34,7 @@ _LESS_IS_KEPT: Final = (
     f"{_LESS} less is kept than spec.guarantee says: an event on the queue says why (kubectl describe queue NAME)"
 )
 _OUTSIDE: Final = "Without a place in the tree:"
-_STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
+_STOPPED: Final = "Without a place in the tree; their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 
@@ -157,7 +157,7 @@ def _ignored(standings: Sequence[Standing]) -> Iterator[Text]:
 
 
 def _resources(standings: Sequence[Standing]) -> list[str]:
-    """cpu, and what somebody holds, wants or is entitled to; places for pods are no queue's business."""
+    """cpu, and whatever some queue holds, requests or is entitled to; numbers of pods are left out."""
     found: set[str] = {"cpu"}
     for standing in standings:
         report = standing.report

@@ -254,7 +254,7 @@ class _LeaseObject:
         if lease is None:
             is_first = self._seen is None
             await self._create()
-            # Who has been here before, and since when not, is unknown if we have never seen a Lease.
+            # If we have never seen a Lease, an earlier holder and the end of its time are unknown.
             self.alone_from = now + self._duration if is_first else now
         else:
             await self._patch(lease, self._spec(lease.spec))

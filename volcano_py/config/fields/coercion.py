@@ -57,11 +57,13 @@ def correct(fault: Any, node: Node) -> Correction | None:
     if kind == INSTEAD:
         return _replaced(fault, node)
     if kind == "extra_forbidden":
-        return Correction(DROP, Code.UNKNOWN_KEY, "no such key, ignored; remove it")
+        return Correction(DROP, Code.UNKNOWN_KEY, "unknown key, ignored; remove it")
     if not isinstance(node, ScalarNode):
         return None
     if node.value is None and fault["input"] is None:
-        return Correction(DROP, Code.EMPTY_VALUE, "has no value, so its default holds; give it one or remove the line")
+        return Correction(
+            DROP, Code.EMPTY_VALUE, "has no value, so its default is used; give it one or remove the line"
+        )
     value = _coerced(kind, fault["input"], node) if kind in _WANTED else None
     if value is None:
         return None

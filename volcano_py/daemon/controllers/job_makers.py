@@ -28,7 +28,7 @@ NAMES: Final = frozenset({"cronjob", "jobflow"})
 class JobMakers:
     """Those of the two controllers that are wanted.
 
-    Volcano Jobs come from the job controller's informer: `sinks` are to be fed by it. Where there is no such controller
+    Volcano Jobs come from the job controller's informer: it has to feed `sinks`. Where there is no such controller
     they have an informer for Jobs, too.
     """
 

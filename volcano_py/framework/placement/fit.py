@@ -127,7 +127,7 @@ def _count_short(
 
 
 def _advice(advisers: Sequence[Call], task_class: TaskClass, refused: Refused) -> list[str]:
-    """What would help besides room, in the plugins' words, kept short."""
+    """What would help other than more room, in the plugins' words, kept short."""
     if not len(refused):
         return []
     sentences: list[str] = []

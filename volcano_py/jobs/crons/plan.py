@@ -90,7 +90,7 @@ class CronJob(ApiObject, frozen=True):
 
 
 class CronPlan(msgspec.Struct, frozen=True):
-    """What is to be done: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
+    """What to do: delete `replaced`, then create the Job for the time `start`; write `status`, then delete
     `outdated`. `look_again`: the next time of the schedule.
 
     The status shows what exists. Once the Job is created, it has to be planned again.

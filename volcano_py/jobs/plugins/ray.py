@@ -66,7 +66,7 @@ class RayPlugin(JobPlugin):
         if len(service := head_service(job)) > LONGEST_LABEL:
             raise PluginArgumentError(
                 f"spec.plugins.{self.name}: the Service in front of the head would be called {service}, which has"
-                f" {len(service)} characters, and there may be {LONGEST_LABEL}; shorten the job's name"
+                f" {len(service)} characters, the limit is {LONGEST_LABEL}; shorten the job's name"
             )
         return (PluginObject("v1", "Service", service, lambda: self._service(job)),)
 

@@ -88,7 +88,7 @@ def ensure_binaries(
     progress = Progress() if progress is None else progress
     wanted = set(names)
     if unknown := wanted - RECIPES.keys():
-        raise LocalError(f"no such binary: {', '.join(sorted(unknown))}; known are {', '.join(RECIPES)}")
+        raise LocalError(f"no such binary: {', '.join(sorted(unknown))}; known: {', '.join(RECIPES)}")
     root = cache_root(environment)
     found: dict[str, Path] = {}
     built = False

@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from volcano_py.cluster.certificates import Signer, certificate_pem, common_name, new_key
 
 _VALIDITY = datetime.timedelta(days=30)
-"""Longer than anybody leaves a local control plane up."""
+"""Longer than a local control plane stays up."""
 
 
 @dataclass(frozen=True, slots=True)

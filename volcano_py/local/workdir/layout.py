@@ -58,7 +58,7 @@ _MEASURED: tuple[Mapping[str, Any], ...] = (
     },
 )
 """What latencies are measured from: when a pod or a Volcano Job was created, and when a pod was bound and started, to
-the microsecond, and by which user."""
+the microsecond, and the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

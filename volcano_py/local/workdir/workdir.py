@@ -15,7 +15,7 @@ _PREFIX = "volcano-py-"
 _OWNER = "owner.lock"
 
 _YOUNG_SECONDS = 60.0
-"""A directory this new may belong to somebody who has not locked it yet."""
+"""A directory this new may belong to a process that has not locked it yet."""
 
 
 class WorkDir:
@@ -30,7 +30,7 @@ class WorkDir:
             remove_abandoned(Path(tempfile.gettempdir()))
             path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         elif path.exists() and any(path.iterdir()):
-            raise LocalError(f"work directory {path} is not empty: name one that is, or one that does not exist yet.")
+            raise LocalError(f"work directory {path} is not empty: name an empty one, or one that does not exist yet.")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path.resolve()
         self._keep = keep
@@ -39,7 +39,7 @@ class WorkDir:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove the directory, or leave it for good if it is to be kept."""
+        """Remove the directory, or leave it for good if it was asked to be kept."""
         if self._keep:
             (self.path / _OWNER).unlink(missing_ok=True)
         else:

@@ -42,7 +42,7 @@ class _Pods(ApiObject, frozen=True):
 
 
 class Prober(Protocol):
-    """Who asks."""
+    """Asks pods whether a probe of a flow holds."""
 
     async def holds(self, namespace: str, probe: PodProbe) -> bool:
         """Whether as many pods as are needed answer.

@@ -1,4 +1,4 @@
-"""What the job controller keeps of each job besides its object; all of it can be lost."""
+"""What the job controller remembers about each job, apart from its object. All of it may be lost."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def is_live(pod: Pod) -> bool:
 
 
 def wants_group(pod: Pod, rules: GroupRules) -> bool:
-    """Whether a group is to be created for the pod: ours, alive, and it names none."""
+    """Whether the pod needs a group: it is ours, it has not ended, and it names none."""
     return is_ours(pod, rules) and is_live(pod) and not names_group(pod)
 
 

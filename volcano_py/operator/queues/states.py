@@ -110,7 +110,7 @@ class QueueChange(msgspec.Struct, frozen=True):
         return bool(self.counts) and self.parent is None and self.closed_by_parent is None and self.state is None
 
     def patches(self, queue: Queue) -> tuple[QueuePatch, ...]:
-        """The merge patches in the order in which they are to be sent.
+        """The merge patches in the order in which to send them.
 
         A process that stops between two patches must not turn a queue that its parent closed into one that was closed
         by hand: so the mark is set before the state, and taken off after it.

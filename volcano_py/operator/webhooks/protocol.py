@@ -15,7 +15,7 @@ class Webhooks(Protocol):
     server: kopf.WebhookServerProtocol
     """To be given to kopf."""
     outdated: asyncio.Event
-    """Set when kopf is to be started again, because it does not know a kind that a review is about."""
+    """Set when kopf must be restarted, because it does not know the kind in a review."""
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Add the handlers."""

@@ -25,7 +25,7 @@ from volcano_py.operator.kube_api import pod_group_path, queue_path
 log = structlog.get_logger(__name__)
 
 KINDS: Final = ("Queue", "PodGroup", "Namespace")
-"""The kinds that are to be fed in."""
+"""The kinds to feed in."""
 
 _FINISHED: Final = "Completed"
 _READ_WITHIN: Final = 3.0  # seconds; the API server waits ten for the answer it asked us for
@@ -148,7 +148,7 @@ class AdmissionView:
         return {**listed, **{name: queue for name, (_, queue) in self._promised.items()}}
 
     def forget_promise(self, name: str) -> None:
-        """The edit is stored, or the queue is to be deleted."""
+        """The edit is stored, or the queue is being deleted."""
         self._promised.pop(name, None)
 
     async def _list_shared(self) -> dict[str, QueueFacts]:

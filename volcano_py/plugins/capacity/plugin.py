@@ -194,7 +194,7 @@ class Capacity(Plugin):
         return Ballot(Vote.REJECT, self._refusals.not_enqueued(account, above, dim, wanted[dim], inqueue))
 
     def _counting(self, account: QueueAccount, job: Job) -> list[int]:
-        """[R] the promises of the queue and those below it that count against `job` when it is to be admitted."""
+        """[R] the promises of the queue and those below it that count against `job` when it asks to be admitted."""
         if account.row not in self._slots_below:
             below = np.array([each.row for each in self._accounts.by_row if account in each.chain])
             self._slots_below[account.row] = np.flatnonzero(np.isin(self._accounts.rows_of_slots, below))

@@ -47,7 +47,7 @@ class ResourceStrategyFitArguments(Arguments):
     policy: Policy | None = argument(
         "sra.policy",
         None,
-        "How the resources of `sra.resources` are spared: retention prefers nodes without them for pods that do not "
+        "How the resources of `sra.resources` are protected: retention prefers nodes without them for pods that do not "
         "ask for them, proportional keeps cpu and memory free for them.",
     )
     scarce: ResourceNames = argument("sra.resources", (), "The scarce resources.")
@@ -146,7 +146,7 @@ def _told(ratio: Ratio) -> str:
 def _without_effect(given: ResourceStrategyFitArguments) -> Iterator[str]:
     """What was written and does nothing, as sentences."""
     for name in unusable_names(dict.fromkeys((*given.scorings, *given.weights))):
-        yield f"resources.{name} has no effect: a * may stand only at the end of a name, behind its beginning"
+        yield f"resources.{name} has no effect: a * is allowed only after the beginning of a name"
     yield from _without_effect_in_sra(given)
     yield from _without_effect_in_proportional(given)
 
@@ -164,7 +164,7 @@ def _without_effect_in_sra(given: ResourceStrategyFitArguments) -> Iterator[str]
     if given.policy is Policy.RETENTION and of_reserve:
         yield "sra.proportional has no effect: sra.policy is retention"
     for name in _unlisted(given.scarce, given.retention_weights, given.cores, given.gigabytes):
-        yield f"what sra says of {name} has no effect: it is not listed in sra.resources"
+        yield f"the settings of sra for {name} have no effect: it is not listed in sra.resources"
 
 
 def _without_effect_in_proportional(given: ResourceStrategyFitArguments) -> Iterator[str]:

@@ -85,7 +85,7 @@ class ClassBook:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all requests are as wide as the axis, and no class is to be looked at again."""
+        """Whether all requests are as wide as the axis, and no class needs another look."""
         return self._width == len(self._ledger.axis) and not self._shares.has_released
 
     def settle(self) -> None:

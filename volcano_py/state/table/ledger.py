@@ -295,7 +295,7 @@ class Ledger:
         self._book(rows, 1)
 
     def charge_waiting(self) -> None:
-        """Pending tasks are to be charged to the queues that their jobs are in now."""
+        """From now on pending tasks are charged to the queues that their jobs are in now."""
         tasks = self.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         tasks.queue[rows] = self.jobs.queue[tasks.job[rows]]

@@ -116,7 +116,7 @@ def _faults(written: _Written) -> Iterator[str]:
     yield from faults_of_selector(f"{path}.namespaceSelector", term.namespace_selector)
     for field, keys in (("matchLabelKeys", term.match_label_keys), ("mismatchLabelKeys", term.mismatch_label_keys)):
         if keys and term.label_selector is None:
-            yield invalid_field(f"{path}.{field}", keys, "add a labelSelector, which they are to be merged into")
+            yield invalid_field(f"{path}.{field}", keys, "add a labelSelector for them to be merged into")
         for number, key in enumerate(keys):
             if not LABEL_KEY.fullmatch(key):
                 yield invalid_field(f"{path}.{field}[{number}]", key, "name a label of the pod, such as app")

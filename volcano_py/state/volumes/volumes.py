@@ -1,7 +1,7 @@
 """Claims, volumes and storage classes: what they mean for the pods that use them.
 
 What the scheduler has decided counts before the API server shows it: a volume that was chosen for a claim is not
-given to another, and a claim whose volume is to be created for a node belongs to that node, until the claim is bound or
+given to another, and a claim whose volume will be created for a node belongs to that node, until the claim is bound or
 the binding has failed.
 """
 
@@ -157,7 +157,7 @@ class Volumes:
     # -- what the scheduler itself has done ----------------------------------------------------------------------------
 
     def may_assume(self, bindings: Iterable[ClaimBinding], node: str) -> bool:
-        """Whether these claims, and the volumes chosen for them, are still to be had for a pod on that node."""
+        """Whether these claims, and the volumes chosen for them, are still available to a pod on that node."""
         return all(self._is_to_be_had(binding, node) for binding in bindings)
 
     def _is_to_be_had(self, binding: ClaimBinding, node: str) -> bool:

@@ -259,11 +259,11 @@ def test_an_overcommitted_cluster_says_how_its_limit_comes_about() -> None:
         ),
         (
             explain.scheduling_gated(["a/b"]),
-            "has the scheduling gate a/b: whoever set it must remove it",
+            "has the scheduling gate a/b: the controller or user that set it must remove it",
         ),
         (
             explain.scheduling_gated(["a", "b", "c", "d", "e"]),
-            "has the scheduling gates a, b, c and 2 more: whoever set them must remove them",
+            "has the scheduling gates a, b, c and 2 more: the controller or user that set them must remove them",
         ),
         (
             explain.refused_by_plugin("resourcequota", "namespace ml has no pods left"),

@@ -309,7 +309,7 @@ async def test_what_is_no_name_is_not_put_into_a_path(
 async def test_what_is_deleted_is_said_in_one_way(user: UserOfCluster, arguments: list[str]) -> None:
     result = await user.run("jobflow", "delete", *arguments)
     assert result.exit_code == 2
-    assert result.stderr.endswith("Error: say which JobFlow with --name, or with --filename: one of both\n")
+    assert result.stderr.endswith("Error: choose the JobFlow with --name or with --filename, not with both\n")
 
 
 # -- what is wrong ---------------------------------------------------------------------------------------------------

@@ -274,7 +274,7 @@ async def test_a_job_whose_events_are_none_of_our_business_is_described_all_the_
     api.on("GET", f"{JOBS}/train", Reply(body=job("train")))
     api.on("GET", EVENTS, refusal(403, "Forbidden", "no"))
     result = await run("view", "--name", "train")
-    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "Events: you may not list them")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "Events: you are not allowed to list them")
 
     api.on("GET", EVENTS, Reply(body={"items": []}))
     assert (await run("view", "--name", "train")).stdout.splitlines()[-1] == "Events: none"
@@ -330,11 +330,11 @@ async def test_a_command_asks_the_controller(
             "suspend",
             "Completed",
             (
-                "job default/train has ended (Completed): there is nothing to suspend; `volcano-py job delete` takes it"
-                " away"
+                "job default/train has ended (Completed): there is nothing to suspend; `volcano-py job delete` deletes"
+                " it"
             ),
         ),
-        ("suspend", "Aborted", "job default/train is Aborted already; `volcano-py job resume` lets it go on"),
+        ("suspend", "Aborted", "job default/train is Aborted already; `volcano-py job resume` resumes it"),
         (
             "suspend",
             "Restarting",
@@ -346,7 +346,7 @@ async def test_a_command_asks_the_controller(
         (
             "suspend",
             "Completing",
-            "job default/train is Completing, which is about to end it: there is nothing to suspend",
+            "job default/train is Completing and about to end: there is nothing to suspend",
         ),
     ],
 )

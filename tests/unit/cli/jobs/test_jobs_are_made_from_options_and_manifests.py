@@ -86,7 +86,7 @@ def test_a_namespace_that_is_no_name_is_not_put_into_a_path(namespace: str) -> N
     with pytest.raises(CannotMakeError) as error:
         jobs_of(read_text(text), None, "ns")
     assert str(error.value) == (
-        f"manifest, document 1 (Job a): metadata.namespace is {namespace!r}, which is no name of a namespace: use"
+        f"manifest, document 1 (Job a): metadata.namespace is {namespace!r}, which is not a valid namespace name: use"
         " lower-case letters, digits and '-'"
     )
 
@@ -99,13 +99,13 @@ def run(*arguments: str) -> Result:
     ("arguments", "message"),
     [
         (["run"], "name the job with --name, or its manifest with --filename"),
-        (["run", "-f", "-", "--min", "2"], "--filename describes the job, and so does --min: use one of both"),
-        (["run", "-N", "x", "-R", "cpu"], "'cpu' is no resource=amount; write for example cpu=4,memory=16Gi"),
+        (["run", "-f", "-", "--min", "2"], "--filename describes the job, and so does --min: use only one of them"),
+        (["run", "-N", "x", "-R", "cpu"], "'cpu' is not resource=amount; write for example cpu=4,memory=16Gi"),
         (["run", "-N", "x", "-R", "cpu=1,cpu=2"], "cpu is given twice; give it once"),
         (["run", "-N", "x", "-L", "cpu=-1"], "cpu: -1 is negative; write 0 or more"),
-        (["list", "-A", "-n", "x"], "--all-namespaces is more than --namespace: use one of both"),
-        (["view", "--name", "a/b"], "'a/b' is no name: use lower-case letters, digits and '-'"),
-        (["list", "-n", "a?b#"], "'a?b#' is no name: use lower-case letters, digits and '-'"),
+        (["list", "-A", "-n", "x"], "--all-namespaces and --namespace exclude each other: use only one of them"),
+        (["view", "--name", "a/b"], "'a/b' is not a valid name: use lower-case letters, digits and '-'"),
+        (["list", "-n", "a?b#"], "'a?b#' is not a valid name: use lower-case letters, digits and '-'"),
         (["delete"], "Missing option '--name'"),
     ],
 )

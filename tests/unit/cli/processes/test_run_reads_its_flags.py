@@ -64,7 +64,7 @@ def test_a_daemon_that_does_not_schedule_has_a_lease_of_its_own(monkeypatch: pyt
 
 
 def test_a_daemon_with_nothing_to_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "nothing is left to run" in refusal(monkeypatch, "--scheduling=false", "--controllers=none")
+    assert "nothing to run: scheduling" in refusal(monkeypatch, "--scheduling=false", "--controllers=none")
     assert options(monkeypatch, "--scheduling=false", "--controllers=none", "--admission").admission.enabled
 
 
@@ -108,8 +108,8 @@ def test_flags_without_effect_are_accepted(monkeypatch: pytest.MonkeyPatch) -> N
         (["--healthz-address=x"], "Invalid value for --healthz-address: listen address 'x' is not HOST:PORT"),
         (["--kube-api-qps=0"], "'--kube-api-qps': 0.0 is not in the range x>0"),
         (["--kube-api-burst=0"], "'--kube-api-burst': 0 is not in the range x>=1"),
-        (["--schedule-period=-1s"], "'--schedule-period': -1s is less than nothing"),
-        (["--resync-period=-1h"], "'--resync-period': -1h is less than nothing"),
+        (["--schedule-period=-1s"], "'--schedule-period': -1s is negative; give 0 or more"),
+        (["--resync-period=-1h"], "'--resync-period': -1h is negative; give 0 or more"),
         (
             ["--leader-elect-renew-deadline=15s"],
             "--leader-elect-renew-deadline: 15 s is not below the 15 s of --leader-elect-lease-duration",

@@ -188,7 +188,7 @@ def test_a_queue_without_a_place_in_the_tree_says_why(files: Path) -> None:
     rule = "spec.parent is nowhere, which does not exist; create it or name another queue"
     assert shown(files)["lost"]["problem"] == rule
     lines = run(files).stdout.splitlines()
-    assert "Without a place in the tree, so that their jobs wait:" in lines
+    assert "Without a place in the tree; their jobs wait:" in lines
     assert f"  {rule}" in lines
 
 
@@ -210,7 +210,7 @@ def test_standard_input_is_read(files: Path) -> None:
 def test_manifests_or_a_cluster_but_not_both(files: Path) -> None:
     result = run(files, "--context", "prod")
     assert result.exit_code == 2
-    assert "use one of both" in result.output
+    assert "use only one of them" in result.output
 
 
 def test_a_cluster_that_cannot_be_found_is_told(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_the_servers_own_words_are_told(user: UserOfCluster) -> None:
 @pytest.mark.parametrize(
     ("amounts", "why"),
     [
-        ("cpu", "'cpu' is no resource=amount; write for example cpu=4,memory=16Gi"),
+        ("cpu", "'cpu' is not resource=amount; write for example cpu=4,memory=16Gi"),
         ("cpu=1,cpu=2", "cpu is given twice; give it once"),
         ("cpu=4,memory=8X", "memory: '8X' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)"),
         ("cpu=-1", "cpu: -1 is negative; write 0 or more"),
@@ -93,7 +93,8 @@ def test_what_is_no_name_never_stands_in_a_path(verb: str, name: str) -> None:
     result = CliRunner().invoke(main, ["queue", verb, f"--name={name}"])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
-        f"Error: Invalid value for '--name' / '-n': {name!r} is no name: use lower-case letters, digits, '-' and '.',"
+        f"Error: Invalid value for '--name' / '-n': {name!r} is not a valid name: use lower-case letters, "
+        "digits, '-' and '.',"
         " at most 253 characters, a letter or digit first and last"
     )
 
@@ -261,7 +262,7 @@ async def test_a_queue_is_opened_and_closed_by_a_command(
     user.api.on("GET", f"{QUEUES}/team-a", found(queue("team-a", state=state)))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": f"team-a-{verb}-x7k2p"}}))
     told = await user.prints("queue", verb, "--name", "team-a")
-    assert told == f"queue team-a is asked to {verb} (Command default/team-a-{verb}-x7k2p)\n"
+    assert told == f"Command default/team-a-{verb}-x7k2p created: {verb} queue team-a\n"
     (request,) = user.api.sent("POST")
     assert request.body == {
         "apiVersion": "bus.volcano.sh/v1alpha1",
@@ -284,7 +285,7 @@ async def test_vcctls_verb_for_it_does_the_same(user: UserOfCluster, verb: str, 
     user.api.on("GET", f"{QUEUES}/team-a", found(queue("team-a", state=state)))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
     told = await user.prints("queue", "operate", "-n", "team-a", "-a", verb)
-    assert told == f"queue team-a is asked to {verb} (Command default/c)\n"
+    assert told == f"Command default/c created: {verb} queue team-a\n"
     assert user.api.sent("POST")[0].body["action"] == action
 
 
@@ -300,7 +301,7 @@ async def test_the_weight_of_a_queue_is_changed_and_no_namesakes(user: UserOfClu
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "say what is to be done: --action open, --action close, or --weight"),
+        ([], "choose what to do: --action open, --action close, or --weight"),
         (["--action", "update"], "--action update changes the weight: give it with --weight"),
         (["--action", "close", "--weight", "2"], "--weight goes with --action update, not with close"),
         (["--weight", "0"], "Invalid value for '--weight'"),
@@ -318,7 +319,7 @@ async def test_a_queue_can_be_made_closed(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
     told = await user.prints("queue", "create", "-n", "a", "-S", "Closed")
-    assert told == "queue a created\nqueue a is asked to close (Command default/c)\n"
+    assert told == "queue a created\nCommand default/c created: close queue a\n"
     assert user.api.sent("POST", QUEUES)[0].body["spec"] == {"weight": 1, "reclaimable": True, "parent": "root"}
 
 
@@ -355,7 +356,7 @@ async def test_who_may_not_ask_is_told(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     user.api.on("POST", COMMANDS, refusal(403, "Forbidden", "commands is forbidden"))
     assert await user.is_refused("queue", "close", "-n", "a") == (
-        "queue a cannot be asked to close: commands is forbidden;"
+        "no Command to close queue a was created: commands is forbidden;"
         " ask the cluster's administrator for the right, or use another --context"
     )
 

@@ -177,12 +177,12 @@ def test_values_of_another_type_are_refused_when_strict() -> None:
         ("my.number", {"a": 1}, "must be a number, found a mapping; the default is 1.5"),
         ("my.boolean", "maybe", 'must be true or false, found "maybe"; the default is false'),
         ("my.boolean", 2, "must be true or false, found 2; the default is false"),
-        ("my.goBoolean", "yes", '"yes" is no boolean; write true or false; the default is false'),
+        ("my.goBoolean", "yes", '"yes" is not a boolean; write true or false; the default is false'),
         ("my.text", ["a"], "must be text, found a list"),
         ("my.names", {"a": 1}, "must be names separated by commas, or a list of them, found a mapping"),
         ("my.names", 3, "must be names separated by commas, or a list of them, found 3"),
-        ("my.names", ["a", 3, True], 'must be names separated by commas, or a list of them; "3" in it is none'),
-        ("my.names", [["a"]], "must be names separated by commas, or a list of them; \"['a']\" in it is none"),
+        ("my.names", ["a", 3, True], 'must be names separated by commas, or a list of them; "3" in it is not a name'),
+        ("my.names", [["a"]], "must be names separated by commas, or a list of them; \"['a']\" in it is not a name"),
         ("my.wait", "5 minutes", 'unknown unit " minutes" in the duration "5 minutes"; use ns, us, ms, s, m or h'),
         ("my.wait", True, "must be a duration such as 30s, 5m or 1h30m, found true"),
         ("my.limit", "0s", 'must be a duration longer than 0, such as 30s, found "0s"'),
@@ -260,11 +260,11 @@ def test_unknown_keys_are_noticed_at_every_depth() -> None:
     )
     assert arguments == Everything(threshold=Threshold(cpu=2), thresholds=[Threshold(), Threshold()])
     assert [(problem.path, problem.message) for problem in problems] == [
-        ("my.intger", 'no such key, ignored (did you mean "my.integer"?)'),
-        ("other", "no such key, ignored"),
-        ("my.foo", "no such key, ignored"),
-        ("threshold.gpu", "no such key, ignored; remove it"),
-        ("thresholds[1].mem", "no such key, ignored; remove it"),
+        ("my.intger", 'unknown key, ignored (did you mean "my.integer"?)'),
+        ("other", "unknown key, ignored"),
+        ("my.foo", "unknown key, ignored"),
+        ("threshold.gpu", "unknown key, ignored; remove it"),
+        ("thresholds[1].mem", "unknown key, ignored; remove it"),
     ]
 
 

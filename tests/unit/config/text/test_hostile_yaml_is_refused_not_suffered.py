@@ -57,7 +57,7 @@ def test_the_message_for_broken_yaml_tells_what_was_expected() -> None:
     problem = refused("actions: [allocate\ntiers: {}\n")
     assert (problem.code, problem.line) == (Code.SYNTAX, 2)
     assert problem.message.startswith("not valid YAML: ")
-    assert "begun at line 1" in problem.message
+    assert "starts at line 1" in problem.message
 
 
 def test_tabs_are_named_as_the_cause() -> None:
@@ -125,7 +125,7 @@ def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_alias_inside_what_it_refers_to_is_refused() -> None:
     problem = refused("a: &a\n  b: *a\n")
-    assert (problem.line, problem.message) == (2, "the alias *a stands inside what it refers to")
+    assert (problem.line, problem.message) == (2, "the alias *a is inside the value that it refers to")
 
 
 def test_an_alias_without_an_anchor_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_basic_tags_convert() -> None:
 
 
 def test_a_basic_tag_that_does_not_fit_is_refused() -> None:
-    assert refused("a: !!int many").message == '"many" is tagged !!int but is none'
+    assert refused("a: !!int many").message == '"many" is tagged !!int but is not one'
 
 
 def test_keys_must_be_text() -> None:

@@ -185,7 +185,7 @@ async def test_who_has_lost_the_lease_ends(options: DaemonOptions, lease: LeaseS
         await eventually(lambda: replica.calls)
         assert lease.spec is not None
         lease.spec["holderIdentity"] = "another"
-        with pytest.raises(RuntimeError, match="the lease was not renewed in time"):
+        with pytest.raises(RuntimeError, match="the Lease was not renewed in time"):
             await leading
     assert replica.calls[-1] == "lost"
     assert lease.holder == "another"

@@ -33,8 +33,8 @@ def test_the_event_is_on_the_object_and_names_the_field() -> None:
     assert job.about == ObjectRef("Job", "ns", "train", "u2"), "as the API calls it"
     assert (queue.type, queue.reason) == ("Warning", "Unreadable")
     assert queue.message == (
-        "this Queue cannot be read: x: expected `int`, got `str`; correct that field. Until then it is left"
-        " out, or counts as it was when it could be read last"
+        "this Queue cannot be read: x: expected `int`, got `str`; correct that field. Until then it is"
+        " ignored, or counts as in its last readable version"
     )
 
 

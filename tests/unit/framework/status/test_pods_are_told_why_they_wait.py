@@ -187,7 +187,10 @@ def test_a_gang_that_is_short_of_pods_tells_those_it_has() -> None:
 def test_gated_pods_are_told_nothing_and_are_why_their_gang_waits() -> None:
     members = [pod("open", group="g", cpu="1"), pod("shut", group="g", cpu="1", gates=["example.com/wait"])]
     done = closed(node("n1"), pod_group("g", min_member=2), members)
-    told = "SchedulingGated: a pod has the scheduling gate example.com/wait: whoever set it must remove it"
+    told = (
+        "SchedulingGated: a pod has the scheduling gate example.com/wait: the controller or user that set it "
+        "must remove it"
+    )
     assert done.pods() == {"open": ("Schedulable", done.pods()["open"][1])}
     assert [(job.reason, job.message) for job in done.closing.pending] == [(Reason.SCHEDULING_GATED, told)]
 

@@ -164,7 +164,7 @@ def test_keys_of_other_algorithms_are_refused_unread(
             "private key without a password",
         ),
         ([f"--ssh-private-key={PRIVATE}", "--ssh-public-key=ssh-ed25519 AAAA"], "does not belong to"),
-        (["--ssh-key-type=dsa"], "--ssh-key-type is 'dsa'; known are rsa, ed25519"),
+        (["--ssh-key-type=dsa"], "--ssh-key-type is 'dsa'; known: rsa, ed25519"),
         (["--ssh-key-file-path=.ssh"], "give an absolute path"),
         (["--ssh-key-file-path=/a:b"], "give an absolute path"),
         (["--ssh-port=0"], "--ssh-port is '0'"),

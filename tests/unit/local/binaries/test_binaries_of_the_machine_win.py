@@ -122,7 +122,7 @@ def test_a_link_on_path_is_not_followed(machine: Machine, answering: Callable[[s
 
 
 def test_a_name_nobody_knows_is_refused_with_those_that_are_known(machine: Machine) -> None:
-    with pytest.raises(LocalError, match=r"^no such binary: kubeadm; known are etcd, kube-apiserver, kubectl, kwok, "):
+    with pytest.raises(LocalError, match=r"^no such binary: kubeadm; known: etcd, kube-apiserver, kubectl, kwok, "):
         ensure_binaries(["kubeadm", "etcd"], environment=machine.environment, progress=machine.progress)
 
 

@@ -180,7 +180,7 @@ def test_a_kept_work_directory_stays_and_is_nobodys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_directory_with_something_in_it_is_refused(tmp_path: Path, keep: bool) -> None:
     (tmp_path / "thesis.tex").write_text("the only copy")
-    with pytest.raises(LocalError, match=r"is not empty: name one that is, or one that does not exist yet\.$"):
+    with pytest.raises(LocalError, match=r"is not empty: name an empty one, or one that does not exist yet\.$"):
         WorkDir(tmp_path, keep=keep)
     assert (tmp_path / "thesis.tex").exists()
 

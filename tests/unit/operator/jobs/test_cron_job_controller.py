@@ -210,7 +210,7 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(100)
     (message,) = cluster.messages("ForeignJob")
-    assert message.startswith(f"Job {due(1)} exists but is not of this CronJob")
+    assert message.startswith(f"Job {due(1)} exists but does not belong to this CronJob")
     await cluster.live(30)
     assert set(cluster.jobs()) == {due(1), due(2)}
 

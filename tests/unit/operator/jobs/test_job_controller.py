@@ -250,7 +250,9 @@ async def test_somebody_elses_pod_of_the_same_name_is_left_alone(cluster: JobClu
     assert cluster.pod("train-worker-0")["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "train-worker-1" in cluster.pods()
     (told,) = cluster.messages("FailedCreate")
-    assert told == "pod ns/train-worker-0 exists but is not of this job; delete it, or give the job another name"
+    assert told == (
+        "pod ns/train-worker-0 exists but does not belong to this job; delete it, or give the job another name"
+    )
     cluster.remove_pod("train-worker-0")
     await cluster.live()
     assert cluster.phase() == "Running"
@@ -480,7 +482,7 @@ async def test_somebody_elses_object_under_the_name_of_a_plugins_is_left_alone(c
     cluster.submit(job(task("worker", 1), plugins={"svc": []}))
     await cluster.live()
     assert cluster.api.objects[path]["spec"] == {"mine": True}
-    assert cluster.messages("PluginError")[0].startswith("Service ns/train exists but is not of this job")
+    assert cluster.messages("PluginError")[0].startswith("Service ns/train exists but does not belong to this job")
     assert cluster.pods() == {}
 
 

@@ -181,7 +181,7 @@ async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluste
     await cluster.live(20)
     assert set(cluster.jobs()) == {"f-a", "f-b"}
     (message,) = cluster.messages("ForeignJob")
-    assert message.startswith("Job f-a exists but is not of this JobFlow")
+    assert message.startswith("Job f-a exists but does not belong to this JobFlow")
 
 
 @pytest.mark.parametrize("is_seen", [True, False])

@@ -57,7 +57,7 @@ def test_jobs_in_an_inner_queue_are_told_on_it_unless_they_are_finished(phase: s
 def test_a_capability_above_the_parents_is_told() -> None:
     text = (
         "queue a2: spec.capability is 100 cpu, but queue a above it may have 80 cpu at most, which applies; "
-        "lower the one or raise the other"
+        "lower one or raise the other"
     )
     assert events(queue("a", capability=80), queue("a2", "a", capability=100)) == {"a2": [f"ExceedsParent: {text}"]}
 
@@ -86,7 +86,7 @@ def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:
 
 def test_what_is_deserved_beyond_reach_is_told() -> None:
     this_one = "it counts as this cluster's 128 cpu"
-    counts = "applies; lower the one or raise the other"
+    counts = "applies; lower one or raise the other"
     assert events(
         queue("a", deserved=60, capability=50), queue("b", deserved={"cpu": "9E"}), queue("c", deserved={"cpu": "1000"})
     ) == {

@@ -327,7 +327,7 @@ REQUIRED = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringE
         ),
         (
             {"label_selector": None, "match_label_keys": ["rev"]},
-            f"{REQUIRED}.matchLabelKeys is ['rev']: add a labelSelector, which they are to be merged into",
+            f"{REQUIRED}.matchLabelKeys is ['rev']: add a labelSelector for them to be merged into",
         ),
         (
             {"mismatch_label_keys": ["/"]},

@@ -189,7 +189,7 @@ def test_the_queue_is_told_what_is_not_kept_and_what_would_mend_it(way: str) -> 
         "bad": "queue bad: spec.guarantee.resource[cpu] is 9E, but the cluster has 8 cpu: nothing is kept for it; "
         "lower it, or add nodes",
         "capped": "queue capped: spec.guarantee.resource[cpu] is 3, but spec.capability is 2 cpu: only this much is "
-        "kept for it; lower the one or raise the other",
+        "kept for it; lower one or raise the other",
         "two": "queue two: spec.guarantee.resource[cpu] is 5, but 7 cpu of the cluster's 8 cpu are kept for older "
         "queues: nothing is kept for it; lower it or theirs, or add nodes",
     }

@@ -328,7 +328,7 @@ def test_a_ratio_below_0_is_refused_at_its_place(values: Values, path: str) -> N
         ),
         (
             {"sra": {"policy": "retention", "resources": T4, "retention": {A10: 2}}},
-            f"what sra says of {A10} has no effect: it is not listed in sra.resources",
+            f"the settings of sra for {A10} have no effect: it is not listed in sra.resources",
         ),
         ({"proportional.enable": True}, "proportional.resources lists nothing"),
         ({"proportional.resources": GPU}, "has no effect without proportional.enable: true"),

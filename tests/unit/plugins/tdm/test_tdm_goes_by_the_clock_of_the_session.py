@@ -175,13 +175,13 @@ def test_time_zones_are_heeded() -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("tdm.revocable-zone.rz: 25:00-26:00", "are no hours, a day goes from 00:00 to 23:59"),
-        ("tdm.revocable-zone.rz: all day", "are no hours; write the hours of a day as 08:30-21:00"),
-        ("tdm.revocable-zone.rz: 12", "are no hours"),
-        ("tdm.revocable-zone.rz: [1]", "are no hours"),
+        ("tdm.revocable-zone.rz: 25:00-26:00", "are not hours, a day goes from 00:00 to 23:59"),
+        ("tdm.revocable-zone.rz: all day", "are not hours; write the hours of a day as 08:30-21:00"),
+        ("tdm.revocable-zone.rz: 12", "are not hours"),
+        ("tdm.revocable-zone.rz: [1]", "are not hours"),
         ("tdm.evict.period: 0s", "longer than 0"),
-        ("tdm.timezone: Middle/Earth", "is no time zone; write a name such as Europe/Berlin"),
-        ("tdm.timezone: ../../etc/passwd", "is no time zone"),
+        ("tdm.timezone: Middle/Earth", "is not a time zone; write a name such as Europe/Berlin"),
+        ("tdm.timezone: ../../etc/passwd", "is not a time zone"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_with_their_place(argument: str, message: str) -> None:

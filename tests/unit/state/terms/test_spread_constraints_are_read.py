@@ -100,7 +100,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         pytest.param({"min_domains": 0}, "minDomains is 0: use 1 or more, or remove it", id="minDomains"),
         pytest.param(
             {"min_domains": 2, "when_unsatisfiable": "ScheduleAnyway"},
-            "minDomains is 2: it goes with whenUnsatisfiable DoNotSchedule only; remove it",
+            "minDomains is 2: it works with whenUnsatisfiable DoNotSchedule only; remove it",
             id="minDomains of a wish",
         ),
         pytest.param(
@@ -113,7 +113,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         ),
         pytest.param(
             {"label_selector": None, "match_label_keys": ["app"]},
-            "matchLabelKeys is ['app']: add a labelSelector, which they are to narrow",
+            "matchLabelKeys is ['app']: add a labelSelector for them to narrow",
             id="keys without a selector",
         ),
         pytest.param(

@@ -203,7 +203,9 @@ def _fault(error: Exception) -> str:
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {' '.join(str(error).split())}"
     if isinstance(error, _MISSHAPEN):
-        return "it is no kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+        return (
+            "it is not a kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+        )
     return str(error) or type(error).__name__
 
 

@@ -173,7 +173,7 @@ class _Connection(asyncio.Protocol):
         return not (self._spent or self._transport.is_closing())
 
     async def exchange(self, request: bytes, limit: int) -> Answer:
-        """Send this and wait for what comes back. Whoever stops waiting ends the connection."""
+        """Send this and wait for what comes back. A caller that stops waiting ends the connection."""
         if not self.reusable:
             raise _closed()
         self._waiter = self._loop.create_future()

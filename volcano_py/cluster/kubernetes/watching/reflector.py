@@ -349,7 +349,7 @@ class Reflector:
         try:
             self._sink.replace(self.kind.name, objects)
         except Exception:
-            log.exception("a list could not be applied as a whole", kind=self.kind.name)
+            log.exception("part of a list could not be applied", kind=self.kind.name)
             return False
         return True
 
@@ -467,7 +467,7 @@ class Reflector:
         try:
             event = msgspec.json.decode(line, type=RawEvent)
         except msgspec.MsgspecError as broken:
-            raise UnreachableError("WATCH", str(self.kind.path), f"this is no event: {line[:100]!r}") from broken
+            raise UnreachableError("WATCH", str(self.kind.path), f"not a watch event: {line[:100]!r}") from broken
         if event.type == "ERROR":
             raise stream_error(str(self.kind.path), bytes(event.object))
         identity = identify(event.object)

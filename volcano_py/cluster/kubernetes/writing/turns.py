@@ -1,4 +1,4 @@
-"""Who is served next where requests wait: namespaces take turns, and none holds all of the slots.
+"""Which request is served next: namespaces take turns, and none holds all of the slots.
 
 So the backlog of one namespace delays the first request of another by one round at most, and requests that take long,
 such as those that a slow webhook holds up, leave slots for the requests of others.

@@ -58,7 +58,7 @@ async def test_having_nothing_at_all_says_where_was_looked(tmp_path: Path) -> No
         await Credentials.load()
 
 
-_NOT_ONE = "it is no kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
+_NOT_ONE = "it is not a kubeconfig with clusters, contexts and users; that is what `kubectl config view --raw` prints"
 
 
 @pytest.mark.parametrize(

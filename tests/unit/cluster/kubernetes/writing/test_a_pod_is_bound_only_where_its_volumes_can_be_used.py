@@ -22,7 +22,8 @@ from tests.unit.cluster.fakes import FakeApi, FakeClock, Reply, eventually, refu
 from volcano_py.api.volumes import BIND_COMPLETED, SELECTED_NODE
 
 OUT_OF_REACH = (
-    "PersistentVolumeClaim ns/data has got volume made, which by its nodeAffinity cannot be used from node node-1; "
+    "PersistentVolumeClaim ns/data was bound to volume made, which by its nodeAffinity cannot be used from node "
+    "node-1; "
     "correct the labels of the node, or create the claim again"
 )
 
@@ -81,7 +82,7 @@ async def test_a_volume_that_has_vanished_fails_the_pod(server: FakeApi, bench: 
     bench.binder.submit([bind("a", ORDERED)])
     await written(server)
     bench.hear(heard(version=10, volume="made", node="node-1"))
-    assert await bench.failed() == "PersistentVolumeClaim ns/data cannot have volume made, which does not exist"
+    assert await bench.failed() == "PersistentVolumeClaim ns/data cannot use volume made, which does not exist"
 
 
 async def test_a_server_that_is_away_is_asked_again_for_the_volume(
@@ -98,9 +99,11 @@ async def test_a_server_that_is_away_is_asked_again_for_the_volume(
 @pytest.mark.parametrize(
     ("volume", "why"),
     [
-        pytest.param(volume_body(), ": it was taken off it", id="set free"),
+        pytest.param(volume_body(), ": it is no longer reserved for the claim", id="set free"),
         pytest.param(
-            volume_body(claimRef={"namespace": "ns", "name": "data"}), ": it was taken off it", id="left to the name"
+            volume_body(claimRef={"namespace": "ns", "name": "data"}),
+            ": it is no longer reserved for the claim",
+            id="left to the name",
         ),
         pytest.param(
             volume_body(claimRef={"namespace": "ns", "name": "other", "uid": "x"}),
@@ -116,5 +119,5 @@ async def test_a_volume_that_is_taken_off_the_claim_is_not_waited_for(
     bench.binder.submit([bind()])
     await written(server)
     server.on("GET", f"{VOLUMES}/pv-1", Reply(body=volume))
-    assert await bench.failed() == f"PersistentVolumeClaim ns/data cannot have volume pv-1{why}"
+    assert await bench.failed() == f"PersistentVolumeClaim ns/data cannot use volume pv-1{why}"
     assert clock.monotonic() - 1000.0 < 60

@@ -139,11 +139,11 @@ def _of(key: str, uid: str = "") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("volume", "why"),
     [
-        pytest.param(_of("other", "x"), "cannot have volume pv-1, which belongs to ns/other", id="another's"),
-        pytest.param(_of("data", "old"), "cannot have volume pv-1, which belongs to ns/data", id="a namesake's"),
+        pytest.param(_of("other", "x"), "cannot use volume pv-1, which belongs to ns/other", id="another's"),
+        pytest.param(_of("data", "old"), "cannot use volume pv-1, which belongs to ns/data", id="a namesake's"),
         pytest.param(
             {"metadata": {"name": "pv-1", "deletionTimestamp": "2026-11-21T09:00:00Z"}},
-            "cannot have volume pv-1, which is being deleted",
+            "cannot use volume pv-1, which is being deleted",
             id="being deleted",
         ),
     ],
@@ -160,8 +160,8 @@ async def test_a_volume_that_is_not_to_be_had_fails_the_pod(
 @pytest.mark.parametrize(
     ("news", "why"),
     [
-        pytest.param(heard(volume="pv-2"), "has got volume pv-2, not pv-1", id="another volume"),
-        pytest.param(heard(uid="new"), "is another one now (UID new)", id="a namesake"),
+        pytest.param(heard(volume="pv-2"), "was bound to volume pv-2, not pv-1", id="another volume"),
+        pytest.param(heard(uid="new"), "was replaced by another one (UID new)", id="a namesake"),
         pytest.param(heard(phase="Lost"), "has lost its volume ", id="lost"),
     ],
 )
@@ -193,7 +193,7 @@ async def test_a_provisioner_that_gives_up_fails_the_pod(server: FakeApi, bench:
     bench.binder.submit([bind("a", ORDERED)])
     await written(server)
     bench.hear(heard(version=9))
-    expected = "gets no volume on node node-1: its provisioner has given up"
+    expected = "will get no volume on node node-1: its provisioner has given up"
     assert await bench.failed() == f"PersistentVolumeClaim ns/data {expected}"
 
 

@@ -70,13 +70,13 @@ def refusal(opened: Opened, name: str = "p") -> tuple[Reason, str]:
         pytest.param(
             [claim("data", named="pv"), volume("pv")],
             "PersistentVolumeClaim team/data names volume pv and is not bound to it yet; kubectl -n team describe pvc "
-            "data shows what keeps it",
+            "data shows why",
             id="names a volume",
         ),
         pytest.param(
             [storage_class("now", provisioner="disk.csi", waits=False), claim("data", of="now")],
             "PersistentVolumeClaim team/data is not bound yet; its storage class now binds without a pod: "
-            "kubectl -n team describe pvc data shows what keeps it",
+            "kubectl -n team describe pvc data shows why",
             id="immediate",
         ),
         pytest.param(
