@@ -1,4 +1,4 @@
-"""Volcano Jobs: what is filled in, what a new one must not be, and what of one can change."""
+"""Volcano Jobs: defaults, rules for a new Job, and which fields can change."""
 
 from __future__ import annotations
 

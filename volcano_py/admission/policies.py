@@ -1,4 +1,4 @@
-"""Policies of jobs and tasks: what happens when something happens."""
+"""Policies of jobs and tasks: which action follows an event."""
 
 from __future__ import annotations
 

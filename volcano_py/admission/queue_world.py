@@ -1,4 +1,4 @@
-"""The queues as the rules see them: frozen, with what is needed of each and nothing more."""
+"""The queues as the rules see them: frozen values with only the fields that the rules need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims, volumes and where volumes can be had, as far as placing a pod depends on them.
+"""Claims, volumes and where volumes are available, as far as placing a pod depends on them.
 
 Field names follow the API, as in `objects.py`; fields that are not used are left out while decoding.
 """

@@ -1,4 +1,4 @@
-"""What others notice of an attack: small gangs and Jobs that come at a steady rate, and how soon they are bound."""
+"""The effect of an attack on other tenants: small gangs and Jobs at a steady rate, and how soon they are bound."""
 
 from __future__ import annotations
 

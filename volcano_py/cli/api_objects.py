@@ -1,4 +1,4 @@
-"""Objects of one kind in a namespace: made, read and deleted by verbs, with what to do when that cannot be."""
+"""Objects of one kind in a namespace: verbs create, read and delete them; errors say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`volcano-py completion`: what a shell has to run so that it completes verbs and options.
+"""`volcano-py completion`: the script that makes a shell complete verbs and options.
 
 Shells ask `volcano-py` itself, in click's own way, and the script for bash is click's, too. Those for zsh and fish are
 ours: with click's, zsh completes nothing at the second Tab of a session, as the autoloaded function then registers

@@ -1,4 +1,4 @@
-"""`volcano-py jobtemplate`: what JobFlows make Jobs from, in the words of vcctl."""
+"""`volcano-py jobtemplate`: templates that JobFlows create Jobs from, in the words of vcctl."""
 
 from __future__ import annotations
 

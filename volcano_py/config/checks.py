@@ -1,4 +1,4 @@
-"""Parts of a configuration that are fine one by one but not together.
+"""Parts of a configuration that are valid alone but not together.
 
 Conflicts make a configuration invalid. Contradictions are accepted, as Volcano accepts them, but some of what was
 written cannot have the effect that its author expects.

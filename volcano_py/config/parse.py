@@ -1,4 +1,4 @@
-"""From the text of volcano-scheduler.conf to a SchedulerConfiguration, or to all the reasons why not."""
+"""Parse volcano-scheduler.conf into a SchedulerConfiguration, or into all of its problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When cycles run, and how their effects come back.
+"""When cycles run, and how their effects are applied.
 
 Cycles are driven by events: a change that can alter a decision wakes the loop after a few milliseconds, so that what
 belongs together is decided together; a change that only moves statuses waits longer. With no change there is no cycle,

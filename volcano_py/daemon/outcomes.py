@@ -1,4 +1,4 @@
-"""What became of bindings and evictions goes back into the state, into metrics and into events."""
+"""Passes the outcomes of bindings and evictions to the state, metrics and events."""
 
 from __future__ import annotations
 

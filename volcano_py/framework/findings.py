@@ -1,4 +1,4 @@
-"""What one cycle finds out: why jobs and pods wait, which places were given back, and what goes out with bindings."""
+"""What one cycle finds: why jobs and pods wait, which places were given back, and the volumes that go with bindings."""
 
 from __future__ import annotations
 

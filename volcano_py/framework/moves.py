@@ -1,4 +1,4 @@
-"""Every placement and removal of tasks: counted, and passed on to what keeps sums of them."""
+"""Counts placements and removals of tasks, and passes them on to plugins and pod counts."""
 
 from __future__ import annotations
 

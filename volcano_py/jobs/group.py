@@ -1,4 +1,4 @@
-"""The PodGroup of a Job: what is to start together, and how much that takes."""
+"""The PodGroup of a Job: the pods that start together, and what they request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state machine of a Job: from its phase, an action and how its pods stand, the next phase. Pure tables."""
+"""The state machine of a Job: from its phase, an action and the counts of its pods, the next phase. Pure tables."""
 
 from __future__ import annotations
 

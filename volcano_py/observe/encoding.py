@@ -1,4 +1,4 @@
-"""JSON that always comes out: for log lines, `/status` and `/dump`, where failing to print would hide the fault."""
+"""JSON encoding that never fails: for log lines, `/status` and `/dump`, where an error would hide the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""overcommit: admit jobs up to a factor of what the cluster has, so that pods do not pile up that cannot be placed."""
+"""overcommit: admit jobs up to a factor of the cluster's resources, so that pods that cannot be placed do not pile
+up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From API objects to what the state keeps of them. Never raises: what cannot be read is reported and left out."""
+"""Read API objects into the values that the state keeps. Never raises: unreadable fields are reported and left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a job's controller: Commands, and when they make sense."""
+"""Commands for a job's controller, and when they have an effect."""
 
 from __future__ import annotations
 

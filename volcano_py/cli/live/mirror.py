@@ -1,4 +1,4 @@
-"""A copy of the cluster, kept by watches, as far as it is shown."""
+"""A copy of the shown part of the cluster, kept up to date by watches."""
 
 from __future__ import annotations
 

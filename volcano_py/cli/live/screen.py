@@ -1,4 +1,4 @@
-"""Tables that fit a screen: each gets the room it needs, or its share of what there is."""
+"""Tables that fit a screen: each gets the room it needs, or its share of the available room."""
 
 from __future__ import annotations
 

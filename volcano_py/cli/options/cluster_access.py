@@ -1,4 +1,4 @@
-"""How verbs get at a cluster: the options that say which one, and errors that say what to do."""
+"""How verbs connect to a cluster: the options that choose it, and errors that say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of one list and what becomes of them, for `--watch`."""
+"""The objects of one list and their changes, for `--watch`."""
 
 from __future__ import annotations
 

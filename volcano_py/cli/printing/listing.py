@@ -1,4 +1,4 @@
-"""Rows of objects as lines: as wide as their names are, one below the other, for eyes and for grep."""
+"""Rows of objects as aligned lines, readable for people and for grep."""
 
 from __future__ import annotations
 

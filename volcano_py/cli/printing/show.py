@@ -1,4 +1,4 @@
-"""Prints the objects of one kind: once, or for as long as one looks; as rows, or as the objects themselves."""
+"""Prints the objects of one kind: once, or until interrupted; as rows, or as the objects themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verbs do to queues of a cluster; each answers with the line that is printed.
+"""What verbs do to queues of a cluster; each returns the line to print.
 
 What would be refused, or would leave work waiting forever, is reported before anything is written: not every cluster
 has admission to do it.

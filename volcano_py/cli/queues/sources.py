@@ -1,4 +1,4 @@
-"""Where the queues come from: manifests through a simulation, or a live cluster through one look at it."""
+"""Where the queues come from: manifests, which are simulated, or a live cluster, which is listed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time as a value that can be handed in, so that whatever waits can be tested without waiting."""
+"""Time as a parameter, so that code that waits can be tested without waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values written as another type than the field's: what can still be read, and how the rest is refused."""
+"""Values of another type than the field's: which can still be read, and how the others are refused."""
 
 from __future__ import annotations
 

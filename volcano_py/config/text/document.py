@@ -1,4 +1,4 @@
-"""YAML text as a tree that remembers where each value stands; safe to call on hostile text.
+"""YAML text as a tree that knows the position of each value; safe for hostile text.
 
 Built from PyYAML's events with a stack of our own, not from its node graph: nesting cannot exhaust the C stack,
 limits hold while reading, and keys that occur twice are noticed instead of overwritten.

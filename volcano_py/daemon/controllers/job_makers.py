@@ -1,4 +1,4 @@
-"""The controllers that make Volcano Jobs, of CronJobs and of JobFlows, put together with their informers.
+"""The controllers of CronJobs and JobFlows, which create Volcano Jobs, put together with their informers.
 
 Each has informers of its own, because the daemon is to start where its kinds are not served (the CRDs are not
 installed); it begins when they are.

@@ -1,4 +1,4 @@
-"""Calling plugins: which of them fill a point, in which order, and what holds when a call fails."""
+"""Calling plugins: which of them fill a point, in which order, and the answer when a call fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins say of a class of tasks over all nodes: refusals, room and scores, as things stand and as they will be.
+"""Plugins' answers about a class of tasks over all nodes: refusals, room and scores, now and as they will be.
 
 *Then* in a name means: once terminating pods are gone and promised places are taken.
 """

@@ -1,4 +1,4 @@
-"""Jobs that rest: no node will take any of their pods as nodes are, and that has been reported.
+"""Jobs that rest: no node will take any of their pods until nodes change, and that has been reported.
 
 A resting job costs a cycle one comparison: it is not evaluated, gets no turn, and its status is not computed again. It
 rests until the PodGroup, one of its pods, a queue, an existing node or the configuration changes. What a cycle decides

@@ -1,4 +1,4 @@
-"""`batch.volcano.sh/v1alpha1`, kind `CronJob`: which Job is due, which are to go, and what the status says.
+"""`batch.volcano.sh/v1alpha1`, kind `CronJob`: which Job is due, which to delete, and the status.
 
 Everything follows from the object, from the Jobs it owns and from the time, so that it may be worked out again at any
 moment. A Job's name has the minute for which it was created: there are never two for the same time.

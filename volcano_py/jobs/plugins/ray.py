@@ -1,4 +1,4 @@
-"""`ray`: starts a Ray cluster, a head and its workers, and gives the head a Service for those outside."""
+"""`ray`: starts a Ray cluster, a head and its workers, and gives the head a Service for clients outside."""
 
 from __future__ import annotations
 

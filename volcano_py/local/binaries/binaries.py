@@ -1,4 +1,4 @@
-"""Where each binary comes from: $KUBEBUILDER_ASSETS, PATH if its version will do, the cache, or a build."""
+"""Where each binary comes from: $KUBEBUILDER_ASSETS, PATH if its version fits, the cache, or a build."""
 
 from __future__ import annotations
 

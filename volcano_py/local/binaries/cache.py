@@ -1,4 +1,4 @@
-"""The cache outside the checkout: where built binaries live, one builder at a time, entries all or nothing."""
+"""The cache outside the checkout: built binaries, one builder at a time, each entry whole or absent."""
 
 from __future__ import annotations
 

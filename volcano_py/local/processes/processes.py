@@ -1,4 +1,4 @@
-"""One supervised child process: a log file, a process group of its own, and an end that cannot be missed."""
+"""One supervised child process: a log file, a process group of its own, and an end that is always noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a control plane keeps its files, and how what a killed one left behind is cleared away."""
+"""The directory of a control plane's files, and the removal of files that a killed one left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission webhooks: what was asked, what became of it, how long it took."""
+"""Admission webhooks: reviews, their outcomes and durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of decisions: attempts, binds, evictions, preemptions, events, and how much is still to be written."""
+"""Outcomes of decisions: attempts, binds, evictions, preemptions, events, and how much waits to be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long things take: Volcano's histograms in milliseconds, and each a second time in seconds, the base unit."""
+"""How long things take: Volcano's histograms in milliseconds, and each of them again in seconds, the base unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out what a plan asks for. Every step may be repeated, find its work done, or find another object there."""
+"""Carries out a plan. Every step may be repeated, find its work done, or find another object of that name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kopf's in our process: its registry and settings, one run of it, and its end.
+"""kopf in our process: its registry and settings, one run of it, and its end.
 
 kopf is built to own a process. What an embedded kopf must not do, and how each is prevented, is written next to the
 settings and calls below; the facts are those of kopf 1.45.

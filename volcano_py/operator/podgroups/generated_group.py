@@ -1,4 +1,4 @@
-"""PodGroups for pods that name none: which pods get one, and what it says, as pure functions.
+"""PodGroups for pods that name none: which pods get one, and its content, as pure functions.
 
 Pods of one controlling owner (a ReplicaSet, a Job, …) share one PodGroup; a pod without an owner has its own. The live
 controller and the simulated cluster call the same functions.

@@ -1,4 +1,4 @@
-"""The queue controller's decisions, as pure functions: what state a queue gets, and what is written for it.
+"""The queue controller's decisions, as pure functions: the state of a queue, and the patches to write.
 
 Every queue is looked at on its own, with the state of its parent: a child closes because it sees its parent closed,
 and opens because it sees it open again. So nothing is lost when the process stops half-way through a tree. The live

@@ -1,4 +1,4 @@
-"""The handlers of the admission webhooks: what comes is decoded, checked by the rules, and answered in one message.
+"""The handlers of the admission webhooks: reviews are decoded, checked by the rules, and answered in one message.
 
 Each handler is one webhook; its id is the last part of the webhook's URL. All replicas answer, leader or not.
 """

@@ -1,4 +1,4 @@
-"""What kopf is to know of admission webhooks."""
+"""What kopf needs to know about admission webhooks."""
 
 from __future__ import annotations
 

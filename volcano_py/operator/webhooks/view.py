@@ -1,4 +1,5 @@
-"""What admission knows of queues, PodGroups and namespaces: kept by the feeds, read afresh where a mistake would stay.
+"""What admission knows of queues, PodGroups and namespaces: kept by the feeds, and read again where a mistake would
+last.
 
 A view a moment old is good enough for work, which is checked again whenever it is scheduled. It is not for the tree of
 queues: there each edit is checked by a list that was begun after the edit came. Edits that come together share a list.

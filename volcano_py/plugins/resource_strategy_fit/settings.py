@@ -1,4 +1,4 @@
-"""The settings of resource-strategy-fit, whichever way they were written."""
+"""The settings of resource-strategy-fit, however they were written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which class each pod belongs to: classes are made on first sight and dropped with their last pod."""
+"""Which class each pod belongs to: classes are created with their first pod and dropped with their last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues, and the quotas from which namespaces have their weights."""
+"""Queues, and the quotas that give namespaces their weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The books: which task stands where in which status, and every sum that follows from it.
+"""The ledger: the node and status of every task, and every sum that follows from them.
 
 All sums (what a node has in use, what a job or a queue holds, how many tasks a job has in each status) change in
 `move` and nowhere else, in the live state and inside a cycle alike. They are integers, so undoing a move restores them

@@ -1,4 +1,4 @@
-"""Why a claim keeps its pod waiting, in sentences; `claim` is namespace/name."""
+"""Why a pod waits for a claim, in sentences; `claim` is namespace/name."""
 
 from __future__ import annotations
 

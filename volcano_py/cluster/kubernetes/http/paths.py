@@ -1,4 +1,4 @@
-"""Paths and queries of requests, built from checked parts. No other code puts text together that becomes a request.
+"""Paths and queries of requests, built from checked parts. No other code builds the text of a request.
 
 Tenants choose names: of objects, of owners, of claims. A name with CR and LF in it would end the request line and begin
 a request of the tenant's own, sent with the daemon's token. So a path is a value that only these checks can make, and

@@ -1,4 +1,4 @@
-"""From which nodes a volume can be used, and where volumes of a storage class can be made.
+"""From which nodes a volume can be used, and where volumes of a storage class can be created.
 
 Semantics are kube-scheduler's filters VolumeBinding and VolumeZone. Answers follow from nodes and from what volumes and
 classes say, so each is worked out once for all that say the same, and kept with the node index.
