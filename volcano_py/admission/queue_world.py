@@ -50,7 +50,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
         )
 
     def says_the_same_as(self, other: QueueFacts) -> bool:
-        """Whether the two differ in nothing but the state, which controllers write."""
+        """Whether the two differ only in the state, which controllers write."""
         return msgspec.structs.replace(self, state=other.state) == other
 
     @property

@@ -49,7 +49,7 @@ def _first_difference(one: Any, other: Any) -> list[str | int] | None:
 
 
 def _meaning(field: str, value: Any) -> Any:
-    """The value without what is empty, and None for one that is nothing but that."""
+    """The value without empty parts; None if nothing else is left."""
     if isinstance(value, Mapping):
         if field in _LISTS_OF_AMOUNTS:
             return {name: _amount(each) for name, each in value.items()} or None

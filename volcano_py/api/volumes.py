@@ -66,7 +66,7 @@ class PersistentVolumeClaim(ApiObject, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has its volume for good."""
+        """Whether it has its volume permanently."""
         return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
 
 

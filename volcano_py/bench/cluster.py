@@ -77,7 +77,7 @@ class BenchCluster:
         return time.perf_counter() - started
 
     async def wait_bound(self, namespace: str, count: int, seconds: float) -> bool:
-        """Until so many pods are bound; False when it takes longer than `seconds`."""
+        """Wait until this many pods are bound; False when it takes longer than `seconds`."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.audit.bound(namespace) >= count:

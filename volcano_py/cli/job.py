@@ -193,7 +193,7 @@ def suspend(name: str, namespace: str | None, kubeconfig: Path | None, context: 
 @namespace_option
 @cluster_options
 def resume(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
-    """Let a suspended job go on: its pods are made again."""
+    """Resume a suspended job: its pods are created again."""
     _issue(RESUME, name, namespace, kubeconfig, context)
 
 

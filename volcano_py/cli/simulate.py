@@ -163,7 +163,7 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _add(table: Table, *cells: str) -> None:
-    """A row. What stands in manifests is text, whatever rich would make of its brackets and colons."""
+    """A row. Values from manifests are plain text: brackets and colons are no markup of rich."""
     table.add_row(*(Text(plain(cell)) for cell in cells))
 
 

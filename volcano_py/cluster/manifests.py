@@ -96,7 +96,7 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document and where it stands."""
+    """One YAML document and its position."""
 
     source: str
     number: int
@@ -246,7 +246,7 @@ def stored(documents: Iterable[Document]) -> list[Stored]:
 
 
 def passed_over(documents: Iterable[Document]) -> list[str]:
-    """What of the documents `stored` does not read: so many of each kind, by name."""
+    """How many documents of each kind `stored` does not read."""
     bodies = [document.body for document in documents if _read_as(document.body) is None]
     counts = Counter(str(body["kind"]) for body in bodies if body.get("kind"))
     found = [f"{count} {kind}" for kind, count in sorted(counts.items())]
@@ -313,7 +313,7 @@ def _in_words(error: msgspec.ValidationError, body: Mapping[str, Any]) -> str:
 
 
 def _with_own_uid(obj: ApiObject, kind: str) -> ApiObject:
-    """Of a copy of a stored object: the API server gives it another UID, whatever the manifest says."""
+    """For a copy of a stored object: the API server gives it another UID than the manifest's."""
     meta = metadata_of(obj)
     changed = msgspec.structs.replace(meta, uid=_uid(kind, meta.namespace, meta.name))
     return msgspec.structs.replace(obj, metadata=changed)

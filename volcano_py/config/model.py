@@ -22,7 +22,7 @@ class PluginEntry:
 
     @property
     def path(self) -> str:
-        """Where it stands in the file, such as `tiers[0].plugins[2]`."""
+        """Its path in the file, such as `tiers[0].plugins[2]`."""
         return f"tiers[{self.tier}].plugins[{self.index}]"
 
 

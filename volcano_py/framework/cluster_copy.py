@@ -144,12 +144,12 @@ class ClusterCopy:
 
     @property
     def best_effort_classes(self) -> NDArray[np.bool_]:
-        """[C] classes that ask for nothing but a pod's place."""
+        """[C] classes without requests, which need only a place for a pod."""
         return self._classes.best_effort
 
     @property
     def hopeless_classes(self) -> NDArray[np.bool_]:
-        """[C] classes with a `problem`: no pod of theirs can be placed as it stands."""
+        """[C] classes with a `problem`: none of their pods can be placed as it is."""
         return self._classes.problem
 
     @property

@@ -70,7 +70,7 @@ class Findings:
 
     @property
     def bound_when_sought(self) -> int | None:
-        """How many tasks had been bound when victims were last sought; None when they were not."""
+        """How many tasks had been bound when victims were last searched for; None when they were not."""
         return self._bound_when_sought
 
     @property
@@ -159,5 +159,5 @@ class Findings:
         self._claim_bindings.pop(row, None)
 
     def victims_sought(self, bound: int) -> None:
-        """Victims are sought while so many tasks have been bound."""
+        """Victims are searched for when this many tasks have been bound."""
         self._bound_when_sought = bound

@@ -45,7 +45,7 @@ class Job(msgspec.Struct, eq=False):
             self.best_effort_pending = counted
 
     def placed(self, task_class: TaskClass, count: int) -> None:
-        """So many more of its tasks of the class have places; fewer, when negative."""
+        """This many more of its tasks of the class have places; fewer, when negative."""
         if task_class.best_effort:
             self.best_effort_pending -= count
 
@@ -135,7 +135,7 @@ class Job(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, frozen=True, eq=False):
-    """One task for which victims are sought."""
+    """One task that victims are searched for."""
 
     row: int
     job: Job

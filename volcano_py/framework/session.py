@@ -172,7 +172,7 @@ class Session(ClusterCopy):
 
     @property
     def pod_counts(self) -> PodCounts:
-        """How many pods that match terms stand where, up to date at every moment."""
+        """The number of pods that match terms, by node and domain, up to date at every moment."""
         return self.moves.pod_counts
 
     @property
@@ -202,7 +202,7 @@ class Session(ClusterCopy):
     # -- doing -----------------------------------------------------------------------------------------------------
 
     def have_places(self, job: Job, placed: Rows) -> None:
-        """The tasks have places now, whatever was found of them earlier in the cycle."""
+        """The tasks have places now; earlier findings about them no longer hold."""
         tasks, rows = self.ledger.tasks, self.tasks_of(job)
         waiting = set(tasks.task_class[rows[tasks.status[rows] == TaskStatus.PENDING]].tolist())
         self.findings.placed(job, placed, waiting)

@@ -68,7 +68,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
 
 
 class JobInfo(msgspec.Struct, frozen=True):
-    """One PodGroup. `problem` is set when it cannot be scheduled as it stands."""
+    """One PodGroup. `problem` is set when it cannot be scheduled as it is."""
 
     ref: ObjectRef
     queue: str
@@ -84,7 +84,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     is_provisional: bool = False
     """Phase, conditions and counts were not written, as bindings under way were about to change them."""
     preemptable: bool = True
-    """False when the PodGroup spares its pods, whatever they say themselves."""
+    """False when the PodGroup protects its pods from eviction, whatever their own annotations are."""
     problem: Refusal | None = None
     min_resources: ResourceList = msgspec.field(default_factory=dict)
     """spec.minResources as written; the job table has what of it is counted on nodes."""

@@ -420,7 +420,7 @@ def message(reason: Reason, sentence: str) -> str:
 
 
 def cut(text: str, longest: int = _LONGEST_ERROR) -> str:
-    """At most so many characters, with dots where there were more."""
+    """At most this many characters, with dots where there were more."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -15,7 +15,7 @@ _CAN_BE_RESUMED: Final = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A verb and the action it stands for."""
+    """A verb and its action."""
 
     verb: str
     action: JobAction

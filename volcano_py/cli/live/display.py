@@ -23,7 +23,7 @@ _MOST_ROWS = 50
 
 
 class Display(Protocol):
-    """Shows overviews while its block lasts, and the last one for good at its end."""
+    """Shows overviews during its block, and leaves the last one on the screen at its end."""
 
     def show(self, seen: Overview, log_line: str) -> None:
         """The cluster, and the last line of the scheduler's log, as of now."""

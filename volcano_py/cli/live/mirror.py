@@ -81,7 +81,7 @@ class Mirror:
             self.changed.set()
 
     def overview(self) -> Overview:
-        """How the cluster stands."""
+        """The overview of the cluster now."""
         return overview(
             nodes=self._kept[NODE.name].values(),
             queues=self._kept[QUEUE.name].values(),

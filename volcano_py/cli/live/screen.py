@@ -36,7 +36,7 @@ def screen(head: Head, seen: Overview, foot: Sequence[str], console: Console) ->
 
 
 def _fitting(wanted: list[Section], room: int, console: Console) -> list[RenderableType]:
-    """The tables, each followed by a blank line, in so many lines; without those for which there is no room."""
+    """The tables that fit into this many lines, each followed by a blank line."""
     needs = {id(section): _lines(section, min(section.rows, room), console) for section in wanted}
     while sum(min(needs[id(section)], _LEAST) for section in wanted) > room and len(wanted) > 1:
         wanted.remove(min(wanted, key=lambda section: section.worth))

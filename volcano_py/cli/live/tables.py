@@ -32,12 +32,12 @@ _NOT_LOOKED_AT: Final = explain.message(Reason.NOT_YET_EVALUATED, explain.not_ye
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table: how many rows it has, and how to make it with at most so many."""
+    """One table: how many rows it has, and how to make it with a limited number of rows."""
 
     rows: int
     make: Callable[[int], Table]
     worth: int
-    """Where there is no room for all, those of little worth are left out first."""
+    """When there is no room for all, tables of the lowest worth are left out first."""
 
 
 def sections(seen: Overview, width: int) -> list[Section]:

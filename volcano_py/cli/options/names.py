@@ -11,7 +11,7 @@ from volcano_py.api.dns_names import LONGEST_LABEL, LONGEST_SUBDOMAIN, is_label,
 
 
 class _Name(click.ParamType[str]):
-    """A name that can stand in a path of the API as it is."""
+    """A name that can be part of a path of the API unchanged."""
 
     name = "name"
 

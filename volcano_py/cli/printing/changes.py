@@ -64,7 +64,7 @@ async def changes(
 
 
 async def with_pauses(news: AsyncGenerator[list[Change], None], seconds: float) -> AsyncGenerator[list[Change], None]:
-    """What comes, and nothing whenever nothing has come for so long."""
+    """The changes, and an empty list whenever none has come for this many seconds."""
     async with aclosing(news):
         coming = asyncio.ensure_future(anext(news))
         try:

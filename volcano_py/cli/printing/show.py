@@ -29,7 +29,7 @@ watch_option: Final = click.option("--watch", "-w", is_flag=True, help="Keep sho
 
 
 async def _nothing(_: Sequence[JsonObject]) -> None:
-    """For rows that need nothing but the objects."""
+    """For rows that need only the objects."""
 
 
 def _every(_: JsonObject) -> bool:

@@ -90,7 +90,7 @@ class _Column:
 
 
 def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
-    """Headings, the tree, the queues that have no place in it, and what the bars mean, in so many characters."""
+    """Headings, the tree, the queues that have no place in it, and what the bars mean; `width` in characters."""
     resources = _resources(standings)
     lines = [_lines(standing, resources) for standing in standings]
     columns, room = _fitting(_columns(lines), _title_width(standings, [_title(each) for each in standings]), width)

@@ -93,7 +93,7 @@ def describe(node: Node | None, fault: Any = None) -> str:
 
 
 def found(node: Node | None) -> str:
-    """What stands in the file, for a message."""
+    """The value in the file, for a message."""
     if node is None:
         return ""
     if isinstance(node, ScalarNode):

@@ -235,7 +235,7 @@ class _Draft(msgspec.Struct, Generic[M]):
 
 
 def _is_whole(target: Target | None) -> bool:
-    """Whether a key names one member of a family, whose value is taken as it stands."""
+    """Whether a key names one member of a family, whose value is taken unchanged."""
     return target is not None and target.name is not None
 
 

@@ -36,13 +36,13 @@ class ScalarNode(msgspec.Struct, frozen=True):
     text: str
     value: Value
     quoted: bool = False
-    # Column of the text's first character when every character of it stands for itself on one line, else 0.
+    # Column of the text's first character when the text is on one line without escapes, else 0.
     first_column: int = 0
     size: int = 1
     height: int = 1
 
     def position_at(self, offset: int) -> Position:
-        """Where the character `offset` of the text stands, as near as is known."""
+        """The position of the character `offset` of the text, as near as is known."""
         if not self.first_column:
             return self.position
         return Position(self.position.line, self.first_column + offset)

@@ -25,7 +25,7 @@ Check = Callable[[], str | None]
 
 
 class Watchdog:
-    """Watches `loop`, and whatever is added."""
+    """Watches `loop`, and the parts that are added."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._loop, self._clock = loop, clock

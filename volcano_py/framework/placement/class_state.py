@@ -91,7 +91,7 @@ class Candidates(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def with_room(self) -> Rows:
-        """[M] the nodes with room, whatever the filters say."""
+        """[M] the nodes with room, regardless of the filters."""
         return np.flatnonzero(self.room)
 
     @property

@@ -229,7 +229,7 @@ class Evaluator:
         return total
 
     def domain_score(self, task_class: TaskClass) -> DomainScore | None:
-        """The domain score of the class as things stand; None when it has none."""
+        """The current domain score of the class; None when it has none."""
         return domain_score_of(self._domain_scores, task_class, NodeView(self._nodes, self.all_rows))
 
     def best_node(self, task_class: TaskClass, rows: Rows, scores: Scores) -> Rows | None:

@@ -75,7 +75,7 @@ def explain_misfit(
 
 
 def explain_barred(cluster: ClusterCopy, advisers: Sequence[Call], task_class: TaskClass, codes: Codes) -> FitError:
-    """The same for a class that each node refuses for good (`codes`) or is too small for even when empty.
+    """The same for a class that each node refuses until nodes change (`codes`) or is too small for even when empty.
 
     What pods use at the moment is left out: it changes, and more room would not help.
     """

@@ -122,7 +122,7 @@ class Placer:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def codes(self, task_class: TaskClass) -> Codes:
-        """[N] the first refusal of each node, whatever room it has."""
+        """[N] the first refusal of each node, regardless of its room."""
         return self._state(task_class).refusals()
 
     def feasible(self, task_class: TaskClass) -> Rows:
@@ -131,14 +131,14 @@ class Placer:
         return np.flatnonzero(state.open_room())
 
     def may_take(self, task_class: TaskClass, node: int) -> bool:
-        """Whether the node will take the class, whatever room it has, once terminating pods are gone."""
+        """Whether the node will take the class, regardless of its room, once terminating pods are gone."""
         if self._evaluator.codes(task_class, np.array([node], dtype=np.intp), released=True)[0] != FITS:
             return False
         filters = self._evaluator.filters(task_class, released=True)
         return filters is None or bool(filters.codes[node] == FITS)
 
     def ranked(self, task_class: TaskClass, rows: Rows) -> Rows:
-        """The nodes `rows` by score, best first, whatever room they have."""
+        """The nodes `rows` by score, best first, regardless of their room."""
         if len(rows) <= 1:
             return rows
         domain_score = self._evaluator.domain_score(task_class)

@@ -308,7 +308,7 @@ class Closing:
         sums = ssn.used_by_queue()
         tree = lay({name: queue.parent for name, queue in ssn.queues.items()})
         for name in reversed(tree.order[1:]):
-            # Usage of the queues below counts, too, whichever plugin shares out the cluster.
+            # Usage of the queues below counts, too, whichever plugin divides the cluster.
             if (parent := tree.parents[name]) in sums:
                 sums[parent] += sums[name]
         for name, queue in ssn.queues.items():

@@ -92,7 +92,7 @@ def ensure_binaries(
     root = cache_root(environment)
     found: dict[str, Path] = {}
     built = False
-    # The recipes' order, whatever the caller's: what starts first is built first.
+    # The order of the recipes, not that of the caller: what starts first is built first.
     for name in (name for name in RECIPES if name in wanted):
         path = given_binary(name, environment, progress) or cached_binary(RECIPES[name], root)
         if path is None:

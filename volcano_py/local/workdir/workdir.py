@@ -39,7 +39,7 @@ class WorkDir:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove the directory, or leave it for good if it was asked to be kept."""
+        """Remove the directory, or leave it if it should be kept."""
         if self._keep:
             (self.path / _OWNER).unlink(missing_ok=True)
         else:

@@ -131,7 +131,7 @@ class DaemonMetrics:
         self._failed.inc()
 
     def config_read(self, outcome: Reload, *, valid: bool) -> None:
-        """`valid`: the newest text is; one that is read once more changes nothing about that."""
+        """`valid`: whether the newest text is. Reading the same text again does not change that."""
         self._reloads[outcome].inc()
         self._config_valid.set(valid)
         if outcome is Reload.APPLIED:

@@ -170,7 +170,7 @@ class EffectMetrics:
         self._evictions.labels(action, outcome.value).inc()
 
     def evictions_committed(self, action: str, victims: int) -> None:
-        """A plan with so many evictions is carried out as a whole."""
+        """A plan with this many evictions is carried out as a whole."""
         if action in _TRANSACTING:
             self._transactions.labels(action).inc()
         if action in _PREEMPTING:

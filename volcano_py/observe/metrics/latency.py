@@ -175,7 +175,7 @@ class _Latency:
         children = self._children.get(labels)
         if children is None:
             children = self._children[labels] = (self._milli.labels(*labels), self._base.labels(*labels))
-        # Clocks of different machines disagree: a creation time may lie a little ahead of ours.
+        # Clocks of different machines disagree: a creation time may be a little ahead of ours.
         seconds = max(seconds, 0.0)
         children[0].observe(seconds * _MILLI)
         children[1].observe(seconds)

@@ -142,7 +142,7 @@ class JobEffects:
         await self._delete(pod_group_path(job.metadata.namespace, action.name), _meta(job, action.name, action.uid))
 
     async def create_pods(self, job: VolcanoJob, action: CreatePods) -> None:
-        """Create them all, so many at a time. One that fails does not stop the others.
+        """Create them all, a limited number at a time. One that fails does not stop the others.
 
         Raises:
             NotReadyError: a pod of another owner has the name.

@@ -139,7 +139,7 @@ class _Pauses:
 
 
 class _EveryTask(Collection["asyncio.Task[Any]"]):
-    """Contains whatever it is asked for: "leave all of them alone"."""
+    """Contains everything, which means "leave all of them alone"."""
 
     def __contains__(self, task: object) -> bool:
         return True

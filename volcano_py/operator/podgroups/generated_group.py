@@ -235,7 +235,7 @@ def pod_annotation(pod: Pod, group: str) -> JsonObject:
 
 
 def representative(pods: Iterable[Pod], kind: str, workload: Workload) -> Pod | None:
-    """The pod that stands for all of a ReplicaSet or StatefulSet: the oldest, of the revision rolled out last."""
+    """The pod that represents all pods of a ReplicaSet or StatefulSet: the oldest, of the revision rolled out last."""
     revision = workload.status.update_revision if kind == "StatefulSet" else ""
     candidates = [pod for pod in pods if not revision or pod.metadata.labels.get(_REVISION_LABEL) == revision]
     return min(candidates, key=lambda pod: (pod.metadata.created, pod.metadata.name), default=None)

@@ -230,7 +230,7 @@ class AdmissionHandlers:
         return msgspec.structs.replace(self._rules.jobs, namespace=self._view.namespace_annotations(review.namespace))
 
     async def _judged(self, judge: Callable[[QueueWorld], Violations]) -> Violations:
-        """A refusal is looked at once more by what there is now: the queue may have been created a moment ago."""
+        """A refusal is checked again against the current state: the queue may have been created a moment ago."""
         found = judge(self._view.world())
         return judge(await self._view.fresh()) if found else found
 

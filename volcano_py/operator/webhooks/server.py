@@ -61,7 +61,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body: float = 5.0
     sending: float = 5.0
     lingering: float = 1.0
-    """For which a caller that is refused may go on sending: it reads the answer only then."""
+    """For which a refused caller may keep sending: it reads the answer only after that."""
     judging: float = 8.0
     """Waiting for a turn included. The webhook configurations let the API server wait for ten."""
 

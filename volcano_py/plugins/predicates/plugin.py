@@ -176,7 +176,7 @@ class Predicates(Plugin):
         self._volumes.update(placement)
 
     def _lasting(self, task_class: TaskClass, view: NodeView) -> Codes:
-        """[K] what the nodes say whatever is placed in this cycle; the caller may write into it."""
+        """[K] the verdicts of nodes that do not depend on placements of this cycle; the caller may write into it."""
         key = self._key(task_class)
         verdict = self._verdict(key, task_class)
         if verdict.codes is None:

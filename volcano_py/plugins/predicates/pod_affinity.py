@@ -151,7 +151,7 @@ def _rules_for(ssn: Session, task_class: TaskClass) -> _Rules | None:
 
 
 def _shunned_by(counts: PodCounts, task_class: TaskClass) -> list[_Ask]:
-    """Where pods stand whose own anti-affinity keeps the class away."""
+    """The domains of pods whose own anti-affinity keeps the class away."""
     return [
         partial(counts.carrying, carried.topology_key, classes)
         for carried, classes in counts.carriers(task_class)
@@ -160,7 +160,7 @@ def _shunned_by(counts: PodCounts, task_class: TaskClass) -> list[_Ask]:
 
 
 def _company_of(counts: PodCounts, together: Sequence[AffinityTerm]) -> tuple[_Ask, ...]:
-    """For each topology key, where pods stand that match all terms of affinity."""
+    """For each topology key, the domains of pods that match all terms of affinity."""
     matched = tuple(one.term for one in together)
     return tuple(partial(counts.matching, key, matched) for key in dict.fromkeys(one.topology_key for one in together))
 
@@ -184,7 +184,7 @@ def _known(tally: Tally, released: bool) -> Numbers:
 
 
 def _any(numbers: Numbers) -> bool:
-    """Whether any domain has pods; what stands outside all domains does not count."""
+    """Whether any domain has pods; pods outside all domains do not count."""
     return bool(numbers[:-1].any())
 
 

@@ -118,7 +118,7 @@ class LabelColumn:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """[N] nodes that have the label, whatever its value."""
+        """[N] nodes that have the label, with any value."""
         mask: NDArray[np.bool_] = self.codes != ABSENT
         return mask
 

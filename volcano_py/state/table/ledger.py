@@ -380,7 +380,7 @@ class Ledger:
                 _add(sums, queue[charged], amount[charged])
 
     def recount(self) -> Ledger:
-        """The same tasks booked afresh into empty sums: what the sums must be. The self-audit compares."""
+        """The same tasks counted again into empty sums: what the sums must be. The self-audit compares them."""
         fresh = self.copy()
         for array in (fresh.nodes.used, fresh.nodes.releasing, fresh.nodes.pipelined, fresh.nodes.nonzero_used):
             array[:] = 0

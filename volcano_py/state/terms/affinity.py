@@ -80,7 +80,7 @@ def heeded_labels(affinity: Affinity) -> frozenset[str]:
 
 
 class _Written(NamedTuple):
-    """A term as it stands in a pod; `weight` is None for a required one."""
+    """A term as written in a pod; `weight` is None for a required one."""
 
     anti: bool
     weight: int | None

@@ -53,7 +53,7 @@ class Credentials:
     """The loaded configuration. `authorization` (a header's value) and `ssl` are always ready for the next request."""
 
     def __init__(self, kubeconfig: str | None, context: str | None, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Use `Credentials.load`, which also reads the files. `kubeconfig` None stands for in-cluster."""
+        """Use `Credentials.load`, which also reads the files. `kubeconfig` None means in-cluster."""
         self._kubeconfig, self._context, self._clock = kubeconfig, context, clock
         self._login = Login()
         self._loader: KubeConfigLoader | None = None

@@ -81,7 +81,7 @@ class ApiPath(msgspec.Struct, frozen=True):
 
 
 def target(path: ApiPath, params: Params | None = None) -> str:
-    """The path with its query, as they stand in a request line."""
+    """The path with its query, as in a request line."""
     return f"{path}?{urlencode(params, quote_via=quote, safe='')}" if params else str(path)
 
 

@@ -200,7 +200,7 @@ class Reflector:
         await self._rest(delay)
 
     async def _rest(self, seconds: float) -> None:
-        """Until there is hurry, or for so long."""
+        """Wait until a list is urgent, or for this many seconds."""
         self._hurry.clear()
         await wait_at_most(self._clock, seconds, self._hurry)
 
@@ -404,7 +404,7 @@ class Reflector:
             raise UnreachableError("WATCH", str(self.kind.path), "the server ended the watch at once")
 
     async def _guard(self, stream: WatchStream) -> None:
-        """Return, having broken the connection, when nothing was heard for too long or a resync is due."""
+        """Break the connection and return when the watch was silent for too long or a resync is due."""
         while True:
             now = self._clock.monotonic()
             wait = stream.last_data + self._stall_after - now

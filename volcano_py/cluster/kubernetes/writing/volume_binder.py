@@ -74,7 +74,7 @@ class VolumeBinder:
         clock: Clock = SYSTEM_CLOCK,
         rng: random.Random | None = None,
     ) -> None:
-        """`hand_on` gets what is ready to be bound, and `on_prepared` hears of it, if `find_node` after all that
+        """`hand_on` gets what is ready to be bound, and `on_prepared` is called for it, if `find_node` after all that
         time still has the node, and the volumes can be used from there; `fence` is asked before each write."""
         self.claims = ClaimUpdates()
         self._client, self._outcomes, self._hand_on = client, outcomes, hand_on
@@ -233,8 +233,8 @@ class VolumeBinder:
         return latest.claim
 
     async def _look(self, binding: ClaimBinding, latest: LatestClaim) -> None:
-        """Look whether an event was lost, and whether the claim still has what was reserved for it, of which it hears
-        nothing; a server that is away just now is no reason to give up."""
+        """Check whether an event was lost, and whether the volume is still reserved for the claim, for which there is
+        no event. A server that does not answer at the moment is no reason to give up."""
         try:
             claim = await self._client.read(_path(binding), PersistentVolumeClaim)
             latest.take(claim)

@@ -110,7 +110,7 @@ class Pipeline(Generic[T]):
         limit: int,
         clock: Clock,
     ) -> None:
-        """`limit` is that of `Turns`, in which an item stands for its `namespace`."""
+        """`limit` is that of `Turns`; an item takes its turn with its `namespace`."""
         self.stopped = ""
         """Why nothing new is begun; "" while all is well."""
         self._name, self._work, self._abandon, self._clock = name, work, abandon, clock

@@ -104,7 +104,7 @@ def topology_mask(index: NodeIndex, terms: Sequence[TopologySelectorTerm]) -> Ma
 
 
 def capacity_mask(index: NodeIndex, capacities: Iterable[Capacity], size: int) -> Mask:
-    """[N] nodes that reach room for a volume of so many bytes."""
+    """[N] nodes that have access to room for a volume of this many bytes."""
     mask = np.zeros(len(index.nodes), dtype=np.bool_)
     for topology in {_encode(each.topology): each.topology for each in capacities if each.largest >= size}.values():
         mask |= _selected(index, topology)
