@@ -277,8 +277,8 @@ def _making(world: World, members: Members) -> tuple[list[Action], EventNote | N
         actions.append(CreatePods(tuple(bodies)))
     if broken:
         return actions, EventNote("Warning", names.PLUGIN_ERROR, broken)
-    if in_vain := never_starts(job, members):
-        return actions, EventNote("Warning", names.DEPENDENCY_FAILED, in_vain)
+    if never := never_starts(job, members):
+        return actions, EventNote("Warning", names.DEPENDENCY_FAILED, never)
     return actions, _pending(waiting) if (waiting := waits_for_itself(job, members)) else None
 
 

@@ -122,7 +122,7 @@ def never_fits(resource: str, asked: int, largest: int, *, node: str = "", other
     `others_refuse` there are larger nodes, which refuse the pod whatever is on them."""
     which = _which_node(others_refuse)
     if largest <= 0:
-        return f"asks {amount(resource, asked)}; {_nobody_offers(resource, which)}"
+        return f"asks {amount(resource, asked)}; {_no_node_offers(resource, which)}"
     wanted, most = numbers(resource, asked, largest)
     named = f", {node}," if node else ""
     return (
@@ -135,7 +135,7 @@ def _which_node(others_refuse: bool) -> str:
     return "node that would take it" if others_refuse else "node"
 
 
-def _nobody_offers(resource: str, which: str = "node") -> str:
+def _no_node_offers(resource: str, which: str = "node") -> str:
     # That a pod takes the place of one is nothing that its author could leave out.
     fix = "put how many it takes into status.allocatable of a node," if resource == "pods" else "remove the request"
     return f"no {which} offers {resource}: {fix} or add a node that does"
@@ -231,10 +231,10 @@ def over_ceiling(
     whose = f"queue {queue}, above {above}" if above else f"queue {queue}"
     waiting = f" + {promised} promised" if inqueue else ""
     held_by = f" ({holder})" if holder else ""
-    for_whom = f" ({kept})" if kept else ""
+    kept_for = f" ({kept})" if kept else ""
     return (
         f"{whose}: {with_name(resource, held)} allocated{held_by}{waiting} + {wanted} asked > {limit} "
-        f"{kind.word}{for_whom}; {kind.remedy(is_hopeless=asked > ceiling)}"
+        f"{kind.word}{kept_for}; {kind.remedy(is_hopeless=asked > ceiling)}"
     )
 
 
@@ -248,7 +248,7 @@ def cluster_overcommitted(
         resource, used, inqueue, asked, limit, allocatable, used + inqueue + asked
     )
     if not allocatable:
-        return f"asks {with_name(resource, wanted)}; {_nobody_offers(resource)}"
+        return f"asks {with_name(resource, wanted)}; {_no_node_offers(resource)}"
     first = _ASK_LESS if asked > limit else "wait until jobs finish"
     return (
         f"cluster: {with_name(resource, held)} used + {promised} promised + {wanted} asked > {most} "

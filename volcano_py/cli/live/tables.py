@@ -81,7 +81,7 @@ def _groups(groups: Sequence[GroupRow], most: int) -> Table:
     table = _table("PodGroups")
     for heading in ("PodGroup", "Queue", "Phase", "Min", "Running", "Waits because"):
         table.add_column(heading, justify="right" if heading in ("Min", "Running") else "left")
-    for group in _most_telling(groups, most):
+    for group in _waiting_first(groups, most):
         running = _share(group.running, group.pods)
         if group.finished:
             running.append(f", {group.finished} done", "dim")
@@ -119,7 +119,7 @@ def _parted(why: str) -> tuple[str, str]:
     return (code, sentence) if colon and code.isalnum() else ("", code + colon + sentence)
 
 
-def _most_telling(groups: Sequence[GroupRow], most: int) -> list[GroupRow]:
+def _waiting_first(groups: Sequence[GroupRow], most: int) -> list[GroupRow]:
     """All, in their order, when there is room; otherwise those that wait before those that run."""
     if len(groups) <= most:
         return list(groups)

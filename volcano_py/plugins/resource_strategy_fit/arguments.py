@@ -127,8 +127,8 @@ class ResourceStrategyFitArguments(Arguments):
         for name in here:
             if name in there and here[name] != there[name]:
                 raise ValueError(
-                    f"its block keeps {_told(here[name])} for each idle {name}, sra.proportional keeps "
-                    f"{_told(there[name])}; remove one"
+                    f"its block keeps {_ratio_text(here[name])} for each idle {name}, sra.proportional keeps "
+                    f"{_ratio_text(there[name])}; remove one"
                 )
         return value
 
@@ -139,7 +139,7 @@ class ResourceStrategyFitArguments(Arguments):
         return self
 
 
-def _told(ratio: Ratio) -> str:
+def _ratio_text(ratio: Ratio) -> str:
     return f"{ratio.cpu:g} cpu and {ratio.memory:g}G memory"
 
 

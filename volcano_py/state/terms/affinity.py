@@ -72,7 +72,7 @@ def affinity_fault(affinity: Affinity | None) -> str | None:
     return next((fault for one in written for fault in _faults(one)), None)
 
 
-def heeded_labels(affinity: Affinity) -> frozenset[str]:
+def labels_read_by_affinity(affinity: Affinity) -> frozenset[str]:
     """The pod's own labels that its terms depend on."""
     return frozenset(
         key for one in _written(affinity) for key in (*one.term.match_label_keys, *one.term.mismatch_label_keys)

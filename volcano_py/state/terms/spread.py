@@ -64,7 +64,7 @@ def spread_fault(pod: Pod) -> str | None:
     return next(_faults(constraints, pod.metadata.labels), None)
 
 
-def heeded_by_spread(constraints: Sequence[TopologySpreadConstraint]) -> frozenset[str]:
+def labels_read_by_spread(constraints: Sequence[TopologySpreadConstraint]) -> frozenset[str]:
     """The pod's own labels that its constraints depend on."""
     keys: set[str] = set()
     for constraint in constraints:

@@ -158,9 +158,9 @@ class Volumes:
 
     def may_assume(self, bindings: Iterable[ClaimBinding], node: str) -> bool:
         """Whether these claims, and the volumes chosen for them, are still available to a pod on that node."""
-        return all(self._is_to_be_had(binding, node) for binding in bindings)
+        return all(self._is_available(binding, node) for binding in bindings)
 
-    def _is_to_be_had(self, binding: ClaimBinding, node: str) -> bool:
+    def _is_available(self, binding: ClaimBinding, node: str) -> bool:
         key = binding.claim.key
         claim, decided = self._claims.get(key), self._decided.of(key)
         if claim is None or claim.uid != binding.claim.uid or claim.volume or claim.is_deleting:

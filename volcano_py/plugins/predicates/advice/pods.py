@@ -33,7 +33,7 @@ def on_nodes(ssn: Session, rows: Rows) -> str:
     return summarize(placed, total=len(rows))
 
 
-def by_whom(ssn: Session, rows: Rows, nodes: Rows) -> str:
+def by_pods(ssn: Session, rows: Rows, nodes: Rows) -> str:
     """` by ml/web-0 on n1`: those of the tasks `rows` [K] that are settled on one of these nodes; "" for none."""
     who = on_nodes(ssn, settled(ssn, rows[np.isin(ssn.ledger.tasks.node[rows], nodes)]))
     return f" by {who}" if who else ""
