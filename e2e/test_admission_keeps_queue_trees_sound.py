@@ -280,7 +280,7 @@ async def test_a_replica_that_does_not_lead_answers_too(door: Door, start_daemon
     assert await standby.metric("volcano_leader") == 0
 
 
-async def test_certificates_are_renewed_long_before_they_expire_and_nobody_notices(
+async def test_certificates_are_renewed_long_before_they_expire_without_interruption(
     door: Door, start_daemon: StartDaemon
 ) -> None:
     cluster = door.cluster

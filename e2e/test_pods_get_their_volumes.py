@@ -223,7 +223,7 @@ async def test_volumes_are_made_for_the_nodes_of_a_gang(
     await daemon.wait_metric("volcano_task_scheduling_duration_seconds_count", 3, stage="PreBound")
 
 
-async def test_a_pod_whose_volume_could_not_be_made_is_tried_again(
+async def test_a_pod_whose_volume_could_not_be_created_is_tried_again(
     disks: Disks, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon, provisioner: Provisioner
 ) -> None:
     provisioner.fails = 1

@@ -46,7 +46,7 @@ def cells(line: str) -> list[str]:
     return line.split()
 
 
-async def test_a_queue_is_made_seen_closed_opened_and_deleted(
+async def test_a_queue_is_created_seen_closed_opened_and_deleted(
     namespace: Namespace, names: tuple[str, str], volcano_py: Type, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     department, team = names

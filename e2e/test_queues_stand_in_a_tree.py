@@ -109,7 +109,7 @@ async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
     await hierarchical.wait_metric("volcano_queue_share", 5 / 4, queue_name=tree.name("dept"))
 
 
-async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_mended(
+async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_fixed(
     namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
 ) -> None:
     """A job in an inner queue, a missing parent: told on the PodGroup and on the queue; the leaf beside them runs."""
@@ -134,7 +134,7 @@ async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_men
     await allocated(cluster, tree.name("later"), 1)
 
 
-async def test_a_guarantee_that_the_cluster_cannot_hold_is_told_and_keeps_nothing_from_other_teams(
+async def test_a_guarantee_that_the_cluster_cannot_hold_is_reported_and_keeps_nothing_from_other_teams(
     namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
 ) -> None:
     """No webhook looks at what the API server takes; the work of another team runs on all of its nodes."""

@@ -77,7 +77,7 @@ async def test_a_pod_that_fails_has_the_whole_job_restarted_until_its_tries_are_
     await jobs.namespace.wait_phases(Failed=1)
 
 
-async def test_only_the_pod_that_was_evicted_is_made_again(
+async def test_only_the_pod_that_was_evicted_is_created_again(
     jobs: Jobs, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     """Without a policy, too; the others run on."""

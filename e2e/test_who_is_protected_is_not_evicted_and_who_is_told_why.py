@@ -61,7 +61,7 @@ async def wait_running(namespace: Namespace, expected: set[str]) -> None:
     await namespace.cluster.eventually(f"{sorted(expected)} run", reached)
 
 
-async def test_the_pod_that_nobody_protects_goes_and_its_place_is_kept_until_it_is_gone(
+async def test_the_unprotected_pod_is_evicted_and_its_place_is_kept_until_it_is_gone(
     installed: Cluster,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,

@@ -192,7 +192,7 @@ async def healthy_work_runs(namespace: Namespace, name: str, team: str, selector
     await namespace.wait_phases(selector=f"of={name}", Running=4)
 
 
-async def test_each_oddity_is_told_and_others_go_on(
+async def test_each_oddity_is_reported_and_others_go_on(
     cluster: Cluster,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,

@@ -54,7 +54,7 @@ async def test_a_leader_that_computes_for_long_keeps_the_lease(
     assert await leader.metric("volcano_leader") == 1
 
 
-async def test_a_leader_that_computes_for_ever_is_ended_and_says_where(
+async def test_a_leader_that_computes_forever_is_ended_and_logs_where(
     leader: Daemon, cluster: Cluster, namespace: Namespace, simulated_nodes: SimulatedNodes, start_daemon: StartDaemon
 ) -> None:
     pool = await simulated_nodes(1)

@@ -94,7 +94,7 @@ async def test_a_binding_finds_the_pod_gone(
     await cluster.eventually("the daemon has forgotten the pod", forgotten)
 
 
-async def test_a_new_list_brings_what_no_event_has_told(
+async def test_a_new_list_brings_what_no_event_has_reported(
     namespace: Namespace, simulated_nodes: SimulatedNodes, proxy: FaultProxy, start_daemon: StartDaemon
 ) -> None:
     """A whole gang was never heard of."""

@@ -65,7 +65,7 @@ async def test_a_pod_that_is_deleted_meanwhile_is_replaced_and_its_gang_complete
     await everything_is_in_order(daemon)
 
 
-async def test_a_pod_group_that_is_deleted_half_bound_leaves_its_pods_told(
+async def test_pods_of_a_group_that_is_deleted_half_bound_get_a_reason(
     cluster: Cluster,
     namespace: Namespace,
     simulated_nodes: SimulatedNodes,

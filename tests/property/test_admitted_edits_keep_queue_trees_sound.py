@@ -94,7 +94,7 @@ def assert_sound(stored: dict[str, Queue]) -> None:
 
 @settings(max_examples=settings().max_examples, deadline=None)
 @given(st.lists(edits(), min_size=1, max_size=8), edits())
-def test_whatever_there_is_an_edit_of_nothing_is_let_in_and_none_makes_things_worse(
+def test_an_edit_of_nothing_is_always_admitted_and_no_admitted_edit_makes_things_worse(
     made: list[tuple[str, Queue | None]], edit: tuple[str, Queue | None]
 ) -> None:
     """The trees are as unsound as can be: nobody judged what they are made of."""

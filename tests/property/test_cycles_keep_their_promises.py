@@ -110,7 +110,7 @@ def test_every_cycle_keeps_every_promise(configuration: SchedulerConfiguration, 
 
 @FEW
 @given(cluster=clusters())
-def test_nobody_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
+def test_no_pod_waits_for_nodes_while_a_node_has_room(cluster: Cluster) -> None:
     """With gang and predicates alone nothing else can keep a pod out whose gang may be one pod."""
     simulation, result = run(cluster, configured(PLAIN))
     free = {
@@ -184,7 +184,7 @@ def test_the_end_is_what_a_scheduler_that_starts_there_would_leave_as_it_is(clus
 
 @FEW
 @given(cluster=clusters())
-def test_what_is_told_of_every_waiting_pod_is_a_reason(cluster: Cluster) -> None:
+def test_every_waiting_pod_has_a_reason(cluster: Cluster) -> None:
     _, result = run(cluster, DEFAULT)
     for pod, message in result.unschedulable.items():
         reason, _, sentence = message.partition(": ")

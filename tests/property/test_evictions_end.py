@@ -208,7 +208,7 @@ def test_evictions_end_though_every_victim_comes_again(objects: list[dict[str, A
 
 @settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)))
-def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
+def test_a_gang_that_pods_were_evicted_for_is_bound_whole(objects: list[dict[str, Any]], policy: str) -> None:
     simulation = _simulation(objects, policy)
     simulation.run(cycles=1)
     promised = {
@@ -228,7 +228,7 @@ def test_whoever_was_made_room_for_is_bound_whole(objects: list[dict[str, Any]],
 
 @settings(max_examples=25, deadline=None)
 @given(clusters(), st.sampled_from(sorted(_POLICIES)), st.randoms(use_true_random=False))
-def test_the_order_in_which_objects_are_listed_decides_nobodys_fate(
+def test_the_order_in_which_objects_are_listed_decides_nothing(
     objects: list[dict[str, Any]], policy: str, rng: Any
 ) -> None:
     parsed = parse_configuration(_POLICIES[policy], checked_registry().catalogue())

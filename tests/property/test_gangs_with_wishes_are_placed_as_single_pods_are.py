@@ -99,7 +99,7 @@ def test_a_sweep_goes_where_single_pods_go(case: Case) -> None:
     assert where(case, case.pods) == one_by_one
 
 
-def test_a_gang_with_wishes_is_placed_in_one_choice() -> None:
+def test_a_gang_with_preferences_is_placed_in_one_choice() -> None:
     nodes = [node(f"n{number}", cpu="2", labels={HOST: f"n{number}", ZONE: f"z{number % 3}"}) for number in range(30)]
     spread = [constraint(key, 1, "ScheduleAnyway", False) for key in (ZONE, HOST)]
     opened = open_session(

@@ -124,7 +124,7 @@ def test_empty_groups_keep_a_job_out_until_their_time_is_over() -> None:
     assert cluster.phase("empty-0") == cluster.phase("empty-1") == "Pending"
 
 
-def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
+def test_the_group_says_why_and_when_it_is_admitted_again() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     cluster.add(vcjob("work", 2, 40))
@@ -136,7 +136,7 @@ def test_the_group_says_why_and_when_it_is_let_in_again() -> None:
     )
 
 
-def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
+def test_a_waiting_pod_causes_a_cycle_when_the_time_is_over() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     assert cluster.recheck_at < 0, "nobody waits"
@@ -145,7 +145,7 @@ def test_who_waits_causes_a_cycle_when_the_time_is_over() -> None:
     assert 0 < cluster.recheck_at <= TIMEOUT - 1
 
 
-def test_while_nobody_waits_an_empty_group_stays() -> None:
+def test_while_no_job_waits_an_empty_group_stays() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(3 * TIMEOUT)
     assert cluster.phase("empty") == "Inqueue"
@@ -160,7 +160,7 @@ def test_pods_that_come_in_time_find_what_was_promised() -> None:
     assert cluster.bound == {"slow-0", "slow-1"}
 
 
-def test_it_is_let_in_again_when_those_that_waited_have_been() -> None:
+def test_it_is_admitted_again_when_those_that_waited_have_been() -> None:
     cluster = Cluster(group("empty", 100))
     cluster.pass_by(1)
     cluster.add(group("first", 80, minimum=2), *(pod(f"first-{index}", 40, "first") for index in range(2)))
@@ -233,7 +233,7 @@ def test_a_restart_gives_no_more_time_and_takes_none() -> None:
     assert cluster.bound == {"work-worker-0", "work-worker-1"}
 
 
-def test_pods_that_fit_no_node_keep_nobody_out_and_autoscalers_still_hear_of_them() -> None:
+def test_pods_that_fit_no_node_block_no_other_job_and_autoscalers_still_see_them() -> None:
     useless = [pod(f"useless-{index}", 5, nodeSelector={"pool": "none"}) for index in range(26)]
     cluster = Cluster(*useless)
     cluster.pass_by(1)

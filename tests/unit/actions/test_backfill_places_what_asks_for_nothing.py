@@ -49,7 +49,7 @@ def test_no_share_is_asked_for() -> None:
     assert len(act(node("n1"), best_effort("l", 2), tiers=[[Gang, Stingy]]).binds) == 2
 
 
-def test_predicates_hold_and_are_told() -> None:
+def test_predicates_hold_and_are_reported() -> None:
     class Refuses(Plugin):
         name = "refuses"
 
@@ -66,7 +66,7 @@ def test_predicates_hold_and_are_told() -> None:
     assert error.counts == {"not here": 1}
 
 
-def test_a_refusal_before_the_nodes_is_told_for_all_of_them() -> None:
+def test_a_refusal_before_the_nodes_is_reported_for_all_of_them() -> None:
     class Refuses(Plugin):
         name = "refuses"
 
@@ -78,7 +78,7 @@ def test_a_refusal_before_the_nodes_is_told_for_all_of_them() -> None:
     assert (error.nodes, error.counts) == (2, {"not at all": 2})
 
 
-def test_jobs_that_were_not_let_in_or_are_invalid_wait() -> None:
+def test_jobs_that_were_not_admitted_or_are_invalid_wait() -> None:
     opened = act(
         node("n1"),
         best_effort("pending", 1, group_phase="Pending"),

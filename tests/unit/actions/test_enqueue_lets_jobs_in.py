@@ -65,7 +65,7 @@ def test_empty_minimum_resources_are_asked_about() -> None:
     assert opened.plugin(Door).asked == ["g"]
 
 
-def test_a_refused_job_is_told_and_does_not_hold_up_those_behind_it() -> None:
+def test_a_refused_job_is_reported_and_does_not_hold_up_those_behind_it() -> None:
     opened = act(
         asking("large", "5", age=50),
         asking("small", "1", age=10),
@@ -80,7 +80,7 @@ def test_a_refused_job_is_told_and_does_not_hold_up_those_behind_it() -> None:
     assert opened.plugin(Door).asked.count("large") == 1, "it is not tried again in this cycle"
 
 
-def test_everybody_is_let_in_when_nobody_votes() -> None:
+def test_all_jobs_are_admitted_when_no_plugin_votes() -> None:
     class Indifferent(Plugin):
         name = "indifferent"
 
@@ -97,13 +97,13 @@ def test_only_pending_groups_are_considered() -> None:
     assert opened.plugin(Door).entered == ["g"]
 
 
-def test_a_group_whose_queue_does_not_exist_is_not_let_in() -> None:
+def test_a_group_whose_queue_does_not_exist_is_not_admitted() -> None:
     opened = act(asking("g", "1", queue="nowhere"), asking("h", "1"), actions=[Enqueue], tiers=[[Door]])
     assert opened.plugin(Door).entered == ["h"]
 
 
 @pytest.mark.parametrize("spec", [{"min_resources": {"cpu": "much"}}, {"sub_group_policy": [{"name": "a"}]}])
-def test_a_group_that_cannot_be_scheduled_as_it_stands_is_not_let_in(spec: dict[str, Any]) -> None:
+def test_a_group_that_cannot_be_scheduled_as_it_stands_is_not_admitted(spec: dict[str, Any]) -> None:
     opened = act(with_spec(asking("g", "1"), **spec), actions=[Enqueue], tiers=[[Door]])
     assert phase(opened, "g") is Phase.PENDING
 

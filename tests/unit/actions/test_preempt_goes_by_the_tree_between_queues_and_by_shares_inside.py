@@ -81,7 +81,7 @@ def test_inside_a_queue_of_the_tree_the_namespace_with_less_goes_first() -> None
 
 @pytest.mark.parametrize("weights", ["1/1", "1/50"])
 @pytest.mark.parametrize("others", [0, 20])
-def test_what_the_tree_owes_a_queue_has_no_say_in_who_is_a_victim_inside_it(weights: str, others: int) -> None:
+def test_what_the_tree_owes_a_queue_does_not_decide_victims_inside_it(weights: str, others: int) -> None:
     """A job that holds five pods gives to four jobs of a pod each: the last one would leave it less than they have."""
     opened = preempt(
         placed_queue("own", "root/b/own", f"{weights}/1"),

@@ -131,7 +131,7 @@ RACES: Final = [
 
 
 @pytest.mark.parametrize("race", RACES)
-def test_both_are_let_in_and_the_scheduler_tells_and_goes_on(race: Race) -> None:
+def test_both_are_admitted_and_the_scheduler_reports_it_and_goes_on(race: Race) -> None:
     for edit in race.edits:
         assert judged(edit, race.stored) == ()
     queues = {each.metadata.name: each for each in (*race.stored, queue("aside"))}

@@ -329,7 +329,7 @@ def test_a_name_that_is_no_label_is_refused() -> None:
         pytest.param(spec(task("m"), plugins={"mpi": ["--master=m"], "svc": None}), id="plugins"),
     ],
 )
-def test_a_job_that_can_work_is_let_in(content: dict[str, Any]) -> None:
+def test_a_job_that_can_work_is_admitted(content: dict[str, Any]) -> None:
     assert created(content) == []
 
 
@@ -428,7 +428,7 @@ def test_a_long_value_is_cut_in_the_answer() -> None:
     assert len(only) < 400
 
 
-def test_a_change_is_told_by_the_field_that_differs() -> None:
+def test_a_change_is_reported_by_the_field_that_differs() -> None:
     """What a template is full of does not hide it; objects are written as in a manifest."""
 
     def pod(**fields: Any) -> dict[str, Any]:
@@ -525,7 +525,7 @@ def test_a_job_that_names_no_queue_is_judged_by_the_one_it_will_be_in(
     assert judge("cronjob", "tick", cron(jobTemplate={"spec": content}), None, there, context) == ()
 
 
-def test_a_queue_that_was_not_named_is_told_with_what_was() -> None:
+def test_a_queue_that_was_not_named_is_reported_with_what_was() -> None:
     (missing,) = validate_create(job({**spec(), "queue": "default"}), WORLD, BATCH)
     assert str(missing) == (
         "spec.queue: default (queue batch here) does not exist; create it first, or name another queue"
@@ -568,7 +568,7 @@ def test_a_schedule_must_be_understood() -> None:
     )
 
 
-def test_a_time_zone_is_told_apart_from_the_schedule() -> None:
+def test_a_time_zone_is_distinguished_from_the_schedule() -> None:
     zone = "spec.timeZone: Moon/Base is not a known time zone; use a name of the IANA database such as Europe/Berlin"
     (only,) = judge("cronjob", "tick", cron(timeZone="Moon/Base"), None, WORLD, CUSTOMS)
     assert str(only) == f"{zone} or Etc/UTC"

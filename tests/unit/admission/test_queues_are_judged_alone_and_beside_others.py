@@ -111,11 +111,11 @@ def test_a_queue_that_is_wrong_by_itself_is_refused(new: Queue, expected: str) -
         pytest.param(queue("q", state="Closed"), id="a closed one"),
     ],
 )
-def test_what_breaks_no_rule_is_let_in(new: Queue) -> None:
+def test_what_breaks_no_rule_is_admitted(new: Queue) -> None:
     assert created(new) == []
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     new = queue("q", "nowhere", weight=0, deserved={"cpu": 10}, capability={"cpu": 8})
     answer = denial_message("queue", "q", validate_create(new, world(), RULES))
     assert answer == (
@@ -127,7 +127,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     )
 
 
-def test_one_violation_is_told_in_one_line_and_a_thousand_in_a_few() -> None:
+def test_one_violation_is_reported_in_one_line_and_a_thousand_in_a_few() -> None:
     violations = [Violation(field=f"f{n}", value="v", rule="is wrong", fix="mend it") for n in range(1000)]
     assert denial_message("queue", "q", violations[:1]) == "queue q: f0: v is wrong; mend it"
     answer = denial_message("queue", "q", violations).splitlines()
@@ -206,7 +206,7 @@ def test_a_queue_that_does_not_fit_into_the_tree_is_refused(new: Queue, expected
     assert created(new, beside) == [expected]
 
 
-def test_a_queue_that_fits_is_let_in() -> None:
+def test_a_queue_that_fits_is_admitted() -> None:
     new = queue("two", "dept", deserved={"cpu": 4, "memory": "4Gi"}, guarantee={"cpu": 1}, capability={"cpu": 8})
     assert created(new, world(DEPT, ONE)) == []
 
@@ -247,7 +247,7 @@ def test_a_path_that_leads_through_another_queue_is_refused_in_both_directions()
 # Updates.
 
 
-def test_an_update_that_leads_in_a_circle_is_refused() -> None:
+def test_an_update_that_leads_in_a_cycle_is_refused() -> None:
     found = updated(DEPT, queue("dept", "one"), ONE)
     assert found[0] == ("spec.parent: one forms a cycle (dept → one → dept); name another queue")
 

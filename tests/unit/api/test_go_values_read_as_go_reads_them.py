@@ -77,7 +77,7 @@ def test_texts_that_are_no_durations(text: str) -> None:
         parse_duration(text)
 
 
-def test_a_number_without_a_unit_is_told_so() -> None:
+def test_a_number_without_a_unit_is_reported() -> None:
     with pytest.raises(ValueError, match="a number needs its unit; write one such as 30s, 5m or 1h30m"):
         parse_duration("30")
 

@@ -86,7 +86,7 @@ def test_the_last_of_two_namesakes_counts() -> None:
         "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: q}\nspec: {template: {}}",
     ],
 )
-def test_kinds_of_other_apis_that_share_a_name_are_passed_over(foreign: str) -> None:
+def test_kinds_of_other_apis_that_share_a_name_are_ignored(foreign: str) -> None:
     kind = foreign.partition("kind: ")[2].partition("\n")[0]
     ours = f"kind: {kind}\nmetadata: {{name: q, uid: ours}}"
     assert one(f"{ours}\n---\n{foreign}").metadata.uid == "ours"
@@ -126,7 +126,7 @@ def test_the_items_of_a_list_say_what_they_are_themselves() -> None:
 
 
 @pytest.mark.parametrize(("items", "found"), [("[{kind: Node, metadata: {name: n}}, n2]", "str"), ("[[]]", "list")])
-def test_an_item_of_a_list_that_is_no_object_is_told(items: str, found: str) -> None:
+def test_an_item_of_a_list_that_is_not_an_object_is_reported(items: str, found: str) -> None:
     with pytest.raises(ManifestError, match=rf"^manifest, document 1: items\[\d\] is a {found}, expected an object$"):
         read_text(f"{{kind: List, items: {items}}}")
 

@@ -91,7 +91,7 @@ def test_a_budget_whose_manifest_has_no_status_gives_up_what_is_beyond_its_minim
     assert len(result.binds) == 2
 
 
-def test_a_budget_is_not_spent_anew_in_each_cycle() -> None:
+def test_a_budget_is_not_spent_again_in_each_cycle() -> None:
     pods = [ours(web(number)) for number in range(3)]
     result = run(budget({"disruptionsAllowed": 1}, minAvailable=2), *pods, *urgent(3))
     assert len(result.evictions) == 1
@@ -134,7 +134,7 @@ def test_what_the_controller_of_the_real_cluster_has_counted_holds() -> None:
     assert allowed(budget({"disruptionsAllowed": 0, "desiredHealthy": 3}, maxUnavailable=1), *pods) == 0
 
 
-def test_who_is_counted_as_disrupted_already_is_not_healthy() -> None:
+def test_a_pod_counted_as_disrupted_already_is_not_healthy() -> None:
     status = {"disruptedPods": {"web-2": "2026-01-01T00:00:00Z"}}
     assert allowed(budget(status, minAvailable=2), *[web(n) for n in range(3)]) == 0
 

@@ -64,7 +64,7 @@ def test_hierarchical_drf_refuses_proportion_in_any_tier(parse: Parse, between: 
     assert problem.line > 0
 
 
-def test_a_conflict_is_told_together_with_other_errors(parse: Parse) -> None:
+def test_a_conflict_is_reported_together_with_other_errors(parse: Parse) -> None:
     result = parse(
         configuration(
             "allocate, nothing",
@@ -221,7 +221,7 @@ def test_reservation_is_told_that_it_cannot_admit_and_is_no_filter_of_nodes() ->
 
 
 @pytest.mark.parametrize("gang", ["", "  - {name: gang, enableJobReady: false}\n"], ids=["absent", "switched off"])
-def test_gangs_that_nobody_keeps_together(parse: Parse, gang: str) -> None:
+def test_gangs_without_the_gang_plugin(parse: Parse, gang: str) -> None:
     result = parse(configuration("allocate", basis=f"{gang}  - name: predicates\n"))
     (message,) = messages(result)
     assert message == (
@@ -230,7 +230,7 @@ def test_gangs_that_nobody_keeps_together(parse: Parse, gang: str) -> None:
     )
 
 
-def test_nodes_that_nobody_filters(parse: Parse) -> None:
+def test_nodes_without_a_filter(parse: Parse) -> None:
     for plugins in ("", "  - name: tdm\n", "  - {name: predicates, enablePredicate: false}\n"):
         (message,) = messages(parse(configuration("allocate", basis=f"  - name: gang\n{plugins}")))
         assert message.startswith("no plugin filters nodes, so taints, selectors and affinities of pods are ignored")
@@ -301,7 +301,7 @@ def test_a_switch_that_gates_nothing_of_its_plugin(parse: Parse, entry: str, fla
         "{name: nodeorder, enableNodeOrder: false}",
     ],
 )
-def test_switches_that_mean_something_or_harm_nobody_are_not_told(parse: Parse, entry: str) -> None:
+def test_switches_that_mean_something_or_are_harmless_are_not_reported(parse: Parse, entry: str) -> None:
     assert parse(configuration("allocate", entry)).problems == ()
 
 

@@ -53,7 +53,7 @@ configurations: none
     ]
 
 
-def test_an_unknown_plugin_is_told_with_the_closest_name(parse: Parse) -> None:
+def test_an_unknown_plugin_is_reported_with_the_closest_name(parse: Parse) -> None:
     result = parse(f"actions: allocate\n{PLUGINS}  - name: overcomit\n")
     (problem,) = result.errors
     assert problem.message.startswith('unknown plugin "overcomit" (did you mean "overcommit"?); known: binpack, ')
@@ -78,7 +78,7 @@ def test_an_action_of_volcano_that_is_absent_here_is_named(parse: Parse, name: s
     assert message == f"the action {name} exists in Volcano but not in this scheduler; remove it"
 
 
-def test_an_action_that_volcano_dropped_is_told_as_such(parse: Parse) -> None:
+def test_an_action_that_volcano_dropped_is_reported_as_such(parse: Parse) -> None:
     message = only(parse(f"actions: allocate, elect\n{PLUGINS}"))[-1]
     assert message == "Volcano has dropped the action elect, and this scheduler does not have it; remove it"
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_mapping_is_invalid(parse: Parse, text: str) -> None:
     assert message.startswith("a configuration is a mapping with the keys actions and tiers, found ")
 
 
-def test_actions_written_as_a_list_are_told_how_to_be_written(parse: Parse) -> None:
+def test_for_actions_written_as_a_list_the_right_form_is_reported(parse: Parse) -> None:
     message = only(parse(f"actions: [allocate]\n{PLUGINS}"))[-1]
     assert message == 'must be text such as "enqueue, allocate, backfill", found a list'
 
@@ -151,7 +151,7 @@ def test_a_value_of_the_wrong_shape(parse: Parse, wrong: str, path: str, message
     assert (problem.path, problem.message, problem.line) == (path, message, 2)
 
 
-def test_a_key_that_occurs_twice_is_told_with_both_places(parse: Parse) -> None:
+def test_a_key_that_occurs_twice_is_reported_with_both_places(parse: Parse) -> None:
     result = parse(f"actions: allocate\n{PLUGINS}    enableJobOrder: false\n    enableJobOrder: true\n")
     assert only(result) == (
         "tiers[0].plugins[1].enableJobOrder",
@@ -162,7 +162,7 @@ def test_a_key_that_occurs_twice_is_told_with_both_places(parse: Parse) -> None:
     )
 
 
-def test_all_duplicates_of_a_file_are_told(parse: Parse) -> None:
+def test_all_duplicates_of_a_file_are_reported(parse: Parse) -> None:
     result = parse(f"actions: allocate\nactions: enqueue\n{PLUGINS}    name: x\ntiers: []\n")
     assert [(problem.path, problem.line) for problem in result.errors] == [
         ("actions", 2),
@@ -248,7 +248,7 @@ def test_an_unknown_key_is_a_warning_and_an_error_when_strict(
         ("hierarchyEnable", "enableHierarchy"),
     ],
 )
-def test_a_misspelt_switch_is_told_with_the_right_spelling(parse: Parse, switch: str, meant: str) -> None:
+def test_a_misspelt_switch_is_reported_with_the_right_spelling(parse: Parse, switch: str, meant: str) -> None:
     result = parse(f"actions: allocate\n{PLUGINS}    {switch}: false\n")
     assert only(result)[-1] == f'unknown key, ignored (did you mean "{meant}"?)'
 
@@ -306,7 +306,7 @@ def test_of_two_entries_for_an_action_the_first_holds(parse: Parse) -> None:
     assert [(problem.path, problem.code) for problem in result.problems] == [("configurations[1]", Code.REPEATED)]
 
 
-def test_a_plugin_listed_twice_is_allowed_and_told(parse: Parse) -> None:
+def test_a_plugin_listed_twice_is_allowed_and_reported(parse: Parse) -> None:
     result = parse(f"actions: allocate\n{PLUGINS}  - name: gang\n- plugins:\n  - name: gang\n")
     assert result.config is not None
     assert [(problem.path, problem.line, problem.message) for problem in result.problems] == [
@@ -319,7 +319,7 @@ def test_a_plugin_listed_twice_is_allowed_and_told(parse: Parse) -> None:
     ]
 
 
-def test_a_plugin_listed_twice_with_other_arguments_is_told_so(parse: Parse) -> None:
+def test_a_plugin_listed_twice_with_other_arguments_is_reported(parse: Parse) -> None:
     result = parse(
         f"actions: allocate\n{PLUGINS}  - name: binpack\n- plugins:\n"
         "  - name: binpack\n    arguments: {binpack.weight: 3}\n"
@@ -330,7 +330,7 @@ def test_a_plugin_listed_twice_with_other_arguments_is_told_so(parse: Parse) -> 
     )
 
 
-def test_metrics_that_read_no_load_are_told(parse: Parse) -> None:
+def test_metrics_that_read_no_load_are_reported(parse: Parse) -> None:
     base = default_configuration_text()
     unknown = parse(base + "metrics:\n  type: promethius\n")
     assert only(unknown)[-1] == (

@@ -10,7 +10,7 @@ from volcano_py.api.objects import Pod
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
 
-async def test_who_makes_pods_anew_when_a_group_is_let_in_hears_of_it(bench: Bench) -> None:
+async def test_a_controller_that_recreates_pods_after_admission_is_notified(bench: Bench) -> None:
     """Its pods were deleted just when they were bound; without the word their controller would wait for ever."""
     group, *members = gang("g", pods=2, cpu="1", group_phase="Pending")
     bench.put(group, *members)
@@ -22,7 +22,7 @@ async def test_who_makes_pods_anew_when_a_group_is_let_in_hears_of_it(bench: Ben
     assert phases(bench) == ["Inqueue"]
 
 
-async def test_that_bindings_take_their_time_is_no_reason_to_tell(bench: Bench) -> None:
+async def test_slow_bindings_are_not_reported(bench: Bench) -> None:
     bench.put(*gang("g", pods=2, cpu="1", group_phase="Pending"))
     await bench.after(DECISIVE_PAUSE)
     bench.put(*gang("other", cpu="1", group_phase="Running", running_on=["n1"]))
@@ -30,7 +30,7 @@ async def test_that_bindings_take_their_time_is_no_reason_to_tell(bench: Bench) 
     assert phases(bench) == ["Running"], "that of the other one"
 
 
-async def test_who_could_not_be_bound_is_told_that_it_is_let_in(bench: Bench) -> None:
+async def test_an_unbindable_job_is_still_reported_as_admitted(bench: Bench) -> None:
     bench.put(*gang("g", cpu="1", group_phase="Pending"))
     await bench.after(DECISIVE_PAUSE)
     (bind,) = bench.bound
@@ -39,7 +39,7 @@ async def test_who_could_not_be_bound_is_told_that_it_is_let_in(bench: Bench) ->
     assert phases(bench) == ["Inqueue"]
 
 
-async def test_that_a_gang_is_scheduled_is_told_however_long_its_binding_took(bench: Bench) -> None:
+async def test_that_a_gang_is_scheduled_is_reported_however_long_its_binding_took(bench: Bench) -> None:
     group, member = gang("g", cpu="1", group_phase="Pending")
     bench.put(group, member)
     await bench.after(DECISIVE_PAUSE)

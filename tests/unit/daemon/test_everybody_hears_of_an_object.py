@@ -45,7 +45,7 @@ class Fails(Remembers):
         ("delete", "delete Node", "sink failed on a deletion"),
     ],
 )
-def test_all_hear_of_it_whoever_fails_and_the_teller_of_the_failure(call: str, heard: str, said: str) -> None:
+def test_all_sinks_are_called_even_if_one_fails_and_the_failure_is_raised(call: str, heard: str, said: str) -> None:
     first, broken, last = Remembers(), Fails(), Remembers()
     sink = FanOut(first, broken, last)
     with capture_logs() as logs, pytest.raises(RuntimeError, match="cannot"):

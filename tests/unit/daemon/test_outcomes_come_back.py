@@ -66,13 +66,13 @@ def bench() -> Bench:
 # -- bindings ----------------------------------------------------------------------------------------------------
 
 
-def test_a_binding_is_told_as_kube_scheduler_tells_it(bench: Bench) -> None:
+def test_a_binding_is_reported_as_kube_scheduler_reports_it(bench: Bench) -> None:
     bind = bench.bind()
     bench.recorder.bound(bind, 0.0)
     assert bench.told == [Event(bind.pod, "Normal", "Scheduled", "Successfully assigned team/g-0 to n1", at=bench.now)]
 
 
-def test_a_binding_that_is_told_late_counts_from_when_it_was_through(bench: Bench) -> None:
+def test_a_binding_that_is_reported_late_counts_from_its_completion(bench: Bench) -> None:
     bind = msgspec.structs.replace(bench.bind(), created=99.0)
     bench.now += 3.0
     bench.recorder.bound(bind, 2.5)
@@ -110,7 +110,7 @@ def test_success_starts_over(bench: Bench) -> None:
     assert bench.fail() == 1
 
 
-def test_a_failure_is_told_with_its_node_cause_and_pause(bench: Bench) -> None:
+def test_a_failure_is_reported_with_its_node_cause_and_pause(bench: Bench) -> None:
     bench.fail()
     (event,) = bench.told
     assert (event.about.key, event.type, event.reason) == ("team/g-0", "Warning", "FailedScheduling")
@@ -193,7 +193,7 @@ def test_evictions_are_counted_by_action_and_by_what_became_of_them(
     assert bench.value("volcano_evictions_total", action="preempt", outcome=outcome) == 1
 
 
-def test_what_is_told_of_the_same_binding_twice_does_no_harm(bench: Bench) -> None:
+def test_reporting_the_same_binding_twice_is_harmless(bench: Bench) -> None:
     bind = bench.bind()
     bench.recorder.bound(bind, 0.0)
     bench.recorder.bound(bind, 0.0)
@@ -201,14 +201,14 @@ def test_what_is_told_of_the_same_binding_twice_does_no_harm(bench: Bench) -> No
     assert bench.state.drift() == 0
 
 
-def test_a_plan_counts_once_and_its_victims_are_told(bench: Bench) -> None:
+def test_a_plan_counts_once_and_its_victims_are_reported(bench: Bench) -> None:
     bench.recorder.evictions_sent([VICTIM, VICTIM])
     assert bench.value("volcano_eviction_transactions_total", action="preempt") == 1
     assert bench.value("volcano_preemption_attempts_total") == 1
     assert bench.value("volcano_pod_preemption_victims") == 2
 
 
-def test_what_a_pods_claims_take_is_told_apart_from_its_binding(bench: Bench) -> None:
+def test_what_a_pods_claims_take_is_distinguished_from_its_binding(bench: Bench) -> None:
     bind = bench.bind()
     bench.now += 3
     bench.recorder.prepared(bind)

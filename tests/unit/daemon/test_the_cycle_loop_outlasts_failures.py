@@ -128,7 +128,7 @@ async def test_a_gang_is_not_begun_when_one_of_its_pods_has_gone_meanwhile(bench
     await task
 
 
-async def test_a_gang_that_finds_no_room_any_more_is_decided_anew(bench: Bench) -> None:
+async def test_a_gang_that_finds_no_room_any_more_is_decided_again(bench: Bench) -> None:
     """Somebody else's pod takes the room while the cycle decides; nothing else happens that would wake the loop."""
     rival = gang("rival", pods=1, cpu="6", running_on=["n1"])[-1]
     bench.put(node("n1", cpu="8"), node("n2", cpu="2"), *gang("train", pods=4, cpu="1", min_member=4))
@@ -226,7 +226,7 @@ async def test_a_cycle_that_was_asked_for_comes_although_nothing_happens(bench: 
     await task
 
 
-def test_evictions_are_told_together_without_those_of_pods_that_are_gone(bench: Bench) -> None:
+def test_evictions_are_reported_together_without_those_of_pods_that_are_gone(bench: Bench) -> None:
     bench.put(node("n1", cpu="8"), *gang("low", pods=2, cpu="1", running_on=["n1", "n1"]))
     group = ObjectRef("PodGroup", NAMESPACE, "low", "")
     evictions = [

@@ -78,7 +78,7 @@ def test_a_pod_that_others_have_bound_is_counted_where_it_is(state: ClusterState
     assert status in ("BOUND", "RUNNING")
 
 
-def test_what_a_pod_was_told_in_vain_is_told_again(state: ClusterState) -> None:
+def test_a_condition_of_a_pod_whose_write_failed_is_written_again(state: ClusterState) -> None:
     """Unless something newer is on its way meanwhile."""
     ref = ObjectRef("Pod", "team", "train-1", "pod-team-train-1")
     old = PodCondition(ref, "Unschedulable", "0/2 nodes", Reason.NODES_REFUSE)

@@ -8,7 +8,7 @@ from tests.unit.state.watched import on
 from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
 
-async def test_a_job_that_has_lost_its_pods_is_let_in_again(bench: Bench) -> None:
+async def test_a_job_that_has_lost_its_pods_is_admitted_again(bench: Bench) -> None:
     """Or else who makes its pods anew would wait for it for ever."""
     members = [on(pod(f"g-{index}", group="g", cpu="1"), "n1", "Running") for index in range(2)]
     bench.put(pod_group("g", min_member=2, phase="Running"), *members)

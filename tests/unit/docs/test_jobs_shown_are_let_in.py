@@ -46,7 +46,7 @@ def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
 
 
 @pytest.mark.parametrize(("where", "body"), [pytest.param(*each, id=each[0]) for each in shown()])
-def test_it_is_let_in(where: str, body: dict[str, Any]) -> None:
+def test_it_is_admitted(where: str, body: dict[str, Any]) -> None:
     found = judged(body)
     assert not found, f"{where}: {body['metadata']['name']}: {'; '.join(map(str, found))}"
 

@@ -75,7 +75,7 @@ def is_queue(document: dict[str, object]) -> bool:
 
 
 @pytest.mark.parametrize(("name", "made"), queues_of_a_page(), ids=lambda each: each if isinstance(each, str) else "")
-def test_every_other_queue_shown_is_let_in(name: str, made: list[dict[str, object]]) -> None:
+def test_every_other_queue_shown_is_admitted(name: str, made: list[dict[str, object]]) -> None:
     """In the order in which they stand there."""
     stored: list[dict[str, object]] = []
     for each in made:

@@ -245,7 +245,7 @@ async def test_a_watch_stays_open_and_brings_nothing_more(
     assert proxy.injected == Counter({("watches", Fault.WATCH_MUTE): 1})
 
 
-async def test_an_answer_is_compressed_although_nobody_asked_for_it(
+async def test_an_answer_is_compressed_although_it_was_not_requested(
     api: FakeApi, proxy: FaultProxy, session: aiohttp.ClientSession
 ) -> None:
     proxy.plan = Always(lambda call: call.verb == "list", Fault.COMPRESSED)

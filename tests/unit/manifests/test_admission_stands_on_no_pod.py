@@ -43,7 +43,7 @@ def test_only_queues_and_work_of_ours_are_judged_and_never_a_status(webhooks: li
             assert "CONNECT" not in rule["operations"]
 
 
-def test_while_nobody_answers_pods_and_their_groups_go_on(webhooks: list[tuple[str, Manifest]]) -> None:
+def test_while_no_replica_answers_pods_and_their_groups_still_work(webhooks: list[tuple[str, Manifest]]) -> None:
     policies = {hook["rules"][0]["resources"][0]: hook["failurePolicy"] for _, hook in webhooks}
     assert policies == {
         "queues": "Fail", "podgroups": "Ignore", "jobs": "Fail", "cronjobs": "Fail", "jobflows": "Fail",
@@ -124,7 +124,7 @@ def test_rights_are_by_name_and_over_no_other_secret(overlay: list[Manifest]) ->
     assert "data" not in secret, "applying it again takes nothing away"
 
 
-def test_why_it_is_so_is_said_where_it_is(project: Path) -> None:
+def test_the_reason_is_reported_in_its_place(project: Path) -> None:
     text = (project / "manifests/overlays/admission/validating.yaml").read_text()
     comment = re.sub(r"\n# ?", " ", text.split("apiVersion")[0])
     for word in ("No webhook stands on pods", "`Fail`", "`Ignore`", "caBundle"):

@@ -10,7 +10,7 @@ import pytest
 from volcano_py.observe import build
 
 
-def test_the_installed_version_is_told() -> None:
+def test_the_installed_version_is_reported() -> None:
     info = build.build_info()
     assert info["version"] == metadata.version("volcano-py")
     assert info.keys() == {"version", "python", "platform"}

@@ -114,7 +114,7 @@ class _LateLists:
 
 
 @pytest.mark.parametrize("policies", [[], [{"event": "PodEvicted", "action": "RestartJob"}]])
-async def test_pods_that_are_made_while_pods_are_listed_are_made_once(
+async def test_pods_that_are_created_while_pods_are_listed_are_created_once(
     cluster: JobCluster, policies: list[dict[str, str]]
 ) -> None:
     """As when the API server has forgotten where the watch was, and with the list of each hour."""
@@ -208,7 +208,7 @@ async def test_a_conflict_on_a_deletion_is_no_proof_that_the_pod_is_gone(cluster
     assert sorted(cluster.pods()) == ["train-worker-0", "train-worker-1"]
 
 
-async def test_a_job_that_goes_round_in_a_circle_asks_little(cluster: JobCluster) -> None:
+async def test_a_job_in_a_dependency_cycle_sends_few_requests(cluster: JobCluster) -> None:
     """Whatever the reason: here, nobody tells it of its own pods."""
     cluster.options["learn"] = lambda kind, obj: None
     cluster.tells_of = lambda kind: kind != POD.name

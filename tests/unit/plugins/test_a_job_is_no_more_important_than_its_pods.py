@@ -48,7 +48,7 @@ def test_what_the_pods_annotation_says_does_not_count() -> None:
     assert priority_of(pod("job-0", group="job", priority=0, annotations={"volcano.sh/task-priority": "1000"})) == 0
 
 
-def test_nobody_goes_for_a_job_that_names_a_class_its_pods_do_not_have() -> None:
+def test_no_pod_is_evicted_for_a_job_that_names_a_class_its_pods_do_not_have() -> None:
     session = opened(
         gang("victim", cpu="1", priority=0, running_on=["n1"]),
         gang("pretender", cpu="1", priority=0, priority_class="high"),

@@ -90,7 +90,7 @@ def test_what_is_guaranteed_is_kept_once_when_its_pods_are_leaving() -> None:
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_a_job_is_let_in_when_the_leaving_pods_are_gone(owner: PluginChoice) -> None:
+def test_a_job_is_admitted_when_the_leaving_pods_are_gone(owner: PluginChoice) -> None:
     session = cluster(
         owner,
         job("a", "left", pods=1, running=0, leaving=3),

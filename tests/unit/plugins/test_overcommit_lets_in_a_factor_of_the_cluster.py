@@ -59,7 +59,7 @@ def test_a_job_without_min_resources_always_enters() -> None:
     assert may_enter(session, "any")
 
 
-def test_a_job_that_was_let_in_counts_for_those_after_it() -> None:
+def test_a_job_that_was_admitted_counts_for_those_after_it() -> None:
     session = opened(waiting("first", "70"), waiting("second", "51"), waiting("third", "50"))
     Enqueue(None).execute(session.ssn)
     assert session.job("first").phase.text == "Inqueue"
@@ -86,7 +86,7 @@ def test_a_gang_that_is_just_being_bound_counts_once() -> None:
     assert not may_enter(session, "too-much")
 
 
-def test_a_gang_that_is_let_in_again_counts_once() -> None:
+def test_a_gang_that_is_admitted_again_counts_once() -> None:
     """It has lost a pod, and holds the other two."""
     whole = {"cpu": "60"}
     train = gang("a", pods=3, cpu="20", min_resources=whole, running_on=["n0", "n1"], group_phase="Pending")
@@ -157,7 +157,7 @@ def test_the_factor_is_exact() -> None:
     assert not may_enter(session, "too-much")
 
 
-def test_a_huge_factor_lets_everybody_in() -> None:
+def test_a_huge_factor_admits_every_job() -> None:
     session = opened(used(100), waiting("any", "1000000"), factor=1e300)
     assert may_enter(session, "any")
 

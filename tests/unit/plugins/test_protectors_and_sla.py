@@ -103,7 +103,7 @@ def test_a_pod_is_left_alone_for_its_cooldown(running: Pod, is_victim: bool) -> 
     assert opened.victims("reclaimable", "high-0", opened.running("low")) == (["low-0"] if is_victim else [])
 
 
-def test_who_may_go_later_is_looked_at_again_then() -> None:
+def test_pods_that_may_be_evicted_later_are_considered_again_then() -> None:
     """The end of a cool-down is no event of the cluster."""
     opened = open_session(
         node("n1"),
@@ -127,7 +127,7 @@ def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
 
 @pytest.mark.parametrize("protector", [Pdb, Cdp])
 @pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
-def test_alone_they_give_up_nobody(protector: type[Plugin], point: str) -> None:
+def test_alone_they_give_up_no_pod(protector: type[Plugin], point: str) -> None:
     """Whom they do not spare is still no victim of just anybody."""
     web = gang("web", running_on=["n1"], labels={"app": "web"})
     opened = open_session(node("n1"), *web, *gang("high"), tiers=[[], [protector]])
@@ -160,7 +160,7 @@ def waiting(name: str, seconds: float, limit: str = "") -> PodGroup:
 @pytest.mark.parametrize(
     ("limit", "vote"), [("", Vote.ABSTAIN), ("2m", Vote.ABSTAIN), ("30s", Vote.PERMIT), ("nonsense", Vote.ABSTAIN)]
 )
-def test_a_job_past_its_limit_is_let_in(limit: str, vote: Vote) -> None:
+def test_a_job_past_its_limit_is_admitted(limit: str, vote: Vote) -> None:
     opened = open_session(waiting("train", 60, limit), tiers=[[Sla]])
     plugin, job = opened.plugin(Sla), opened.job("train")
     assert plugin.job_enqueueable(job).vote is vote

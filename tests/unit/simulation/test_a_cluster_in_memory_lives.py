@@ -170,7 +170,7 @@ def group_of(simulation: Simulation, name: str) -> PodGroup:
     return group
 
 
-def test_the_queues_that_every_cluster_has_are_made() -> None:
+def test_the_queues_that_every_cluster_has_are_created() -> None:
     queues = {seen.metadata.name: seen.spec.reclaimable for seen in simulated().cluster.objects("Queue", Queue)}
     assert queues == {"root": False, "default": True}
     mine = simulated(queue("default", weight=7)).cluster.get("Queue", "default", Queue)
@@ -214,7 +214,7 @@ def test_a_namespace_has_a_queue_for_the_groups_that_are_made_for_its_pods_and_n
     assert groups == {"g": "", "h": "other", "podgroup-pod-team-a": "team-q"}
 
 
-def test_a_group_that_is_let_in_and_gets_no_pods_is_told_once_they_had_time_to_come() -> None:
+def test_a_group_that_is_admitted_and_gets_no_pods_is_reported_once_they_had_time_to_come() -> None:
     simulation = simulated(node("n1"), pod_group("g", min_member=2, phase="Pending", age=3600.0))
 
     def told() -> list[str]:
@@ -274,7 +274,7 @@ def test_objects_may_come_between_two_runs() -> None:
     assert set(simulation.run().binds.values()) == {"n1", "n2"}
 
 
-def test_a_pod_with_a_request_that_cannot_be_read_stops_nobody_else() -> None:
+def test_a_pod_with_an_unreadable_request_stops_no_other_pod() -> None:
     broken = with_spec(pod("broken"), containers=pod("x", cpu="much").spec.containers)
     result = simulated(node("n1"), broken, pod("fine", cpu="1")).run()
     assert dict(result.binds) == {"team/fine": "n1"}

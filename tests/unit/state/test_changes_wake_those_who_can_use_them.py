@@ -65,14 +65,14 @@ def test_pods_of_others_may_be_the_company_that_is_waited_for() -> None:
     assert watched.told() == []
 
 
-def test_pods_of_others_may_use_the_devices_beside_which_cores_are_kept() -> None:
+def test_pods_of_others_may_use_the_devices_for_which_cores_are_kept() -> None:
     """The proportional rule keeps cores for idle devices: once these are in use, others may have the cores."""
     watched = Watched(node("n1", devices={"nvidia.com/gpu": "1"}))
     watched.put(pod("f", cpu="1", scheduler="default-scheduler", devices={"nvidia.com/gpu": "1"}, on="n1"))
     assert watched.told() == [DECISIVE]
 
 
-def test_labels_matter_to_affinity_to_budgets_and_to_whoever_writes_a_plugin() -> None:
+def test_labels_matter_to_affinity_to_budgets_and_to_plugins() -> None:
     runs = pod("f", scheduler="default-scheduler", on="n1")
     watched = Watched(node("n1"), pod_group("g"), pod("a", group="g", affinity=near(term(app="db"))), runs)
     watched.put(with_meta(runs, labels={"app": "db"}))
@@ -81,7 +81,7 @@ def test_labels_matter_to_affinity_to_budgets_and_to_whoever_writes_a_plugin() -
     assert watched.told() == []
 
 
-def test_labels_of_a_pod_that_waits_matter_to_those_who_look_at_them() -> None:
+def test_labels_of_a_waiting_pod_matter_to_terms_that_select_by_them() -> None:
     waits = pod("a", group="g", cpu="1", labels={"app": "web"})
     watched = Watched(node("n1"), pod_group("g"), waits)
     watched.put(with_meta(waits, labels={"app": "db", "edit": "1"}))
@@ -222,7 +222,7 @@ def test_a_group_with_another_minimum_is_decisive() -> None:
     assert watched.told() == [DECISIVE]
 
 
-def test_a_queue_that_wishes_otherwise_is_decisive_and_its_counts_are_not() -> None:
+def test_an_edited_spec_of_a_queue_is_decisive_and_its_counts_are_not() -> None:
     watched = Watched(queue("q"))
     watched.put(with_status(queue("q"), running=3))
     assert watched.told() == []

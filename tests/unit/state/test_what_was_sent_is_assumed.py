@@ -49,7 +49,7 @@ def test_the_watch_confirms_the_binding_without_need_for_a_decision(watched: Wat
     assert watched.told() == [False]
 
 
-def test_the_watch_is_right_when_somebody_else_bound_the_pod(watched: Watched) -> None:
+def test_the_watch_is_right_when_another_scheduler_bound_the_pod(watched: Watched) -> None:
     watched.state.assume_bound(UID, "n1")
     watched.put(on(WAITS, "n2"))
     assert (watched.status("a"), watched.place("a")) == (TaskStatus.BOUND, "n2")
@@ -108,7 +108,7 @@ def test_nothing_is_bound_to_a_node_that_has_gone(watched: Watched) -> None:
     assert watched.nodes() == {"n2"}
 
 
-def test_nothing_is_bound_where_somebody_else_was_faster(watched: Watched) -> None:
+def test_nothing_is_bound_where_another_scheduler_was_faster(watched: Watched) -> None:
     watched.put(pod("daemon", cpu="3.5", on="n1", scheduler="default-scheduler"))
     assert not watched.state.assume_bound(UID, "n1")
     assert watched.status("a") is TaskStatus.PENDING
@@ -306,7 +306,7 @@ def test_a_status_on_its_way_is_not_that_of_a_namesake(watched: Watched) -> None
     assert stored_status(watched, 105.0) == ("Pending", ()), "the update is about the predecessor"
 
 
-def test_what_a_pod_was_told_is_known_before_its_echo(watched: Watched) -> None:
+def test_a_written_condition_of_a_pod_is_known_before_its_echo(watched: Watched) -> None:
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.state.assume_reported(PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE))
     again = next(each for each in watched.snapshot().tasks if each is not None)

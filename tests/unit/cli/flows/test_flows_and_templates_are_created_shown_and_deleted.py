@@ -81,7 +81,7 @@ def lines(text: str) -> list[str]:
 
 
 @BOTH
-async def test_what_a_manifest_has_is_made_in_its_namespaces(
+async def test_what_a_manifest_has_is_created_in_its_namespaces(
     user: UserOfCluster, api: FakeApi, tmp_path: Path, verb: str, path: str
 ) -> None:
     of = flow if verb == "jobflow" else template
@@ -230,7 +230,7 @@ async def test_templates_are_described_one_after_the_other(user: UserOfCluster, 
 
 
 @BOTH
-async def test_where_there_is_none_it_is_said(user: UserOfCluster, api: FakeApi, verb: str, path: str) -> None:
+async def test_a_missing_one_is_reported(user: UserOfCluster, api: FakeApi, verb: str, path: str) -> None:
     api.on("GET", path, page(7))
     kind = "JobFlow" if verb == "jobflow" else "JobTemplate"
     for seeing in ("list", "describe"):
@@ -238,7 +238,7 @@ async def test_where_there_is_none_it_is_said(user: UserOfCluster, api: FakeApi,
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"There is no {kind} to show.\n")
 
 
-async def test_one_that_cannot_be_read_is_told_with_the_field(user: UserOfCluster, api: FakeApi) -> None:
+async def test_one_that_cannot_be_read_is_reported_with_the_field(user: UserOfCluster, api: FakeApi) -> None:
     broken = flow("zombie", flows="none")
     api.on("GET", f"{FLOWS}/zombie", found(broken))
     api.on("GET", EVENTS, Reply(body={"items": []}))
@@ -277,7 +277,7 @@ async def test_one_is_deleted_by_name(user: UserOfCluster, api: FakeApi, verb: s
     assert await user.prints(verb, "delete", "--name", "a") == f"{verb} default/a deleted\n"
 
 
-async def test_those_of_a_manifest_are_deleted_and_the_missing_ones_told(
+async def test_those_of_a_manifest_are_deleted_and_the_missing_ones_reported(
     user: UserOfCluster, api: FakeApi, tmp_path: Path
 ) -> None:
     api.on("DELETE", f"{FLOWS}/a", is_missing("jobflows", "a"))
@@ -306,7 +306,7 @@ async def test_what_is_no_name_is_not_put_into_a_path(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--name", "a", "-f", "a.yaml"]])
-async def test_what_is_deleted_is_said_in_one_way(user: UserOfCluster, arguments: list[str]) -> None:
+async def test_the_target_of_delete_is_given_in_one_way(user: UserOfCluster, arguments: list[str]) -> None:
     result = await user.run("jobflow", "delete", *arguments)
     assert result.exit_code == 2
     assert result.stderr.endswith("Error: choose the JobFlow with --name or with --filename, not with both\n")

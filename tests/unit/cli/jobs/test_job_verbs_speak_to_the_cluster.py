@@ -114,7 +114,7 @@ async def test_a_job_is_made_of_options(api: FakeApi, run: Run) -> None:
     }
 
 
-async def test_jobs_of_a_manifest_are_made_in_their_namespaces(api: FakeApi, run: Run, tmp_path: Path) -> None:
+async def test_jobs_of_a_manifest_are_created_in_their_namespaces(api: FakeApi, run: Run, tmp_path: Path) -> None:
     other = JOBS.replace("/default/", "/other/")
     api.on("POST", JOBS, stored)
     api.on("POST", other, stored)
@@ -270,7 +270,7 @@ async def test_the_changes_of_a_job_for_programs_are_a_document_each(api: FakeAp
     ]
 
 
-async def test_a_job_whose_events_are_none_of_our_business_is_described_all_the_same(api: FakeApi, run: Run) -> None:
+async def test_a_job_whose_events_may_not_be_read_is_still_described(api: FakeApi, run: Run) -> None:
     api.on("GET", f"{JOBS}/train", Reply(body=job("train")))
     api.on("GET", EVENTS, refusal(403, "Forbidden", "no"))
     result = await run("view", "--name", "train")
@@ -422,7 +422,7 @@ async def test_a_cluster_without_the_crd_and_one_that_forbids_it(
 
 
 @pytest.mark.parametrize("verb", ["view", "suspend", "resume"])
-async def test_a_job_that_cannot_be_read_is_told_with_the_field(api: FakeApi, run: Run, verb: str) -> None:
+async def test_a_job_that_cannot_be_read_is_reported_with_the_field(api: FakeApi, run: Run, verb: str) -> None:
     found = job("zombie")
     found["spec"]["tasks"] = "none"
     api.on("GET", f"{JOBS}/zombie", Reply(body=found))

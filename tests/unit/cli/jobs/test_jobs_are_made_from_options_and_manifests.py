@@ -73,7 +73,7 @@ def test_a_job_that_could_never_start_is_not_made(wanted: Wanted, message: str) 
         ),
     ],
 )
-def test_a_manifest_that_is_none_of_a_job_is_refused(text: str, message: str) -> None:
+def test_a_manifest_of_another_kind_than_job_is_refused(text: str, message: str) -> None:
     with pytest.raises(CannotMakeError) as error:
         jobs_of(read_text(text), "ns", "ns")
     assert str(error.value) == message

@@ -32,7 +32,7 @@ def test_everything_is_new_at_first() -> None:
     ]
 
 
-def test_what_stays_the_same_is_not_told_again() -> None:
+def test_what_stays_the_same_is_not_reported_again() -> None:
     seen = Overview(queues=(queue_row(),), groups=(group_row(),), nodes=(node_row(),))
     more_used = Overview(
         queues=(queue_row(allocated={"cpu": 1000}),), groups=(group_row(),), nodes=(node_row(used={"cpu": 1000}),)
@@ -40,18 +40,18 @@ def test_what_stays_the_same_is_not_told_again() -> None:
     assert list(changes(seen, more_used)) == []
 
 
-def test_only_what_changed_is_told() -> None:
+def test_only_what_changed_is_reported() -> None:
     before = Overview(groups=(group_row(phase="Inqueue", running=1), waiting_row()))
     after = Overview(groups=(group_row(), waiting_row()))
     assert list(changes(before, after)) == ["PodGroup default/train: Running in team-a, 4/4 pods running"]
 
 
-def test_pods_of_a_running_group_that_wait_are_told() -> None:
+def test_pods_of_a_running_group_that_wait_are_reported() -> None:
     (line,) = changes(NOTHING, Overview(groups=(group_row(running=3, why="no node fits"),)))
     assert line.endswith("3/4 pods running; some wait: no node fits")
 
 
-def test_pods_without_a_pod_group_are_told_once_and_not_before_there_is_a_reason() -> None:
+def test_pods_without_a_pod_group_are_reported_once_and_not_before_there_is_a_reason() -> None:
     young = Overview(alone=(lone_row(why=""),))
     told = Overview(alone=(lone_row(), lone_row("default/many-0", others=59)))
     assert list(changes(NOTHING, young)) == []
@@ -62,7 +62,7 @@ def test_pods_without_a_pod_group_are_told_once_and_not_before_there_is_a_reason
     assert list(changes(told, told)) == []
 
 
-def test_what_is_gone_is_told() -> None:
+def test_what_is_gone_is_reported() -> None:
     before = Overview(groups=(group_row(),), nodes=(node_row("a"),))
     assert list(changes(before, NOTHING)) == ["1 node gone: a", "PodGroup default/train is gone"]
 

@@ -94,7 +94,7 @@ def test_a_running_pod_group_says_why_its_other_pods_wait() -> None:
     assert group.why == "no node fits"
 
 
-def test_pods_whose_pod_group_does_not_exist_are_found_with_what_they_are_told() -> None:
+def test_pods_whose_pod_group_does_not_exist_are_found_with_their_message() -> None:
     rows = seen(
         pod_group("there"),
         pod("member", group="there", waits="no node"),
@@ -200,7 +200,7 @@ def test_events_come_by_time_and_only_about_what_is_scheduled() -> None:
     ]
 
 
-def test_an_event_without_a_last_time_happened_when_it_was_made() -> None:
+def test_an_event_without_a_last_time_happened_when_it_was_created() -> None:
     made = event("e", lastTimestamp=None, eventTime="2026-01-01T00:05:00Z")
     assert seen(made).events[0].at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
 
@@ -237,7 +237,7 @@ def test_what_is_gone_is_gone_once() -> None:
 
 
 @pytest.mark.parametrize("change", ["upsert", "delete", "replace"])
-def test_every_change_is_told(change: str) -> None:
+def test_every_change_is_reported(change: str) -> None:
     mirror = Mirror()
     mirror.upsert("Pod", pod("a"))
     mirror.changed.clear()

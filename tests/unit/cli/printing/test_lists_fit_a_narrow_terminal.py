@@ -66,7 +66,7 @@ def test_a_sentence_goes_on_below_itself() -> None:
     ]
 
 
-def test_a_sentence_without_room_beside_its_row_stands_below_it() -> None:
+def test_a_sentence_without_room_next_to_its_row_is_below_it() -> None:
     name = "the-name-of-this-pod-is-long"
     assert waiting(60, (name, "Pending", WHY), (name, "Pending", "Unsupported: no")) == [
         "NAME                          STATUS   WHY IT WAITS",

@@ -35,7 +35,7 @@ async def test_a_watch_that_ends_or_breaks_goes_on_at_the_last_version(user: Use
     assert len(user.api.sent("GET", QUEUES)) == 1
 
 
-async def test_what_a_forgetful_server_did_not_tell_is_told(user: UserOfCluster) -> None:
+async def test_what_a_forgetful_server_did_not_report_is_found(user: UserOfCluster) -> None:
     """It answers 410: the list is read again, and only what differs is printed."""
     now = page(30, queue("same", version="3"), queue("changed", version="29", state="Closed"), queue("new"))
     before = page(7, queue("same", version="3"), queue("changed", version="4"), queue("gone", version="5"))

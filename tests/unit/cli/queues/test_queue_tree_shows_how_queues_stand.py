@@ -103,7 +103,7 @@ def test_the_tree_with_a_line_for_each_resource_and_bars(files: Path) -> None:
     assert any(line.startswith("│   └── a2 Closed ") for line in lines)
 
 
-def test_weights_and_guarantees_that_tell_nothing_are_left_out_and_bars_fit_the_console() -> None:
+def test_weights_and_guarantees_without_information_are_left_out_and_bars_fit_the_console() -> None:
     parsed = parse_configuration(CAPACITY, checked_registry().catalogue()).config
     assert parsed is not None
     report = QueueReport("a", allocated={"cpu": 3000}, deserved={"cpu": 2000}, real_capability={"cpu": 4000})
@@ -117,7 +117,7 @@ def test_weights_and_guarantees_that_tell_nothing_are_left_out_and_bars_fit_the_
         assert lines[2].split() == ["└──", "a", "0.00", "cpu", bar, "3", "-", "2", "-"]
 
 
-def test_long_names_leave_room_for_what_is_told() -> None:
+def test_long_names_leave_room_for_the_message() -> None:
     """Cut in the middle, as names of one house begin alike; then columns go, the least important one first."""
     names = [f"research-department-of-long-names-{number:02}" for number in range(2)]
     reports = {name: QueueReport(name, weight=2, parent="root") for name in names}
@@ -213,7 +213,7 @@ def test_manifests_or_a_cluster_but_not_both(files: Path) -> None:
     assert "use only one of them" in result.output
 
 
-def test_a_cluster_that_cannot_be_found_is_told(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_found_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["queue", "tree", "--kubeconfig", str(tmp_path / "none")])
     assert result.exit_code == 1
     assert str(tmp_path / "none") in result.output
@@ -264,7 +264,7 @@ async def test_else_the_built_in_one_with_a_word(
 # -- odd trees ----------------------------------------------------------------------------------------------------
 
 
-async def test_what_cannot_be_read_is_left_out_and_told(user: UserOfCluster) -> None:
+async def test_what_cannot_be_read_is_left_out_and_reported(user: UserOfCluster) -> None:
     """Old API servers send `names: null` for images that have none; that can be read."""
     images = [{"names": None, "sizeBytes": 5}]
     user.api.on("GET", "/api/v1/nodes", page(7, {"metadata": {"name": "n1"}, "status": {"images": images}}))
@@ -316,7 +316,7 @@ def test_a_guarantee_that_is_not_kept_is_marked(files: Path, conf: str) -> None:
     assert [line for line in lines if line.startswith("! less is kept than spec.guarantee says: ")]
 
 
-def test_a_resource_that_is_only_guaranteed_in_vain_is_shown(files: Path) -> None:
+def test_a_resource_with_only_an_unkept_guarantee_is_shown(files: Path) -> None:
     path = files / "objects.yaml"
     bad = "{kind: Queue, metadata: {name: bad}, spec: {guarantee: {resource: {example.com/chp: 1}}}}"
     path.write_text(f"{OBJECTS}---\n{bad}\n", encoding="utf-8")

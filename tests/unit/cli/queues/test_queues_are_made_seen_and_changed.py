@@ -61,13 +61,13 @@ async def test_a_queue_needs_the_one_above_it(user: UserOfCluster) -> None:
     assert not user.api.sent("POST")
 
 
-async def test_a_name_that_is_taken_is_told(user: UserOfCluster) -> None:
+async def test_a_name_that_is_taken_is_reported(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, refusal(409, "AlreadyExists"))
     told = await user.is_refused("queue", "create", "--name", "a")
     assert told == "queue a exists already; choose another --name, or change it with kubectl edit queue a"
 
 
-async def test_the_servers_own_words_are_told(user: UserOfCluster) -> None:
+async def test_the_servers_own_words_are_reported(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, refusal(422, "Invalid", 'Queue "a" is invalid: spec.deserved: too large'))
     assert await user.is_refused("queue", "create", "-n", "a") == 'Queue "a" is invalid: spec.deserved: too large'
 
@@ -81,7 +81,7 @@ async def test_the_servers_own_words_are_told(user: UserOfCluster) -> None:
         ("cpu=-1", "cpu: -1 is negative; write 0 or more"),
     ],
 )
-def test_amounts_that_cannot_be_read_are_told(amounts: str, why: str) -> None:
+def test_amounts_that_cannot_be_read_are_reported(amounts: str, why: str) -> None:
     result = CliRunner().invoke(main, ["queue", "create", "--name", "a", "--capability", amounts])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == f"Error: Invalid value for '--capability': {why}"
@@ -124,7 +124,7 @@ async def test_lists_for_programs_are_the_objects_themselves(user: UserOfCluster
     assert as_json == as_yaml == {"apiVersion": "v1", "kind": "List", "items": bare}
 
 
-async def test_no_queues_are_told_beside_the_output(user: UserOfCluster) -> None:
+async def test_no_queues_are_reported_next_to_the_output(user: UserOfCluster) -> None:
     user.api.on("GET", QUEUES, page(7))
     result = await user.run("queue", "list")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "There is no Queue to show.\n")
@@ -171,7 +171,7 @@ async def test_a_watched_list_for_programs_is_a_document_for_each_change(user: U
     ]
 
 
-async def test_one_queue_is_told_with_its_amounts(user: UserOfCluster) -> None:
+async def test_one_queue_is_reported_with_its_amounts(user: UserOfCluster) -> None:
     one = queue(
         "team-a",
         parent="dept",
@@ -204,14 +204,14 @@ async def test_one_queue_is_told_with_its_amounts(user: UserOfCluster) -> None:
     assert orjson.loads(await user.prints("queue", "get", "--name", "team-a", "-o", "json")) == one
 
 
-async def test_a_queue_that_does_not_exist_is_told(user: UserOfCluster) -> None:
+async def test_a_queue_that_does_not_exist_is_reported(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/nowhere", is_missing("queues", "nowhere"))
     for verb in ("get", "open", "close", "delete"):
         told = await user.is_refused("queue", verb, "--name", "nowhere")
         assert told == "queue nowhere does not exist; volcano-py queue list shows those that do"
 
 
-async def test_a_cluster_without_the_queue_api_is_told(user: UserOfCluster) -> None:
+async def test_a_cluster_without_the_queue_api_is_reported(user: UserOfCluster) -> None:
     fix = "install the CustomResourceDefinitions: kubectl apply -k crds"
     assert await user.is_refused("queue", "list") == f"the cluster does not serve {QUEUES}; {fix}"
     assert await user.is_refused("queue", "get", "-n", "a") == f"the cluster does not serve {QUEUES}/a; {fix}"
@@ -233,7 +233,7 @@ async def test_a_queue_that_cannot_be_read_is_a_row_and_keeps_no_other_from_the_
     assert yaml.safe_load(await user.prints("queue", "get", "--name", "zombie", "-o", "yaml"))
 
 
-def test_the_age_is_told_at_a_moment() -> None:
+def test_the_age_is_reported_at_a_moment() -> None:
     old = queue("a")
     old["metadata"]["creationTimestamp"] = "2026-11-20T10:00:00Z"
     now = datetime(2026, 11, 20, 13, 5, tzinfo=UTC).timestamp()
@@ -241,7 +241,7 @@ def test_the_age_is_told_at_a_moment() -> None:
     assert dict(facts(decoded(old), now))["Age"] == "3h"
 
 
-def test_a_queue_nobody_has_looked_at_yet_counts_as_open() -> None:
+def test_a_queue_without_a_state_counts_as_open() -> None:
     told = dict(facts(decoded(queue("a", state="")), 0.0))
     assert (told["State"], told["PodGroups"], told["Reclaimable"]) == ("Open", "none", "yes")
 
@@ -308,13 +308,13 @@ async def test_the_weight_of_a_queue_is_changed_and_no_namesakes(user: UserOfClu
         (["--action", "drain"], "Invalid value for '--action'"),
     ],
 )
-def test_an_operation_that_is_none_is_refused_before_anything_is_asked(arguments: list[str], why: str) -> None:
+def test_an_invalid_operation_is_refused_before_any_request(arguments: list[str], why: str) -> None:
     result = CliRunner().invoke(main, ["queue", "operate", "--name", "a", *arguments])
     assert result.exit_code == 2
     assert why in " ".join(result.stderr.replace("│", " ").split())
 
 
-async def test_a_queue_can_be_made_closed(user: UserOfCluster) -> None:
+async def test_a_queue_can_be_created_closed(user: UserOfCluster) -> None:
     user.api.on("POST", QUEUES, Reply(201))
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     user.api.on("POST", COMMANDS, Reply(201, {"metadata": {"name": "c"}}))
@@ -330,7 +330,7 @@ async def test_nothing_is_asked_of_a_queue_that_is_so_already(user: UserOfCluste
     assert not user.api.sent("POST")
 
 
-async def test_without_the_command_api_the_way_around_it_is_told(user: UserOfCluster) -> None:
+async def test_without_the_command_api_the_way_around_it_is_reported(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     assert await user.is_refused("queue", "close", "-n", "a") == (
         "queue a cannot be asked to close: the cluster has no Commands (bus.volcano.sh/v1alpha1); install their"
@@ -339,7 +339,7 @@ async def test_without_the_command_api_the_way_around_it_is_told(user: UserOfClu
     )
 
 
-async def test_what_the_controller_would_refuse_is_told_at_once(user: UserOfCluster) -> None:
+async def test_what_the_controller_would_refuse_is_reported_at_once(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/root", found(queue("root")))
     user.api.on("GET", f"{QUEUES}/a", found(queue("a", parent="dept", state="Closed")))
     user.api.on("GET", f"{QUEUES}/dept", found(queue("dept", state="Closed")))
@@ -352,7 +352,7 @@ async def test_what_the_controller_would_refuse_is_told_at_once(user: UserOfClus
     assert not user.api.sent("POST")
 
 
-async def test_who_may_not_ask_is_told(user: UserOfCluster) -> None:
+async def test_a_forbidden_request_is_reported(user: UserOfCluster) -> None:
     user.api.on("GET", f"{QUEUES}/a", found(queue("a")))
     user.api.on("POST", COMMANDS, refusal(403, "Forbidden", "commands is forbidden"))
     assert await user.is_refused("queue", "close", "-n", "a") == (

@@ -44,7 +44,7 @@ def test_every_verb_and_flag_is_described() -> None:
     assert "Sentinel" not in page
 
 
-def test_writing_mends_what_checking_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writing_fixes_what_checking_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = tmp_path / "docs"
     assert main(["--check", "--directory", str(directory)]) == 1
     assert f"{directory / 'cli.md'} is out of date: run python -m" in capsys.readouterr().err

@@ -174,7 +174,7 @@ async def test_a_dead_leaders_lease_is_taken_when_it_has_run_out_for_us(
 
 
 @pytest.mark.parametrize("jump", [pytest.param(1e6, id="forward"), pytest.param(-1e6, id="back")])
-async def test_a_clock_set_anew_neither_steals_a_lease_nor_guards_a_dead_one(
+async def test_setting_the_clock_neither_steals_a_lease_nor_guards_a_dead_one(
     jump: float,
     server: Server,
     candidate: Candidate,
@@ -277,7 +277,7 @@ async def test_one_hanging_request_leaves_time_for_another_attempt(
     assert candidate.calls == ["started"]
 
 
-async def test_a_lease_that_somebody_took_is_not_taken_back(
+async def test_a_lease_that_another_replica_took_is_not_taken_back(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     campaign = background(candidate.elector.run())
@@ -379,7 +379,7 @@ async def _until_leading(candidate: Candidate, clock: FakeClock) -> float:
     return clock.time
 
 
-async def test_a_lease_that_vanished_is_made_again_only_when_its_holders_time_is_over(
+async def test_a_lease_that_vanished_is_created_again_only_when_its_holders_time_is_over(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     """The holder may not have noticed yet, and still bind."""
@@ -395,7 +395,7 @@ async def test_a_lease_that_vanished_is_made_again_only_when_its_holders_time_is
     assert candidate.elector.alone_from <= led_from
 
 
-async def test_a_lease_made_again_without_a_holder_was_not_given_back(
+async def test_a_lease_created_again_without_a_holder_was_not_given_back(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     server.held_by("another")
@@ -424,7 +424,7 @@ async def test_a_leader_whose_lease_was_deleted_makes_it_again_and_goes_on(
     assert server.spec["holderIdentity"] == "me"
 
 
-async def test_a_leader_who_is_too_late_to_make_its_lease_again_ends_with_that_attempt(
+async def test_a_leader_that_is_too_late_to_recreate_its_lease_ends_with_that_attempt(
     api: FakeApi, server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     campaign = background(candidate.elector.run())
@@ -439,7 +439,7 @@ async def test_a_leader_who_is_too_late_to_make_its_lease_again_ends_with_that_a
     assert candidate.calls == ["started", "stopped"]
 
 
-async def test_who_has_never_seen_a_lease_cannot_know_that_there_was_none(
+async def test_a_replica_that_has_never_seen_a_lease_assumes_that_there_was_one(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     """One may have been deleted a moment ago, and its holder may not know yet."""
@@ -448,7 +448,7 @@ async def test_who_has_never_seen_a_lease_cannot_know_that_there_was_none(
     assert candidate.elector.alone_from == clock.time + 15
 
 
-async def test_who_takes_a_lease_that_was_given_back_is_alone_from_then_on(
+async def test_a_replica_that_takes_a_released_lease_is_alone_from_then_on(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
     server.held_by("")

@@ -83,7 +83,7 @@ async def read(answer: Answer) -> dict[str, Load]:
 # -- Prometheus ----------------------------------------------------------------------------------------------------
 
 
-async def test_two_queries_tell_the_load_of_all_nodes() -> None:
+async def test_two_queries_return_the_load_of_all_nodes() -> None:
     asked: list[str] = []
 
     def answer(query: str) -> tuple[int, Any]:
@@ -120,14 +120,14 @@ async def test_what_can_be_no_load_is_left_out() -> None:
         pytest.param(200, b" " * (17 * 2**20), "answered more than 16777216 bytes", id="without end"),
     ],
 )
-async def test_answers_that_cannot_be_used_are_told(status: int, body: Any, told: str) -> None:
+async def test_answers_that_cannot_be_used_are_reported(status: int, body: Any, told: str) -> None:
     with pytest.raises(LoadError) as refused:
         await read(lambda _query: (status, body))
     assert told in str(refused.value)
     assert "/prefix/api/v1/query" in str(refused.value)
 
 
-async def test_a_server_that_is_not_there_is_told() -> None:
+async def test_a_server_that_is_not_there_is_reported() -> None:
     async with prometheus(lambda _query: (200, vector())) as address:
         gone = address
     source = Prometheus(LoadSettings("prometheus", gone))
@@ -151,12 +151,12 @@ async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_t
     "address",
     ["prometheus:9090", "ftp://prometheus", "http://", "/etc/passwd", "http://[p:9090", "http://p:90900", "http://p:a"],
 )
-async def test_an_address_that_is_no_url_is_told(address: str) -> None:
+async def test_an_address_that_is_not_a_url_is_reported(address: str) -> None:
     with pytest.raises(LoadError, match="write one such as http://prometheus:9090"):
         Prometheus(LoadSettings("prometheus", address))
 
 
-async def test_a_file_of_authorities_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+async def test_a_file_of_authorities_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("no certificate")
     for name in ("ca.crt", "missing"):
         settings = LoadSettings("prometheus", "https://prometheus", ca_file=str(tmp_path / name))
@@ -167,7 +167,7 @@ async def test_a_file_of_authorities_that_cannot_be_used_is_told(tmp_path: Path)
 # -- metrics-server ------------------------------------------------------------------------------------------------
 
 
-async def test_metrics_server_tells_amounts(api: FakeApi, client: KubernetesClient) -> None:
+async def test_metrics_server_reports_amounts(api: FakeApi, client: KubernetesClient) -> None:
     item = {"metadata": {"name": "n1"}, "timestamp": "2026-11-21T09:30:00Z", "window": "20s", "usage": {"cpu": "250m"}}
     api.on("GET", PATH, page(1, item))
     kept = Kept()
@@ -182,7 +182,7 @@ async def test_metrics_server_tells_amounts(api: FakeApi, client: KubernetesClie
     ("status", "told"),
     [(404, "install metrics-server"), (403, "apply manifests/node-load"), (422, "422")],
 )
-async def test_an_api_server_that_refuses_is_told(
+async def test_an_api_server_that_refuses_is_reported(
     api: FakeApi, client: KubernetesClient, status: int, told: str
 ) -> None:
     api.on("GET", PATH, refusal(status, "Refused"))

@@ -53,7 +53,7 @@ def test_text_that_is_not_yaml_is_refused_at_its_line(parse: Parse, text: str, l
     assert problem.message.startswith("not valid YAML: ")
 
 
-def test_the_message_for_broken_yaml_tells_what_was_expected() -> None:
+def test_the_message_for_broken_yaml_says_what_was_expected() -> None:
     problem = refused("actions: [allocate\ntiers: {}\n")
     assert (problem.code, problem.line) == (Code.SYNTAX, 2)
     assert problem.message.startswith("not valid YAML: ")

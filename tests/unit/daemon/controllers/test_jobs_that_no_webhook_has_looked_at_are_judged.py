@@ -18,7 +18,7 @@ def with_timeout(timeout: str) -> VolcanoJob:
     return job(task(), policies=[{"event": "PodEvicted", "action": "RestartJob", "timeout": timeout}])
 
 
-def test_a_timeout_that_cannot_be_read_is_told() -> None:
+def test_a_timeout_that_cannot_be_read_is_reported() -> None:
     assert PROBLEM(with_timeout("5m")) == ""
     assert PROBLEM(with_timeout("5 minutes")) == (
         "spec.policies[0].timeout: 5 minutes is not a duration; write numbers with their units, such as "

@@ -78,7 +78,7 @@ async def subject(tmp_path: Path) -> AsyncIterator[Subject]:
     await api.stop()
 
 
-async def test_while_all_is_well_nobody_waits(subject: Subject) -> None:
+async def test_while_all_is_well_nothing_waits(subject: Subject) -> None:
     assert subject.picture.is_current()
     assert subject.picture.problem() is None
     assert (subject.whole, subject.queues.wanted) == (0, []), "nor is anybody woken"

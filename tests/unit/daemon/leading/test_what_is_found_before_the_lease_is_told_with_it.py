@@ -25,14 +25,14 @@ class Stage:
         return [event.about.name for event in self.told]
 
 
-def test_the_leader_tells_at_once() -> None:
+def test_the_leader_reports_at_once() -> None:
     stage = Stage()
     stage.gain()
     stage.find("team")
     assert stage.names() == ["team"]
 
 
-def test_what_was_found_before_is_told_once_the_lease_is_there() -> None:
+def test_what_was_found_before_is_reported_once_the_lease_is_there() -> None:
     """A daemon that starts beside a broken ConfigMap reads that first."""
     stage = Stage()
     stage.find("team")
@@ -54,7 +54,7 @@ def test_the_latest_about_an_object_counts() -> None:
     assert [event.message for event in stage.told] == ["broken in another way"]
 
 
-def test_what_a_standby_has_known_for_long_its_leader_has_told() -> None:
+def test_a_standby_reports_nothing_that_its_leader_has_reported() -> None:
     """And somebody may have mended it since."""
     stage = Stage()
     stage.find("early")

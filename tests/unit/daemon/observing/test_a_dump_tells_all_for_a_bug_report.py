@@ -16,7 +16,7 @@ def dumped(watched: Watched) -> dict[str, Any]:
     return dump_state(watched.snapshot(), None, watched.state.drift())
 
 
-def test_objects_are_told_by_name() -> None:
+def test_objects_are_reported_by_name() -> None:
     watched = Watched(
         node("n1", cpu="4"),
         queue("q1"),

@@ -38,7 +38,7 @@ def test_the_event_is_on_the_object_and_names_the_field() -> None:
     )
 
 
-def test_what_is_met_with_every_list_is_told_once_until_something_else_is_wrong() -> None:
+def test_what_is_met_with_every_list_is_reported_once_until_something_else_is_wrong() -> None:
     stage = Stage()
     for _ in range(3):
         stage.found("Queue", "team")
@@ -51,7 +51,7 @@ def test_what_is_met_with_every_list_is_told_once_until_something_else_is_wrong(
     assert len(stage.told) == 3, "another trouble, and another object of that name"
 
 
-def test_an_event_and_a_list_tell_the_same() -> None:
+def test_an_event_and_a_list_mean_the_same() -> None:
     """In an event of a watch the object is a field."""
     stage = Stage()
     for path in ("$.object.spec.tasks[0]", "$.spec.tasks[0]"):

@@ -49,14 +49,14 @@ def full_node_and_a_claimant() -> list[ApiObject]:
     ]
 
 
-def test_the_pod_that_pods_were_evicted_for_is_told_its_node() -> None:
+def test_the_pod_that_pods_were_evicted_for_gets_its_nominated_node() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     told = [effect for effect in Closing(opened.ssn, "1").effects() if isinstance(effect, PodCondition)]
     assert {effect.pod.name: effect.nominated_node for effect in told} == {"high-0": "n1"}
 
 
-def test_an_eviction_says_who_goes_for_whom_and_where() -> None:
+def test_an_eviction_names_the_victim_the_pod_and_the_node() -> None:
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)
     evictions = [effect for effect in opened.effects if isinstance(effect, Evict)]
@@ -126,7 +126,7 @@ def test_a_later_job_of_higher_priority_does_not_get_what_was_freed_for_another(
     assert opened.binds == {winner: "n1"}
 
 
-def test_nobody_more_is_evicted_while_the_first_victims_are_still_leaving() -> None:
+def test_no_more_pods_are_evicted_while_the_first_victims_are_still_leaving() -> None:
     opened = open_session(
         node("n1", cpu="2"),
         node("n2", cpu="2"),
@@ -154,7 +154,7 @@ def test_a_promise_ends_at_its_deadline() -> None:
 
 
 @pytest.mark.parametrize(("grace", "holds"), [(150, True), (30, False)])
-def test_only_victims_prolong_a_promise_not_whoever_leaves_later(grace: int, holds: bool) -> None:
+def test_only_victims_prolong_a_promise_not_pods_that_leave_later(grace: int, holds: bool) -> None:
     """On a node of short jobs somebody always leaves."""
     leaver = pod("gone-0", group="gone", on="n1", cpu="2", deleting=True)
     leaver = msgspec.structs.replace(
@@ -177,7 +177,7 @@ def test_only_victims_prolong_a_promise_not_whoever_leaves_later(grace: int, hol
     assert opened.ssn.reservations.awaits_victims(opened.job("high")) is holds
 
 
-def test_a_place_that_is_made_again_is_promised_anew() -> None:
+def test_a_place_that_is_created_again_is_promised_again() -> None:
     """The first promise came to nothing and has ended; its node is named by the pod as before."""
     claimant = nominated("high-0", "high", "n1", priority=1000)
     opened = open_session(
@@ -200,7 +200,7 @@ def test_a_place_that_is_made_again_is_promised_anew() -> None:
     assert opened.state.snapshot(again + 1).ledger.tasks.nominated_since[row] == again, "its echo is no other promise"
 
 
-def test_a_cycle_that_evicts_for_a_pod_again_tells_its_node_again() -> None:
+def test_a_cycle_that_evicts_for_a_pod_again_nominates_its_node_again() -> None:
     """Though the pod says so already: from now on the promise holds for another while."""
     opened = open_session(full_node_and_a_claimant(), tiers=TIERS, actions=[Preempt])
     Preempt(EvictionArguments()).execute(opened.ssn)

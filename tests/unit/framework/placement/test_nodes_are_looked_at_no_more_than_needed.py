@@ -96,7 +96,7 @@ def test_when_many_nodes_were_touched_all_are_worked_out_at_once() -> None:
     assert plugin.scores == [6]
 
 
-def test_while_no_node_is_touched_nobody_is_asked_again() -> None:
+def test_while_no_node_is_touched_no_plugin_is_asked_again() -> None:
     opened = opened_with()
     plugin = opened.plugin(Curious)
     first = choose(opened, "a-0")
@@ -221,7 +221,7 @@ def test_an_eviction_makes_room_in_the_future_only() -> None:
     assert not len(opened.ssn.placer.choose(task_class, 1).nodes)
 
 
-def test_a_node_that_shrank_below_what_it_holds_takes_nobody_and_harms_nobody() -> None:
+def test_a_node_that_shrank_below_what_it_holds_takes_no_pod_and_affects_nothing_else() -> None:
     opened = open_session(
         node("n1", cpu="2"), node("n2", cpu="2"), gang("v", pods=3, cpu="1", running_on=["n1"] * 3), gang("p", cpu="1")
     )
@@ -315,7 +315,7 @@ def test_what_only_a_node_has_that_refuses_for_good_is_not_denied_it() -> None:
     assert never_fits(memory="65Gi") == ("asks 65Gi memory; the largest node, small, has 64Gi memory even when empty")
 
 
-def test_a_full_cluster_is_told_with_what_is_free_at_best() -> None:
+def test_a_full_cluster_is_reported_with_what_is_free_at_best() -> None:
     opened = open_session(
         node("n1", cpu="8"),
         node("n2", cpu="8"),
@@ -328,7 +328,7 @@ def test_a_full_cluster_is_told_with_what_is_free_at_best() -> None:
     )
 
 
-def test_of_equal_nodes_the_first_by_name_is_told_however_they_are_listed() -> None:
+def test_of_equal_nodes_the_first_by_name_is_reported_however_they_are_listed() -> None:
     nodes = [node(name, cpu="8") for name in ("n3", "n1", "n2")]
     assert "the largest node, n1, has 8 cpu" in misfit(open_session(nodes, gang("p", cpu="9")))[1]
     busy = [pod(f"v{index}", cpu="5", on=f"n{index}") for index in (1, 2, 3)]

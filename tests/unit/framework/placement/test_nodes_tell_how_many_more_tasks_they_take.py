@@ -87,9 +87,7 @@ def cluster(sizes: list[int], pods: int, *plugins: type[Plugin], **flags: Any) -
     at_a_time=st.integers(1, 20),
     order=st.sampled_from([Packed, Spread]),
 )
-def test_counting_changes_nothing_about_who_goes_where(
-    sizes: list[int], pods: int, at_a_time: int, order: type[Plugin]
-) -> None:
+def test_counting_changes_no_placement(sizes: list[int], pods: int, at_a_time: int, order: type[Plugin]) -> None:
     one_by_one, _ = placed(cluster(sizes, pods, AtMost, order), 1)
     for counted in ([AtMostCounted], [AtMostCounted, AtMostFour], [AtMostFour, AtMostCounted]):
         assert placed(cluster(sizes, pods, *counted, order), at_a_time)[0] == one_by_one
@@ -100,7 +98,7 @@ def test_a_gang_is_placed_in_one_sweep() -> None:
 
 
 @pytest.mark.parametrize("plugins", [[AtMost], [Silent], [AtMostFour, AtMostTwoUncounted]], ids=str)
-def test_when_one_cannot_tell_nodes_are_asked_after_each_task(plugins: list[type[Plugin]]) -> None:
+def test_when_a_plugin_gives_no_room_nodes_are_asked_after_each_task(plugins: list[type[Plugin]]) -> None:
     where, choices = placed(cluster([8] * 4, 6, *plugins, Packed), 6)
     assert choices == len(where) == 6
 
@@ -116,7 +114,7 @@ def test_it_is_not_asked_when_predicates_are_switched_off() -> None:
     assert (where, choices) == (["n0"] * 8, 1)
 
 
-def test_refusals_tell_whether_evictions_could_help() -> None:
+def test_refusals_say_whether_evictions_could_help() -> None:
     ssn = open_session(node("n1")).ssn
     reason = ssn.refusal_of(ssn.absent_node).reason
     yes, no = ssn.refusal(reason, "full"), ssn.refusal(reason, "tainted", resolvable=False)

@@ -113,12 +113,12 @@ def test_carriers_are_counted_by_what_they_carry() -> None:
     assert list(counts.carriers(unseen)) == []
 
 
-def test_where_nobody_looks_there_is_nothing_to_count() -> None:
+def test_without_terms_there_is_nothing_to_count() -> None:
     opened = open_session(three_nodes(), gang("x", pods=1, labels={"app": "x"}))
     assert not opened.ssn.pod_counts.any
 
 
-def test_who_asks_late_sees_what_was_placed_before() -> None:
+def test_a_late_question_sees_earlier_placements() -> None:
     social = looking_at(app="x")
     opened = open_session(three_nodes(), gang("wait", pods=3, labels={"app": "x"}, affinity=social))
     counts, seen = opened.ssn.pod_counts, opened.ssn.task_class(int(opened.rows("wait-0")[0]))
@@ -130,7 +130,7 @@ def test_who_asks_late_sees_what_was_placed_before() -> None:
         assert per_node(opened, late, late.standing) == {"a1": 1, "b1": 1}
 
 
-def test_tallies_that_were_given_up_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tallies_that_were_given_up_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_counts, "MOST_DOMAINS", 4)
     social = looking_at(app="x")
     opened = open_session(three_nodes(), gang("wait", pods=3, labels={"app": "x"}, affinity=social))

@@ -115,7 +115,7 @@ def test_without_such_a_plugin_nothing_is_split() -> None:
         pytest.param(ZeroDivisionError, id="raises"),
     ],
 )
-def test_a_plugin_that_cannot_tell_is_closed_so_that_nothing_goes_astray(answer: Any) -> None:
+def test_a_plugin_that_cannot_answer_is_closed_so_that_nothing_goes_wrong(answer: Any) -> None:
     class Broken(OwnNode):
         name = "broken"
 

@@ -75,7 +75,7 @@ def test_what_waits_for_its_queue_is_undetermined() -> None:
     assert done.pods() == {"g-0": ("Undetermined", "OverDeserved: queue default has had its share")}
 
 
-def test_what_was_not_let_in_is_undetermined_unless_a_node_more_would_help() -> None:
+def test_a_job_that_was_not_admitted_is_undetermined_unless_another_node_would_help() -> None:
     group = [pod_group("g", min_resources={"cpu": "1"}, phase="Pending"), pod("g-0", group="g", cpu="1")]
     assert closed(node("n1"), group, tiers=[[Gang, Shut]]).pods() == {
         "g-0": ("Undetermined", "OverCapability: there is no room")
@@ -108,7 +108,7 @@ def test_a_gang_that_waits_for_pods_on_several_nodes_names_them_and_each_member_
     ]
 
 
-def test_how_long_a_place_is_kept_is_told_where_it_was_promised() -> None:
+def test_how_long_a_place_is_kept_is_reported_where_it_was_promised() -> None:
     leaving = pod("old-0", cpu="2", on="n1", deleting=True)
     nominated = with_status(pod("g-0", group="g", cpu="2"), nominated_node_name="n1")
     done = closed(node("n1", cpu="2"), leaving, pod_group("g"), nominated)
@@ -143,7 +143,7 @@ def test_a_member_that_cannot_be_placed_is_the_reason_for_its_gang() -> None:
     assert done.conditions("g")["Unschedulable"].message.startswith("InvalidPod: 2/2 tasks in gang unschedulable: ")
 
 
-def test_what_was_found_of_another_member_is_told_as_that_members() -> None:
+def test_what_was_found_of_another_member_is_reported_as_that_members() -> None:
     members = [
         pod("big", group="g", cpu="3", age=9),
         pod("small", group="g", cpu="1"),
@@ -156,7 +156,7 @@ def test_what_was_found_of_another_member_is_told_as_that_members() -> None:
     assert done.conditions("g")["Unschedulable"].message == f"NeverFits: 3/3 tasks in gang unschedulable: {told}"
 
 
-def test_which_member_is_named_does_not_depend_on_who_is_listed_first() -> None:
+def test_the_named_member_does_not_depend_on_the_order_of_lists() -> None:
     odd = [pod(name, group="g", cpu="much") for name in ("a", "b")]
     others = [pod("full", group="g", cpu="2", age=9), pod("wide", group="g", cpu="1")]
     one, other = (
@@ -166,7 +166,7 @@ def test_which_member_is_named_does_not_depend_on_who_is_listed_first() -> None:
     assert one == other
 
 
-def test_what_must_be_mended_of_another_member_is_told_as_that_members() -> None:
+def test_what_must_be_fixed_in_another_member_is_reported_as_that_members() -> None:
     members = [
         pod("full", group="g", cpu="2", age=9),
         pod("odd", group="g", cpu="much"),
@@ -178,13 +178,13 @@ def test_what_must_be_mended_of_another_member_is_told_as_that_members() -> None
     assert done.pods()["wide"] == ("Undetermined", f"InvalidPod: held up by team/odd of its gang: {told}")
 
 
-def test_a_gang_that_is_short_of_pods_tells_those_it_has() -> None:
+def test_the_pods_of_a_gang_that_is_short_of_pods_get_the_reason() -> None:
     done = closed(node("n1"), gang("g", pods=1, min_member=2, cpu="1"))
     sentence = "PodGroup team/g: 1 pod of this scheduler exists, minMember is 2: create 1 more or lower minMember"
     assert done.pods() == {"g-0": ("Undetermined", f"NotEnoughTasks: {sentence}")}
 
 
-def test_gated_pods_are_told_nothing_and_are_why_their_gang_waits() -> None:
+def test_gated_pods_get_no_status_and_are_the_reason_why_their_gang_waits() -> None:
     members = [pod("open", group="g", cpu="1"), pod("shut", group="g", cpu="1", gates=["example.com/wait"])]
     done = closed(node("n1"), pod_group("g", min_member=2), members)
     told = (
@@ -195,7 +195,7 @@ def test_gated_pods_are_told_nothing_and_are_why_their_gang_waits() -> None:
     assert [(job.reason, job.message) for job in done.closing.pending] == [(Reason.SCHEDULING_GATED, told)]
 
 
-def test_a_pod_that_waits_beside_its_running_gang_is_told_and_the_gang_stays_well() -> None:
+def test_a_pod_that_waits_next_to_its_running_gang_gets_a_reason_and_the_gang_stays_running() -> None:
     done = closed(node("n1", cpu="2"), gang("g", pods=2, min_member=1, cpu="2", running_on=["n1"]))
     assert list(done.pods()) == ["g-1"]
     assert done.phase("g") == "Running"
@@ -205,7 +205,7 @@ def test_a_pod_that_waits_beside_its_running_gang_is_told_and_the_gang_stays_wel
 # -- precedence --------------------------------------------------------------------------------------------------
 
 
-def test_what_must_be_mended_first_is_told() -> None:
+def test_what_must_be_fixed_first_is_reported() -> None:
     opened = open_session(
         node("n1", cpu="1"),
         gang("g", pods=2, min_member=1, cpu="2"),
@@ -240,7 +240,7 @@ def test_every_condition_comes_with_its_event() -> None:
     assert condition.code is Reason.NEVER_FITS
 
 
-def test_what_a_pod_was_told_is_not_told_again() -> None:
+def test_a_written_condition_of_a_pod_is_not_written_again() -> None:
     group, member = gang("g", cpu="2")
     first = closed(node("n1", cpu="1"), group, member)
     reason, message = first.pods()["g-0"]
@@ -252,7 +252,7 @@ def test_what_a_pod_was_told_is_not_told_again() -> None:
     assert "1.5 cpu even when" in other.pods()["g-0"][1]
 
 
-def test_a_group_that_is_kept_out_is_not_told_to_have_pods_which_come_when_it_is_let_in() -> None:
+def test_a_group_that_is_not_admitted_is_not_asked_for_pods_which_come_later() -> None:
     group = pod_group("g", min_member=3, min_resources={"cpu": "3"}, phase="Pending")
     kept_out = closed(node("n1"), group, tiers=[[Gang, Shut]])
     [job] = kept_out.closing.pending

@@ -32,9 +32,9 @@ def told(of: Queue) -> list[tuple[str, str, str, str]]:
     ],
     ids=["no quantity", "negative", "weight"],
 )
-def test_a_queue_is_told_what_cannot_be_used_and_what_counts_instead(spoilt: Queue, problem: str) -> None:
+def test_an_event_on_the_queue_says_what_cannot_be_used_and_what_counts_instead(spoilt: Queue, problem: str) -> None:
     assert told(spoilt) == [("spoilt", "Warning", "InvalidQueue", f"queue spoilt: {problem}")]
 
 
-def test_a_queue_in_order_is_told_nothing() -> None:
+def test_a_valid_queue_gets_no_event() -> None:
     assert told(queue("fine", weight=2, capability={"cpu": "4"}, deserved={"cpu": "2"})) == []

@@ -36,7 +36,7 @@ def test_a_job_is_due_when_its_time_has_come() -> None:
     assert after.status.last_schedule_time == at("08:00")
 
 
-def test_times_before_the_cron_job_was_made_are_none_of_its() -> None:
+def test_times_before_the_creation_of_the_cron_job_do_not_count() -> None:
     assert started(cron_job("0 6 * * *")) is None
     assert started(cron_job("40 6 * * *")) == at("06:40")
 
@@ -45,7 +45,7 @@ def test_of_several_missed_times_only_the_latest_gets_a_job() -> None:
     assert started(cron_job("*/10 * * * *", last="07:00"), now="08:34") == at("08:30")
 
 
-def test_many_missed_times_are_told() -> None:
+def test_many_missed_times_are_reported() -> None:
     """Once more than a hundred, as in Kubernetes: it may be a clock that is wrong."""
     few = plan_cron(cron_job("* * * * *", last="07:00"), [], at("08:40"))
     many = plan_cron(cron_job("* * * * *", last="07:00"), [], at("08:41"))
@@ -98,7 +98,7 @@ def test_a_cron_job_that_is_being_deleted_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("spec", [{"schedule": "often"}, {"timeZone": "Mars/Olympus"}])
-def test_a_schedule_that_cannot_be_read_is_told_and_the_status_still_follows(spec: dict[str, Any]) -> None:
+def test_a_schedule_that_cannot_be_read_is_reported_and_the_status_still_follows(spec: dict[str, Any]) -> None:
     plan = plan_cron(cron_job(last="08:00", **spec), [job("08:00")], at("09:00:05"))
     assert (plan.start, plan.look_again, reasons(plan)) == (None, None, ["UnParseableCronJobSchedule"])
     assert len(plan.status.active) == 1
@@ -127,7 +127,7 @@ def test_whatever_has_not_ended_still_runs(phase: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated"])
-def test_what_has_ended_keeps_nobody_waiting(phase: str) -> None:
+def test_ended_work_keeps_nothing_waiting(phase: str) -> None:
     assert started(cron_job(last="08:00", concurrencyPolicy="Forbid"), job("08:00", phase)) == at("09:00")
 
 
@@ -146,7 +146,7 @@ def test_nothing_is_replaced_when_nothing_is_due() -> None:
 # The status and the history.
 
 
-def test_the_status_tells_what_runs_and_when_it_last_went_well() -> None:
+def test_the_status_says_what_runs_and_when_it_last_succeeded() -> None:
     jobs = [job("06:00", "Completed", ended="06:20"), job("07:00", "Completed", ended="08:10"), job("08:00")]
     status = plan_cron(cron_job(last="08:00", active=(due_name("07:00"),)), jobs, at("08:30")).status
     (reference,) = status.active
@@ -163,7 +163,7 @@ def test_the_last_success_stays_when_its_job_is_gone() -> None:
     assert plan_cron(cron, [], at("08:30")).status.last_successful_time == at("08:10")
 
 
-def test_a_job_that_has_ended_is_told_once() -> None:
+def test_a_job_that_has_ended_is_reported_once() -> None:
     jobs = [job("08:00", "Completed")]
     told = plan_cron(cron_job(last="08:00", active=(due_name("08:00"),)), jobs, at("08:30"))
     assert reasons(told) == ["SawCompletedJob"]

@@ -51,12 +51,12 @@ def test_a_job_that_completed_and_is_gone_still_counts() -> None:
     assert made.status.completed_jobs == ["f-a"]
 
 
-def test_a_job_that_was_deleted_before_it_ended_is_made_again() -> None:
+def test_a_job_that_was_deleted_before_it_ended_is_created_again() -> None:
     lost = {"jobStatusList": [{"name": "f-a", "state": "Running"}], "state": {"phase": "Running"}}
     assert created(plan(job_flow(step("a"), step("b", "a"), status=lost))) == ["a"]
 
 
-def test_a_namesake_of_somebody_else_does_not_count() -> None:
+def test_an_object_of_the_same_name_with_another_owner_does_not_count() -> None:
     assert created(plan(CHAIN, job("a", "Completed", owner="another"))) == ["a"]
 
 
@@ -66,7 +66,7 @@ def test_a_flow_whose_job_failed_makes_no_more(phase: str) -> None:
     assert (made.status.state.phase, created(made)) == ("Failed", [])
 
 
-def test_a_template_that_is_missing_is_told_and_the_others_go_on() -> None:
+def test_a_template_that_is_missing_is_reported_and_the_others_go_on() -> None:
     made = plan(job_flow(step("a"), step("b")), without=("a",))
     assert (created(made), reasons(made)) == (["b"], ["JobTemplateNotFound"])
     assert "JobTemplate 'a' does not exist in the namespace" in made.events[0].message
@@ -142,7 +142,7 @@ def test_pods_are_asked_and_their_answer_decides(probe: dict[str, Any], question
     assert (created(made), made.probes) == (["b"], frozenset())
 
 
-def test_nobody_is_asked_before_all_targets_have_begun() -> None:
+def test_no_probe_is_sent_before_all_targets_have_begun() -> None:
     flow = job_flow(step("a"), step("b"), step("c", "a", "b", probe=LISTENS))
     assert plan(flow, job("a", "Running")).probes == frozenset()
     assert len(plan(flow, job("a", "Running"), job("b", "Running")).probes) == 2
@@ -164,7 +164,7 @@ def test_all_of_a_probe_must_hold() -> None:
     assert created(plan(flow, job("a", "Running", **running), answers=answered)) == ["b"]
 
 
-def test_a_task_that_no_target_has_is_told() -> None:
+def test_a_task_that_no_target_has_is_reported() -> None:
     probe = {"tcpSocketList": [{"taskName": "sevre", "port": 80}]}
     made = plan(job_flow(step("a"), step("b", "a", probe=probe)), job("a", "Running"))
     assert (created(made), reasons(made)) == ([], ["TaskNotFound"])
@@ -254,7 +254,7 @@ def test_each_job_has_its_history() -> None:
     assert (status.start_timestamp, status.end_timestamp, status.restart_count) == (at(0), at(3), 1)
 
 
-def test_a_job_that_was_made_again_has_a_history_of_its_own() -> None:
+def test_a_job_that_was_created_again_has_a_history_of_its_own() -> None:
     first, again = job("a", "Running", minute=1), job("a", "Pending", minute=9)
     later = msgspec.structs.replace(again.metadata, creation_timestamp=NOW)
     flow = after(job_flow(step("a")), first)
@@ -399,7 +399,7 @@ def flows(draw: st.DrawFn) -> JobFlow:
 
 @given(flows(), st.data())
 @settings(max_examples=settings().max_examples, deadline=None)
-def test_jobs_are_made_in_the_order_of_the_graph_once_each(flow: JobFlow, data: st.DataObject) -> None:
+def test_jobs_are_created_in_the_order_of_the_graph_once_each(flow: JobFlow, data: st.DataObject) -> None:
     """Jobs complete in any order, may be gone at once, and the status is not always written."""
     assert flow_problems(flow.spec.flows) == []
     jobs: dict[str, VolcanoJob] = {}

@@ -90,7 +90,7 @@ FORMATS = [serialization.PrivateFormat.TraditionalOpenSSL, serialization.Private
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=["pem", "openssh"])
-def test_nobody_looks_for_primes(form: serialization.PrivateFormat) -> None:
+def test_no_key_check_searches_for_primes(form: serialization.PrivateFormat) -> None:
     """For a key of 8192 bits that took 4 s, with each look at the job, and held the interpreter."""
     key = key_of_composites()
     private = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()

@@ -70,7 +70,7 @@ def test_a_tasks_policy_goes_before_the_jobs_and_the_first_that_matches_counts()
     assert [action for action, _ in asked(of, there)] == ["RestartTask", "AbortJob"]
 
 
-def test_an_unknown_action_is_passed_over() -> None:
+def test_an_unknown_action_is_ignored() -> None:
     of = with_policies({"event": "PodFailed", "action": "Explode"}, {"event": "PodFailed", "action": "AbortJob"})
     assert [action for action, _ in asked(of, [failed(pods(of, RUNNING)[0], 1)])] == ["AbortJob"]
 
@@ -127,7 +127,7 @@ def test_a_gang_may_be_torn_apart_for_as_long_as_the_policy_says() -> None:
     assert asked(of, pods(of, RUNNING), **since, now=NOW + 240) == [("RestartJob", "Unknown")]
 
 
-def test_a_pod_that_somebody_deleted() -> None:
+def test_a_pod_that_another_client_deleted() -> None:
     of = with_policies({"event": "PodEvicted", "action": "RestartJob"})
     lost = [Lost("worker", 1, NOW)]
     assert asked(of, pods(of, {"worker-0": "Running"}), lost=lost) == [
@@ -181,6 +181,6 @@ def test_waiting_is_no_event_without_a_timeout_nor_for_everything(policy: dict[s
 
 
 @pytest.mark.parametrize("timeout", ["soon", "-5s", ""])
-def test_a_timeout_that_is_none(timeout: str) -> None:
+def test_a_timeout_that_is_no_duration(timeout: str) -> None:
     of = with_policies({"event": "PodFailed", "action": "AbortJob", "timeout": timeout})
     assert [action for action, _ in asked(of, [failed(pods(of, RUNNING)[0], 1)])] == ["AbortJob"]

@@ -66,7 +66,7 @@ def test_a_kubectl_on_path_within_one_minor_version_wins_over_the_cache(
 
 
 @pytest.mark.parametrize("minor", ["34", "38", "9"])
-def test_a_kubectl_on_path_outside_the_skew_is_passed_over_and_the_user_told(
+def test_a_kubectl_on_path_outside_the_skew_is_ignored_with_a_message(
     minor: str, machine: Machine, answering: Callable[[str, str], Path]
 ) -> None:
     cached = _cached(machine, "kubectl")
@@ -88,7 +88,7 @@ def test_a_kubectl_on_path_outside_the_skew_is_passed_over_and_the_user_told(
         pytest.param("printf '\\377'", id="prints no text"),
     ],
 )
-def test_a_kubectl_that_does_not_tell_its_version_is_passed_over(script: str, machine: Machine) -> None:
+def test_a_kubectl_that_does_not_report_its_version_is_ignored(script: str, machine: Machine) -> None:
     found = machine.program("kubectl", script)
     assert given_binary("kubectl", machine.environment, machine.progress) is None
     assert machine.said.getvalue().startswith(f"{found} does not report its version, needed is 1.35 to 1.37")
@@ -121,7 +121,7 @@ def test_a_link_on_path_is_not_followed(machine: Machine, answering: Callable[[s
     assert given_binary("kubectl", machine.environment, machine.progress) == link
 
 
-def test_a_name_nobody_knows_is_refused_with_those_that_are_known(machine: Machine) -> None:
+def test_an_unknown_name_is_refused_with_those_that_are_known(machine: Machine) -> None:
     with pytest.raises(LocalError, match=r"^no such binary: kubeadm; known: etcd, kube-apiserver, kubectl, kwok, "):
         ensure_binaries(["kubeadm", "etcd"], environment=machine.environment, progress=machine.progress)
 

@@ -121,7 +121,7 @@ async def test_a_stopped_process_can_be_started_again_and_its_log_goes_on(tmp_pa
     assert process.log_tail() == "hello\nhello"
 
 
-async def test_only_an_end_that_nobody_asked_for_is_unexpected(tmp_path: Path) -> None:
+async def test_only_an_end_without_a_request_is_unexpected(tmp_path: Path) -> None:
     process = ManagedProcess("sleeper", ["sleep", "600"], tmp_path / "log")
     await process.start()
     waiting = asyncio.create_task(process.wait_unexpected_end())

@@ -69,7 +69,7 @@ async def test_what_the_process_says_is_shown_when_time_is_up(sleeper: ManagedPr
         await server.close()
 
 
-async def test_nobody_waits_for_a_process_that_has_ended(tmp_path: Path) -> None:
+async def test_waiting_ends_when_the_process_has_ended(tmp_path: Path) -> None:
     process = ManagedProcess("server", ["sh", "-c", "echo bad flag; exit 1"], tmp_path / "server.log")
     await process.start()
     with pytest.raises(ProcessFailedError, match=r"(?s)^server did not come up; it ended with exit code 1 .*bad flag$"):

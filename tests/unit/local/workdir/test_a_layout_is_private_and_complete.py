@@ -170,7 +170,7 @@ def test_a_work_directory_is_private_and_removed_at_the_end(tmp_path: Path) -> N
     assert not work_dir.path.exists()
 
 
-def test_a_kept_work_directory_stays_and_is_nobodys(tmp_path: Path) -> None:
+def test_a_kept_work_directory_stays_and_is_unlocked(tmp_path: Path) -> None:
     work_dir = WorkDir(tmp_path / "run", keep=True)
     (work_dir.path / "etcd.log").write_text("line")
     work_dir.close()

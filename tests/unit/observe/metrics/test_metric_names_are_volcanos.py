@@ -135,7 +135,7 @@ def test_two_processes_worth_of_metrics_do_not_meet_in_a_global_registry() -> No
     assert value(second, "cycles_total", outcome="failed") == 0
 
 
-def test_openmetrics_is_served_to_those_who_ask(metrics: Metrics) -> None:
+def test_openmetrics_is_served_on_request(metrics: Metrics) -> None:
     metrics.effects.evictions_committed("preempt", victims=1)
     body, content_type = metrics.render("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
@@ -147,7 +147,7 @@ def test_no_series_for_creation_times(metrics: Metrics) -> None:
     assert "_created" not in metrics.render()[0].decode()
 
 
-def test_the_process_tells_its_memory_and_its_build(metrics: Metrics) -> None:
+def test_the_process_reports_its_memory_and_its_build(metrics: Metrics) -> None:
     text = metrics.render()[0].decode()
     assert "process_resident_memory_bytes " in text
     assert "\nvolcano_build_info{" in text

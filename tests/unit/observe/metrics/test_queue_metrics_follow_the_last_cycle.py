@@ -91,7 +91,7 @@ def test_our_own_gauge_has_base_units_and_guarantees(team_a: Metrics) -> None:
     assert amount("capability", "cpu") is None
 
 
-def test_a_queue_tells_its_parent_and_its_state(team_a: Metrics) -> None:
+def test_the_metrics_of_a_queue_have_its_parent_and_its_state(team_a: Metrics) -> None:
     assert value(team_a, "queue_info", queue="team-a", parent="org", state="Closing") == 1
 
 

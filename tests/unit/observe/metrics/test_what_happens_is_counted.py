@@ -17,7 +17,7 @@ from volcano_py.observe.metrics.jobs import MOST_JOBS, PerJob
 Report = Callable[..., CycleReport]
 
 
-def test_a_cycle_is_told_in_milliseconds_and_in_seconds(metrics: Metrics, report: Report) -> None:
+def test_a_cycle_is_reported_in_milliseconds_and_in_seconds(metrics: Metrics, report: Report) -> None:
     metrics.observe_cycle(
         report(
             duration=0.25,
@@ -143,7 +143,7 @@ def test_a_broken_configuration_clears_the_flag_and_a_good_one_sets_it(metrics: 
     assert value(metrics, "config_reloads_total", outcome="applied") == 1
 
 
-def test_an_audit_tells_its_drift(metrics: Metrics) -> None:
+def test_an_audit_reports_its_drift(metrics: Metrics) -> None:
     metrics.daemon.audited(0)
     metrics.daemon.audited(2)
     assert value(metrics, "state_drift") == 2
@@ -210,7 +210,7 @@ def test_per_job_gauges_as_volcano_has_them_until_the_job_is_gone(report: Report
     assert value(metrics, "job_retry_counts", job_id="ml/a") is None
 
 
-def test_of_jobs_that_nobody_forgets_the_oldest_are_dropped() -> None:
+def test_of_jobs_that_are_never_forgotten_the_oldest_are_dropped() -> None:
     jobs = PerJob()
     for number in range(MOST_JOBS + 10):
         jobs.started(("ml", f"j{number}"), "q", 0.0)

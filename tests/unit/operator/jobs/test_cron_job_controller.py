@@ -42,7 +42,7 @@ async def cluster(api: Any) -> AsyncIterator[MakerCluster]:
     await made.stop()
 
 
-async def test_a_job_is_made_each_time_and_the_status_says_so(cluster: MakerCluster) -> None:
+async def test_a_job_is_created_each_time_and_the_status_says_so(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(62)
@@ -112,7 +112,7 @@ async def test_a_changed_schedule_counts_at_once(cluster: MakerCluster) -> None:
     assert set(cluster.jobs()) == {due(1)}
 
 
-async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(cluster: MakerCluster) -> None:
+async def test_a_schedule_that_cannot_be_read_is_reported_once_and_others_go_on(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "bad", spec("often"))
     cluster.submit(CRONS, "tick", spec())
@@ -122,7 +122,7 @@ async def test_a_schedule_that_cannot_be_read_is_told_once_and_others_go_on(clus
     assert len(cluster.jobs()) == 2
 
 
-async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: MakerCluster) -> None:
+async def test_a_template_that_is_refused_is_reported_and_tried_again(cluster: MakerCluster) -> None:
     refusal = api_error("POST", JOBS, 422, b'{"reason": "Invalid", "message": "spec.tasks: Required value"}')
     cluster.api.refuse("POST", JOBS, refusal, refusal)
     cluster.start()
@@ -132,7 +132,7 @@ async def test_a_template_that_is_refused_is_told_and_tried_again(cluster: Maker
     assert set(cluster.jobs()) == {due(1)}
 
 
-async def test_a_job_that_cannot_be_made_does_not_keep_the_status_from_telling_of_others(cluster: MakerCluster) -> None:
+async def test_a_job_that_cannot_be_created_does_not_keep_the_status_from_showing_others(cluster: MakerCluster) -> None:
     cluster.start()
     cluster.submit(CRONS, "tick", spec())
     await cluster.live(61)
@@ -204,7 +204,7 @@ async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_
     await cluster.stop()
 
 
-async def test_a_name_that_somebody_else_has_is_left_to_him(cluster: MakerCluster) -> None:
+async def test_a_name_that_another_object_has_is_left_alone(cluster: MakerCluster) -> None:
     cluster.submit(JOBS, due(1), {})
     cluster.start()
     cluster.submit(CRONS, "tick", spec())

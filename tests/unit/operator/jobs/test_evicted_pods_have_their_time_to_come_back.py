@@ -43,7 +43,7 @@ async def test_the_time_goes_on_through_a_restart_of_the_controller(cluster: Job
 
 
 @pytest.mark.parametrize("code", [409, 500])
-async def test_a_decision_that_could_not_be_written_is_made_again(cluster: JobCluster, code: int) -> None:
+async def test_a_decision_that_could_not_be_written_is_repeated(cluster: JobCluster, code: int) -> None:
     error = api_error("PATCH", JOBS, code, b'{"reason": "Conflict"}')
     cluster.api.refuse("PATCH", "/jobs/train/status", error)
     await cluster.live(90)

@@ -106,7 +106,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("header", [("Bad Name", "x"), ("X", "a\r\nY: b"), ("", "")])
-async def test_a_header_that_is_none_is_not_sent(header: tuple[str, str]) -> None:
+async def test_an_invalid_header_is_not_sent(header: tuple[str, str]) -> None:
     seen: list[web.BaseRequest] = []
     async with serving(answering(200, seen)) as port:
         assert not await holds(Api(HERE), port, header=header)

@@ -29,7 +29,7 @@ async def cluster(api: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Jo
     await cluster.stop()
 
 
-async def test_what_somebody_deleted_is_made_again_when_the_job_is_restarted(cluster: JobCluster) -> None:
+async def test_deleted_objects_are_created_again_when_the_job_is_restarted(cluster: JobCluster) -> None:
     cluster.submit(job(task("worker", 2), plugins={"svc": []}))
     await cluster.live(3)
     del cluster.api.objects[CONFIG_MAP], cluster.api.objects[SERVICE]
@@ -40,7 +40,7 @@ async def test_what_somebody_deleted_is_made_again_when_the_job_is_restarted(clu
     assert {CONFIG_MAP, SERVICE} <= cluster.api.objects.keys()
 
 
-async def test_the_hosts_are_made_again_when_a_part_of_the_job_is_restarted(cluster: JobCluster) -> None:
+async def test_the_hosts_are_created_again_when_a_part_of_the_job_is_restarted(cluster: JobCluster) -> None:
     policies = [{"event": "PodFailed", "action": "RestartPod"}]
     cluster.submit(job(task("worker", 2), policies=policies, plugins={"svc": []}))
     await cluster.live(3)

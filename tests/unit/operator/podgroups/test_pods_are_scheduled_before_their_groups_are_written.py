@@ -262,7 +262,7 @@ async def test_a_group_whose_pods_are_gone_is_not_foreseen_any_more(ahead: Ahead
     assert ahead.api.requests == []
 
 
-async def test_of_a_group_that_is_invalid_the_scheduler_tells_the_pod_why(ahead: Ahead, events: list[Event]) -> None:
+async def test_for_an_invalid_group_the_pod_gets_the_reason(ahead: Ahead, events: list[Event]) -> None:
     """Its queue cannot exist, as no queue can have such a name."""
     body = ahead.api.put(f"{PODS}/lost", bare_pod("lost", queue="no name"))
     pod = msgspec.convert(body, Pod)

@@ -108,7 +108,7 @@ async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api:
 
 
 @pytest.mark.parametrize("theirs", [(), ("root",), ("root", "default")], ids=["none", "one", "both"])
-async def test_nobody_has_to_watch_queues_to_hear_of_those_that_had_to_be_created(
+async def test_queues_that_had_to_be_created_are_known_without_a_watch(
     theirs: tuple[str, ...], api: Any, events: list[Event]
 ) -> None:
     """Nor when another replica was faster with some."""
@@ -337,7 +337,7 @@ async def test_a_late_event_from_before_our_own_write_is_ignored(cluster: Cluste
     assert cluster.state("team") == "Open"
 
 
-async def test_a_stop_between_mark_and_state_is_made_good_by_the_next_replica(
+async def test_a_stop_between_mark_and_state_is_repaired_by_the_next_replica(
     cluster: Cluster, events: list[Event]
 ) -> None:
     cluster.queue("dept", "Closed")
@@ -454,7 +454,7 @@ async def test_a_later_request_replaces_an_earlier_one(cluster: Cluster) -> None
     assert cluster.state("team") == "Open"
 
 
-async def test_a_queue_in_a_state_that_is_none_is_left_alone_with_a_warning(cluster: Cluster) -> None:
+async def test_a_queue_in_an_unknown_state_is_left_alone_with_a_warning(cluster: Cluster) -> None:
     cluster.queue("team", "Paused")
     await cluster.settle()
     assert cluster.state("team") == "Paused"

@@ -241,7 +241,7 @@ async def test_defaults_come_as_a_patch(door: Door) -> None:
     }
 
 
-async def test_a_queue_that_was_made_a_moment_ago_counts_for_work(door: Door) -> None:
+async def test_a_queue_that_was_created_a_moment_ago_counts_for_work(door: Door) -> None:
     """The feed has not brought it yet."""
     door.api.is_mute = True
     door.api.put(QUEUES, "new", spec={})
@@ -258,7 +258,7 @@ async def test_what_cannot_be_read_is_refused_and_what_is_being_deleted_is_let_g
     assert await door.ask("validate-queues", QUEUE_KIND, going, raw("team")) == {"allowed": True}
 
 
-async def test_when_the_queues_cannot_be_read_nothing_is_let_in_blindly(door: Door) -> None:
+async def test_when_the_queues_cannot_be_read_nothing_is_admitted(door: Door) -> None:
     await until(lambda: door.api.watching(QUEUES) > 0)  # or kopf, too, would be kept from its work
     del door.api.objects[QUEUES]
     answer = await door.ask("validate-queues", QUEUE_KIND, raw("team", {"weight": 1}))

@@ -73,7 +73,7 @@ def test_when_memory_runs_out_the_largest_of_the_largest_peer_is_cut() -> None:
     assert callers.shares.held == 75
 
 
-def test_who_has_the_most_does_not_get_more() -> None:
+def test_the_namespace_with_the_most_does_not_get_more() -> None:
     callers = Callers()
     large, other = callers.join("a1"), callers.join("b1")
     callers.shares.hold(other, 10)

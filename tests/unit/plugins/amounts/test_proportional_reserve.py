@@ -212,7 +212,7 @@ def test_with_all_gpus_in_use_only_what_is_free_now_is_left_to_ask_for() -> None
     assert answer(opened, choice) == {"n1": "Insufficient cpu"}
 
 
-def test_a_node_too_small_even_when_empty_is_told_apart() -> None:
+def test_a_node_too_small_even_when_empty_is_reported_separately() -> None:
     choice = by_predicates(SEED)
     opened = session(
         node("n1", cpu="74", memory="500G", devices={GPU: "8"}), pod("new", group="g", cpu="80"), choice=choice
@@ -244,7 +244,7 @@ def test_the_explanation_counts_nodes_by_what_they_keep() -> None:
 
 
 @every_spelling
-def test_either_plugin_tells_what_would_help(spelling: Any) -> None:
+def test_either_plugin_says_what_would_help(spelling: Any) -> None:
     opened = session(
         node("a", cpu="70", memory="500G", devices={GPU: "8"}), pod("p", group="g", cpu="8"), choice=spelling(SEED)
     )
@@ -472,7 +472,7 @@ def test_the_arguments_of_predicates() -> None:
         ),
     ],
 )
-def test_what_can_have_no_effect_is_said(values: dict[str, Any], told: str) -> None:
+def test_what_can_have_no_effect_is_reported(values: dict[str, Any], told: str) -> None:
     arguments, (problem,) = read_arguments(PredicatesArguments, values)
     assert arguments is not None
     assert told in problem.message

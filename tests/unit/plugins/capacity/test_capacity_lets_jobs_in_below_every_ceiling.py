@@ -54,7 +54,7 @@ def test_what_one_queue_is_promised_counts_for_all_queues_above() -> None:
     assert told(session)["a"]["inqueue"] == {"cpu": 4_000}
 
 
-def test_what_one_queue_is_promised_beyond_its_part_does_not_keep_out_another_that_stays_within() -> None:
+def test_what_one_queue_is_promised_beyond_its_part_does_not_block_another_within_its_part() -> None:
     session = opened(
         queue("a", capability=10), queue("a1", "a"), queue("a2", "a"), jobs("j", "a1", 3, min_resources={"cpu": "3"}),
         asking("one", "a1", 4, age=1), asking("two", "a2", 5),
@@ -81,7 +81,7 @@ def test_guarantees_of_others_leave_less() -> None:
     )
 
 
-def test_whose_guarantees_they_are_is_told_on_every_level() -> None:
+def test_the_queues_whose_guarantees_they_are_are_named_on_every_level() -> None:
     """What is kept beside a leaves less to a1, too; what is kept for a queue below counts for that one alone."""
     session = opened(
         queue("a"), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
@@ -92,7 +92,7 @@ def test_whose_guarantees_they_are_is_told_on_every_level() -> None:
     )
 
 
-def test_guarantees_that_are_not_in_the_way_are_not_told() -> None:
+def test_guarantees_that_are_not_in_the_way_are_not_reported() -> None:
     """It is a's own capability that leaves a1 no more, whatever is kept for b."""
     session = opened(
         queue("a", capability=50), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
@@ -101,7 +101,7 @@ def test_guarantees_that_are_not_in_the_way_are_not_told() -> None:
     assert "48 asked > 47 left for it by other queues' guarantees (a2: 3 cpu);" in refusal(session, "j")
 
 
-def test_nobody_is_let_in_who_is_larger_than_the_cluster() -> None:
+def test_no_job_larger_than_the_cluster_is_admitted() -> None:
     """A node more would help, and autoscalers hear of it."""
     session = opened(queue("a"), asking("j", "a", 129))
     assert refusal(session, "j").startswith(
@@ -109,7 +109,7 @@ def test_nobody_is_let_in_who_is_larger_than_the_cluster() -> None:
     )
 
 
-def test_a_full_cluster_lets_in_who_stays_within_what_it_deserves() -> None:
+def test_a_full_cluster_admits_jobs_within_what_their_queue_deserves() -> None:
     """Or it could never reclaim what the others have borrowed."""
     session = opened(
         queue("a", deserved=64),
@@ -179,7 +179,7 @@ def test_devices_and_places_for_pods() -> None:
     assert enqueued(session) == ["pods"]
 
 
-def test_a_gang_that_is_let_in_again_counts_once() -> None:
+def test_a_gang_that_is_admitted_again_counts_once() -> None:
     """It has lost a pod, and holds the other two."""
     again = jobs("again", "a", 3, running=2, min_member=3, min_resources={"cpu": "3"}, group_phase="Pending", age=9)
     session = opened(queue("a", capability=5), again, asking("fits", "a", 2, age=1), asking("more", "a", 1))

@@ -35,26 +35,26 @@ def test_a_tree_in_order_is_not_spoken_of() -> None:
     )
 
 
-def test_a_missing_parent_is_told_on_the_queue_that_names_it_alone() -> None:
+def test_a_missing_parent_is_reported_on_the_queue_that_names_it_alone() -> None:
     assert events(queue("x", "gone"), queue("y", "x"), jobs("j", "y", running=0)) == {
         "x": ["InvalidQueue: queue x: spec.parent is gone, which does not exist; create it or name another queue"]
     }
 
 
-def test_a_circle_is_told_on_all_of_its_queues() -> None:
+def test_a_cycle_is_reported_on_all_of_its_queues() -> None:
     found = events(queue("x", "y"), queue("y", "x"))
     assert found.keys() == {"x", "y"}
     assert "leads back to it (y → x → y)" in found["y"][0]
 
 
 @pytest.mark.parametrize(("phase", "is_told"), [("Inqueue", True), ("Pending", True), ("Completed", False)])
-def test_jobs_in_an_inner_queue_are_told_on_it_unless_they_are_finished(phase: str, is_told: bool) -> None:
+def test_jobs_in_an_inner_queue_are_reported_on_it_unless_they_are_finished(phase: str, is_told: bool) -> None:
     found = events(queue("a"), queue("a1", "a"), jobs("stray", "a", running=0, group_phase=phase))
     text = "has queues below it (a1), and jobs run only in leaf queues; name one in spec.queue"
     assert found == ({"a": [f"InvalidQueue: queue a: {text}"]} if is_told else {})
 
 
-def test_a_capability_above_the_parents_is_told() -> None:
+def test_a_capability_above_the_parents_is_reported() -> None:
     text = (
         "queue a2: spec.capability is 100 cpu, but queue a above it may have 80 cpu at most, which applies; "
         "lower one or raise the other"
@@ -63,7 +63,7 @@ def test_a_capability_above_the_parents_is_told() -> None:
 
 
 @pytest.mark.parametrize("field", ["deserved", "guarantee"])
-def test_children_that_are_given_more_than_their_parent_are_told_on_it(field: str) -> None:
+def test_children_that_are_given_more_than_their_parent_are_reported_on_it(field: str) -> None:
     amounts: list[dict[str, Any]] = [{field: 64}, {field: 32}, {field: 33}]
     tree = [queue("a", **amounts[0]), queue("a1", "a", **amounts[1]), queue("a2", "a", **amounts[2])]
     text = (
@@ -84,7 +84,7 @@ def test_a_parent_that_says_nothing_has_nothing_to_give() -> None:
     assert "spec.deserved is 0 memory, the queues below it have 1Gi memory together" in found["a"][0]
 
 
-def test_what_is_deserved_beyond_reach_is_told() -> None:
+def test_what_is_deserved_beyond_reach_is_reported() -> None:
     this_one = "it counts as this cluster's 128 cpu"
     counts = "applies; lower one or raise the other"
     assert events(
@@ -95,5 +95,5 @@ def test_what_is_deserved_beyond_reach_is_told() -> None:
     }
 
 
-def test_side_by_side_there_is_nothing_to_tell() -> None:
+def test_side_by_side_there_is_nothing_to_report() -> None:
     assert not events(queue("x", "gone"), queue("a"), queue("a1", "a", deserved=5), jobs("j", "a"), hierarchy=False)

@@ -71,7 +71,7 @@ ASKING = st.tuples(st.sampled_from(sorted(QUEUES)), st.sampled_from(NAMESPACES),
     ids=["between jobs", "between namespaces", "between queues of the tree"],
 )
 @given(JOBS, ASKING, st.data())
-def test_nobody_who_is_a_victim_is_left_out(
+def test_no_victim_is_left_out(
     point: str, choice: PluginChoice, jobs: list[tuple[str, str, int, int]], asking: Any, data: st.DataObject
 ) -> None:
     session = cluster(jobs, asking, choice)
@@ -125,7 +125,7 @@ def test_of_many_kinds_of_jobs_some_are_judged_later() -> None:
         (Preempt, Drf, ("q1", "q1")),
     ],
 )
-def test_where_nobody_is_owed_anything_no_node_is_looked_at(
+def test_no_node_is_evaluated_when_no_queue_is_owed_anything(
     action: type[Action], choice: PluginChoice, holders: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten nodes of one CPU, and five pods that wait: nobody elects victims node by node."""

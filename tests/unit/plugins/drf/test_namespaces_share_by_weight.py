@@ -57,7 +57,9 @@ def placed(session: Opened) -> list[str]:
         ((1, 2), (1, 2), "ns1"),  # equal: by name
     ],
 )
-def test_who_uses_less_for_its_weight_goes_first(one: tuple[int, int], other: tuple[int, int], first: str) -> None:
+def test_the_namespace_that_uses_less_for_its_weight_goes_first(
+    one: tuple[int, int], other: tuple[int, int], first: str
+) -> None:
     session = open_session(
         node("n1", cpu="16"),
         weights({"ns1": one[0], "ns2": other[0]}),
@@ -211,7 +213,7 @@ def test_a_namespace_gives_whichever_of_its_jobs_holds_less() -> None:
     assert len(session.victims("preemptable", "ns2/b-2", session.running("ns1/a"))) == 5
 
 
-def test_what_a_namespace_holds_in_all_queues_is_told_with_its_weight_and_each_job_its_own() -> None:
+def test_what_a_namespace_holds_in_all_queues_is_reported_with_its_weight_and_each_job_separately() -> None:
     session = open_session(
         node("n1", cpu="10"),
         queue("a"),

@@ -46,14 +46,14 @@ def test_anti_affinity_is_subtracted_and_the_lowest_gets_0() -> None:
     assert batch_scores(session, NodeOrder, "new") == {"a1": 0.0, "a2": 0.0, "b1": 100.0, "bare": 100.0}
 
 
-def test_what_those_who_run_prefer_counts_too() -> None:
+def test_preferences_of_running_pods_count_too() -> None:
     likes = runs("db", "a1", affinity=prefers((20, term(HOST, app="web"))))
     dislikes = runs("old", "b1", affinity=prefers((-20, term(HOST, app="web"))))
     session = opened(likes, dislikes, pod("new", group="g", labels={"app": "web"}))
     assert batch_scores(session, NodeOrder, "new") == {"a1": 100.0, "a2": 50.0, "b1": 0.0, "bare": 50.0}
 
 
-def test_what_those_who_run_require_counts_1_and_what_they_forbid_nothing() -> None:
+def test_requirements_of_running_pods_count_1_and_anti_affinity_nothing() -> None:
     needs = runs("db", "a1", affinity=near(term(ZONE, app="web")))
     forbids = runs("old", "b1", affinity=apart(term(HOST, app="web")))
     likes = runs("fan", "b1", affinity=prefers((2, term(HOST, app="web"))))
@@ -90,7 +90,7 @@ def test_the_score_is_weighted(weight: int, best: float) -> None:
     assert max(scores.values()) == best
 
 
-def test_switched_off_nobody_is_counted() -> None:
+def test_switched_off_no_pod_is_counted() -> None:
     session = opened(runs("db", "a1"), wishing((1, term(HOST, app="db"))), **{"podaffinity.weight": 0})
     assert batch_scores(session, NodeOrder, "new") is None
 

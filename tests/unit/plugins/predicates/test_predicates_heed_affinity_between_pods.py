@@ -69,7 +69,7 @@ def test_the_first_of_a_group_may_go_anywhere_where_there_are_the_labels() -> No
     assert willing(opened(stranger), Predicates, "new") == []
 
 
-def test_who_is_not_the_first_follows_the_others() -> None:
+def test_a_later_pod_follows_the_others() -> None:
     second = waiting(affinity=near(term(ZONE, app="db")), labels={"app": "db"})
     assert willing(opened(runs("db", "b1"), second), Predicates, "new") == ["b1"]
 
@@ -84,7 +84,7 @@ def test_a_terminating_pod_is_company_until_it_is_gone() -> None:
     assert willing(session, Predicates, "new") == ["a1"]
 
 
-def test_who_needs_company_is_not_helped_by_evictions() -> None:
+def test_pods_with_affinity_are_not_helped_by_evictions() -> None:
     session = opened(waiting(affinity=near(term(HOST, app="db"))))
     codes = session.ssn.placer.codes(class_of(session, "new"))
     assert not session.ssn.resolvable(codes).any()
@@ -93,7 +93,7 @@ def test_who_needs_company_is_not_helped_by_evictions() -> None:
 # -- anti-affinity ----------------------------------------------------------------------------------------------------
 
 
-def test_a_pod_keeps_away_from_whom_it_names() -> None:
+def test_a_pod_keeps_away_from_the_pods_it_names() -> None:
     session = opened(runs("db", "a1"), waiting(affinity=apart(term(ZONE, app="db"))))
     assert answers(session, Predicates, "new") == {"a1": KEPT_APART, "a2": KEPT_APART, "b1": "", "bare": ""}
 
@@ -104,19 +104,19 @@ def test_each_term_keeps_away_by_itself() -> None:
     assert willing(session, Predicates, "new") == ["a2", "bare"]
 
 
-def test_those_who_run_keep_others_away() -> None:
+def test_running_pods_keep_others_away() -> None:
     guard = runs("db", "a1", affinity=apart(term(ZONE, app="web")))
     session = opened(guard, waiting(labels={"app": "web"}), waiting("other", labels={"app": "batch"}))
     assert answers(session, Predicates, "new") == {"a1": SHUNNED, "a2": SHUNNED, "b1": "", "bare": ""}
     assert willing(session, Predicates, "other") == ["a1", "a2", "b1", "bare"]
 
 
-def test_a_pod_on_a_node_without_the_label_keeps_nobody_away() -> None:
+def test_a_pod_on_a_node_without_the_label_keeps_no_pod_away() -> None:
     guard = runs("db", "bare", affinity=apart(term(ZONE, app="web")))
     assert willing(opened(guard, waiting(labels={"app": "web"})), Predicates, "new") == ["a1", "a2", "b1", "bare"]
 
 
-def test_preferred_terms_keep_nobody_away() -> None:
+def test_preferred_terms_keep_no_pod_away() -> None:
     guard = runs("db", "a1", affinity=prefers((-100, term(HOST, app="web"))))
     wishes = waiting(labels={"app": "web"}, affinity=prefers((-100, term(HOST, app="db"))))
     assert willing(opened(guard, wishes), Predicates, "new") == ["a1", "a2", "b1", "bare"]
@@ -128,7 +128,7 @@ def test_evictions_can_help_against_anti_affinity() -> None:
     assert session.ssn.resolvable(session.ssn.placer.codes(class_of(session, "new"))).all()
 
 
-def test_the_first_refusal_in_kube_schedulers_order_is_told() -> None:
+def test_the_first_refusal_in_kube_schedulers_order_is_reported() -> None:
     wants = near(term(ZONE, app="db"))
     guard = runs("web", "a1", app="web", affinity=apart(term(ZONE, app="new")))
     session = opened(guard, runs("db", "b1"), waiting(labels={"app": "new"}, affinity=wants))
@@ -182,7 +182,7 @@ def test_a_term_means_pods_of_certain_namespaces(fields: dict[str, Any], refusin
     assert [name for name, answer in answers(session, Predicates, "new").items() if answer] == refusing
 
 
-def test_namespaces_count_for_those_who_run_already_too() -> None:
+def test_namespaces_count_for_running_pods_too() -> None:
     warm = with_selector(ANY_POD, namespace_selector=LabelSelector(match_labels={"hue": "warm"}))
     session = opened(
         namespace("red", hue="warm"),
@@ -252,7 +252,7 @@ def test_a_second_of_a_group_waits_for_the_first_that_is_promised_a_place() -> N
     assert (choice.pipelined, choice.nodes.tolist()) == (True, [session.node_row("b1")])
 
 
-def test_a_place_beside_who_is_leaving_is_kept_until_it_has_left() -> None:
+def test_a_place_next_to_a_leaving_pod_is_kept_until_that_pod_has_left() -> None:
     away = waiting(affinity=apart(term(HOST, app="db")), node_selector={ZONE: "a"})
     session = opened(runs("going", "a1", deleting=True), runs("db", "a2"), away)
     choice = session.ssn.placer.choose(class_of(session, "new"), 1)
@@ -269,7 +269,7 @@ def reach(session: Opened, name: str) -> Reach:
     return session.plugin(Predicates).predicate_reach(class_of(session, name))
 
 
-def test_classes_that_nobody_looks_at_stay_as_cheap_as_they_were() -> None:
+def test_classes_that_no_term_selects_stay_as_cheap_as_before() -> None:
     session = opened(
         runs("db", "a1", affinity=apart(term(HOST, app="db"))), waiting(labels={"app": "web"}), waiting("bare")
     )
@@ -293,7 +293,7 @@ def test_a_gang_that_keeps_apart_by_one_of_its_terms_is_kept_apart() -> None:
     assert [session.ssn.snapshot.nodes[row].name for row in chosen.tolist()] == ["a1", "a2", "b1"]
 
 
-def test_switched_off_nobody_looks_at_anybody() -> None:
+def test_switched_off_no_pod_is_compared() -> None:
     guard = runs("db", "a1", affinity=apart(term(HOST)))
     session = opened(guard, waiting(affinity=apart(term(HOST, app="db"))), **{"predicate.PodAffinityEnable": False})
     assert willing(session, Predicates, "new") == ["a1", "a2", "b1", "bare"]
@@ -347,7 +347,7 @@ def test_a_term_that_cannot_be_read_stops_its_own_pod_only(fields: dict[str, Any
 
 
 @pytest.mark.parametrize("weight", [0, -1, 101])
-def test_a_weight_out_of_range_is_told(weight: int) -> None:
+def test_a_weight_out_of_range_is_reported(weight: int) -> None:
     wish = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=term(HOST, app="db"))
     session = opened(waiting(affinity=Affinity(pod_affinity=PodAffinity(preferred=[wish]))))
     problem = class_of(session, "new").problem
@@ -356,7 +356,7 @@ def test_a_weight_out_of_range_is_told(weight: int) -> None:
     assert problem.message == f"{where} is {weight}: give a weight from 1 to 100"
 
 
-def test_more_terms_than_anybody_writes_are_refused() -> None:
+def test_far_too_many_terms_are_refused() -> None:
     session = opened(waiting(affinity=apart(*[term(HOST, app=str(number)) for number in range(33)])))
     problem = class_of(session, "new").problem
     assert problem is not None

@@ -27,7 +27,7 @@ def session(*tolerations: Toleration, **arguments: bool) -> Opened:
     )
 
 
-def test_a_node_tells_its_first_taint_that_is_not_tolerated_in_kube_schedulers_words() -> None:
+def test_the_first_untolerated_taint_is_reported_in_kube_schedulers_words() -> None:
     assert answers(session(), Predicates, "p") == {
         "clean": "",
         "ml": "node(s) had untolerated taint {dedicated: ml}",

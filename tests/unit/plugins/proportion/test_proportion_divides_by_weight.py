@@ -77,7 +77,7 @@ def test_the_cluster_is_used_up_and_never_exceeded(total: int, queues: Queues) -
 
 
 @given(st.integers(0, 100), queues())
-def test_everybody_has_his_guarantee_and_nobody_more_than_he_may(total: int, queues: Queues) -> None:
+def test_every_queue_has_its_guarantee_and_none_more_than_its_ceiling(total: int, queues: Queues) -> None:
     for amount, (_, guarantee, cap) in zip(shares(total, queues), queues, strict=True):
         assert guarantee <= amount <= cap
 

@@ -156,12 +156,12 @@ def test_guarantees_of_others_are_the_limit_too() -> None:
 
 
 @pytest.mark.parametrize("minimum", [None, "1"])
-def test_a_closed_queue_lets_nobody_in(minimum: str | None) -> None:
+def test_a_closed_queue_admits_no_job(minimum: str | None) -> None:
     session = opened(waiting("any", minimum), state="Closed")
     assert refusal(session, "any").reason is Reason.QUEUE_CLOSED
 
 
-def test_a_gang_that_is_let_in_again_counts_once() -> None:
+def test_a_gang_that_is_admitted_again_counts_once() -> None:
     """It has lost a pod, and holds the other two."""
     again = gang(
         "a",

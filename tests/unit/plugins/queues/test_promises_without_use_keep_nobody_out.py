@@ -90,7 +90,7 @@ def test_jobs_that_are_alike_are_promised_no_more_for_being_many() -> None:
     assert [session.job(f"alike-{index:02}").phase.text for index in range(20)] == ["Inqueue"] * 12 + ["Pending"] * 8
 
 
-def test_they_are_let_in_all_the_same_so_that_autoscalers_hear_of_them() -> None:
+def test_they_are_still_admitted_so_that_autoscalers_see_them() -> None:
     useless = [alone(f"useless-{index}", "50", node_selector={"pool": "none"}, group_phase="Pending") for index in "ab"]
     session = opened(promised("one", "120"), useless, waiting("asks", "1"), plugins=BOTH)
     Enqueue(None).execute(session.ssn)
@@ -98,7 +98,7 @@ def test_they_are_let_in_all_the_same_so_that_autoscalers_hear_of_them() -> None
     assert session.job("asks").phase.text == "Pending"
 
 
-def test_those_that_are_let_in_beside_it_in_one_cycle_do_not_keep_a_job_out() -> None:
+def test_jobs_admitted_in_the_same_cycle_do_not_block_a_job() -> None:
     useless = [
         alone(f"useless-{index}", "20", node_selector={"pool": "none"}, group_phase="Pending", age=9)
         for index in range(26)
@@ -124,7 +124,7 @@ def test_a_gang_that_is_incomplete_without_such_a_pod_is_promised_nothing() -> N
     assert not may_enter(opened(either, one, other, waiting("asks", "81")), "asks")
 
 
-def test_where_nobody_checks_selectors_they_do_not_count() -> None:
+def test_selectors_do_not_count_without_the_predicate() -> None:
     session = open_session(
         node("n0", cpu="100"),
         alone("a", "100", node_selector={"pool": "none"}),
@@ -139,7 +139,7 @@ def test_where_nobody_checks_selectors_they_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("plugins", [BOTH, [Overcommit], [Proportion], [Overcommit, Capacity]])
-def test_what_a_namespace_was_promised_beyond_its_part_does_not_count_for_who_stays_within_his(
+def test_what_a_namespace_was_promised_beyond_its_part_does_not_count_for_namespaces_within_theirs(
     plugins: list[type[Plugin]],
 ) -> None:
     greedy = [promised("one", "100", "greedy"), promised("two", "100", "greedy")]
@@ -183,7 +183,7 @@ def test_promises_within_the_parts_of_others_count_and_so_does_what_pods_use() -
 
 
 @pytest.mark.parametrize("plugins", [[Overcommit], BOTH, [Overcommit, Capacity]])
-def test_what_is_let_in_counts_at_once_and_once(plugins: list[type[Plugin]]) -> None:
+def test_an_admitted_object_counts_at_once_and_once(plugins: list[type[Plugin]]) -> None:
     """Also where several plugins vote, which share what is promised."""
     asks = [waiting(f"modest-{index}", "20", "modest") for index in range(4)]
     # Capacity and proportion admit up to the cluster's 100 cpu, overcommit up to 120.

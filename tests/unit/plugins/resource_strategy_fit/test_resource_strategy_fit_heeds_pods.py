@@ -112,7 +112,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("annotations", "told"), BAD.values(), ids=BAD)
-def test_what_cannot_be_read_leaves_the_configured_strategy_and_is_told_when_the_pod_is_placed(
+def test_what_cannot_be_read_leaves_the_configured_strategy_and_is_reported_when_the_pod_is_placed(
     annotations: dict[str, str], told: str
 ) -> None:
     opened = session(annotations)
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_leaves_the_configured_strategy_and_is_told_when_the
         read_override(annotations.get(TYPE, ""), annotations.get(WEIGHT, ""))
 
 
-def test_every_pod_is_told_and_the_log_says_it_once() -> None:
+def test_every_pod_gets_the_event_and_the_log_has_it_once() -> None:
     opened = session({TYPE: "MostAllocated"}, pods=3)
     of(opened)
     opened.place("g", {"p0": "n1", "p1": "n2"}).commit()
@@ -139,7 +139,7 @@ def test_every_pod_is_told_and_the_log_says_it_once() -> None:
     assert [entry["pods"] for entry in logs] == [2]
 
 
-def test_nobody_is_told_while_nothing_is_placed_or_nothing_is_wrong() -> None:
+def test_no_event_is_recorded_while_nothing_is_placed_or_nothing_is_wrong() -> None:
     waiting = session({TYPE: "MostAllocated"})
     of(waiting)
     assert close(waiting) == []
@@ -151,7 +151,7 @@ def test_nobody_is_told_while_nothing_is_placed_or_nothing_is_wrong() -> None:
     assert close(good) == []
 
 
-def test_a_pod_on_its_way_is_not_told_again_in_the_next_cycle() -> None:
+def test_the_status_of_a_pod_is_not_written_again_in_the_next_cycle() -> None:
     state = session({TYPE: "MostAllocated"}).state
     text = "actions: allocate\ntiers:\n- plugins:\n  - name: resource-strategy-fit\n"
     registry = checked_registry()
@@ -170,7 +170,7 @@ def test_a_pod_on_its_way_is_not_told_again_in_the_next_cycle() -> None:
     assert [IGNORED_ANNOTATION in reasons for reasons in told] == [True, False]
 
 
-def test_a_pod_on_its_way_is_not_told_again_with_the_next_of_its_kind() -> None:
+def test_the_status_of_a_pod_is_not_written_again_with_the_next_of_its_kind() -> None:
     annotations = {TYPE: "MostAllocated"}
     pods = [pod(f"p{number}", group="g", cpu="4", annotations=annotations) for number in range(2)]
 

@@ -117,7 +117,7 @@ def spreads_from(**labels: str) -> Affinity:
     return Affinity(pod_anti_affinity=PodAffinity(required=[term]))
 
 
-def test_labels_do_not_split_pods_that_nobody_looks_at() -> None:
+def test_labels_that_no_term_selects_do_not_split_pods() -> None:
     watched = Watched(
         pod("a", affinity=spreads_from(app="x"), labels={"app": "x", "index": "0"}),
         pod("b", affinity=spreads_from(app="x"), labels={"app": "x", "index": "1"}),
@@ -127,7 +127,7 @@ def test_labels_do_not_split_pods_that_nobody_looks_at() -> None:
     assert watched.classes() == 2
 
 
-def test_a_term_of_anybody_splits_pods_of_which_it_matches_some() -> None:
+def test_any_pods_term_splits_pods_of_which_it_matches_some() -> None:
     watched = Watched(pod("a", labels={"app": "x"}), pod("b", labels={"app": "y"}))
     assert watched.classes() == 1
     looks_at_them = pod("far", affinity=spreads_from(app="x"), on="n1")
@@ -169,7 +169,7 @@ def test_a_scoring_strategy_of_its_own_splits_pods_whatever_else_they_share() ->
     assert watched.class_of("a").strategy == watched.class_of("f").strategy == ("", "")
 
 
-def test_no_more_of_a_scoring_strategy_is_kept_than_anybody_writes() -> None:
+def test_a_long_scoring_strategy_is_cut() -> None:
     watched = Watched(pod("a", annotations={"volcano.sh/resource-strategy-weight": "[" * 200_000}))
     assert len(watched.class_of("a").strategy[1]) == 4096
 
@@ -209,7 +209,7 @@ def test_sidecars_add_to_what_runs_and_to_init_containers_after_them() -> None:
     assert request_of(changed) == {"cpu": 4000}, "the last init container runs beside the sidecar"
 
 
-def test_sidecars_run_beside_the_containers() -> None:
+def test_sidecars_run_alongside_the_containers() -> None:
     sidecar = Container(name="s", resources=asks(cpu="1"), restart_policy="Always")
     assert request_of(with_containers(Container(resources=asks(cpu="2")), init=[sidecar])) == {"cpu": 3000}
 
@@ -304,7 +304,7 @@ def test_a_pod_that_asks_for_nothing_is_best_effort() -> None:
         pytest.param("NaN", "'NaN' is not a quantity (examples: 2, 500m, 1.5Gi, 1e3)", id="not a number"),
     ],
 )
-def test_a_request_that_cannot_be_read_is_told_with_its_field(amount: str, said: str) -> None:
+def test_a_request_that_cannot_be_read_is_reported_with_its_field(amount: str, said: str) -> None:
     reason, message = problem_of(with_containers(Container(resources=asks(cpu=amount))))
     assert (reason, message) == (Reason.INVALID_POD, f"spec.containers[0].resources.requests.cpu: {said}")
 
@@ -399,7 +399,7 @@ def container(requests: ResourceList, limits: ResourceList) -> list[Container]:
         pytest.param(pinned("restricted", init_containers=[Container()]), id="an init container is not limited"),
     ],
 )
-def test_who_cannot_fail_it_needs_nobody_to_evaluate_it(asking: Pod) -> None:
+def test_pods_that_cannot_fail_a_predicate_need_no_evaluation(asking: Pod) -> None:
     assert Watched(asking).class_of("a").problem is None
 
 
@@ -444,7 +444,7 @@ def test_preferences_may_go_unheeded(spec: dict[str, Any]) -> None:
 # -- readings ------------------------------------------------------------------------------------------------------
 
 
-def test_host_ports_are_told_with_address_and_protocol() -> None:
+def test_host_ports_are_reported_with_address_and_protocol() -> None:
     ports = [ContainerPort(host_port=53, protocol="UDP"), ContainerPort(host_port=80, host_ip="10.0.0.1")]
     ports.append(ContainerPort(container_port=8080))
     watched = Watched(with_containers(Container(ports=ports)))

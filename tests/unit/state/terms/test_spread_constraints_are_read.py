@@ -138,7 +138,7 @@ def expression(operator: str, *values: str) -> LabelSelector:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_field_finding_and_fix(fields: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_reported_with_field_finding_and_fix(fields: dict[str, Any], message: str) -> None:
     good = constraint(topology_key="rack")
     labels = {"app": "web", "a b": "no label can have this key"}
     assert fault(good, constraint(**fields), **labels) == f"spec.topologySpreadConstraints[1].{message}"

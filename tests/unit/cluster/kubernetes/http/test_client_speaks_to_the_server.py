@@ -116,7 +116,7 @@ async def test_no_answer_is_an_error_of_its_own(api: FakeApi, client: Kubernetes
     assert caught.value.transient
 
 
-async def test_an_answer_that_takes_too_long_is_none(api: FakeApi, client: KubernetesClient) -> None:
+async def test_an_answer_that_takes_too_long_does_not_count(api: FakeApi, client: KubernetesClient) -> None:
     api.on("GET", POD, Reply(hold=asyncio.Event()))
 
     with pytest.raises(UnreachableError, match="TimeoutError"):

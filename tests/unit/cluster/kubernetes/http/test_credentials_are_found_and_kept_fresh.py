@@ -80,7 +80,7 @@ _NOT_ONE = "it is not a kubeconfig with clusters, contexts and users; that is wh
         pytest.param("a: [", "not YAML: while parsing a flow node expected the node content", id="no YAML"),
     ],
 )
-async def test_a_kubeconfig_that_is_none_is_named(content: str, fault: str, tmp_path: Path) -> None:
+async def test_an_invalid_kubeconfig_is_named(content: str, fault: str, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_text(content)
 

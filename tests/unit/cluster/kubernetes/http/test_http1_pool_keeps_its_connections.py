@@ -259,7 +259,7 @@ def test_no_header_can_hold_a_byte_that_ends_its_line(byte: int) -> None:
     assert "secret" not in str(error.value)
 
 
-async def test_what_nobody_waits_for_any_more_is_nobody_elses_answer(server: Scripted, ask: Ask) -> None:
+async def test_an_answer_that_is_no_longer_awaited_goes_to_no_other_request(server: Scripted, ask: Ask) -> None:
     server.answers = [b""]
     given_up = ask()
     await until(lambda: len(server.requests) == 1)
@@ -290,7 +290,7 @@ async def test_a_server_that_is_not_there_is_named(pool: Http1Pool) -> None:
             await pool.exchange(server, GET, b"", limit=LIMIT)
 
 
-async def test_connections_end_with_those_who_opened_them(server: Scripted) -> None:
+async def test_connections_end_with_their_client(server: Scripted) -> None:
     pool = Http1Pool(1)
     await pool.exchange(Server(server.url, ssl=True), GET, b"", limit=LIMIT)
     await pool.aclose()

@@ -25,7 +25,7 @@ async def test_a_burst_passes_at_once_and_the_rest_at_the_rate(clock: FakeClock)
     assert passed == [(0, 0), (1, 0), (2, 0), (3, 0.1), (4, 0.2)]
 
 
-async def test_whoever_gives_up_waiting_leaves_the_token_to_others(clock: FakeClock) -> None:
+async def test_giving_up_waiting_leaves_the_token_to_others(clock: FakeClock) -> None:
     bucket = TokenBucket(1, 1, clock)
     await bucket.take()
     waiting = asyncio.create_task(bucket.take())

@@ -144,7 +144,7 @@ async def test_an_optional_kind_that_is_not_served_is_not_behind(
     assert subject.behind == 0
 
 
-async def test_nobody_waits_for_the_list_of_a_kind_that_is_not_served(
+async def test_the_start_does_not_wait_for_a_kind_that_is_not_served(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     """A new leader lists everything again; for this one the next attempt would be minutes away."""

@@ -47,7 +47,7 @@ async def test_a_list_that_failed_is_asked_for_again(
     assert watch.resource_version == "20"
 
 
-async def test_a_list_that_ages_before_its_last_page_is_read_anew_in_one_piece(
+async def test_a_list_that_expires_before_its_last_page_is_read_again_in_one_piece(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, page(10, pod("a", 3), go_on="more"), refusal(410, "Expired"), page(20, pod("b", 12)))
@@ -59,7 +59,7 @@ async def test_a_list_that_ages_before_its_last_page_is_read_anew_in_one_piece(
     assert dict(api.sent("GET")[2].query) == {}
 
 
-async def test_who_wants_a_list_begun_from_now_on_does_not_get_the_early_one(
+async def test_a_request_for_a_new_list_does_not_get_the_early_one(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     ahead = [page(10, pod(f"a{n}", 3), go_on="more") for n in range(17)]  # one more than wait to be taken
@@ -96,7 +96,7 @@ async def test_so_much_is_fetched_ahead_and_the_rest_when_it_is_taken(api: FakeA
         assert len([each async for each in begun]) == pages
 
 
-async def test_what_nobody_has_taken_is_given_up(api: FakeApi, client: KubernetesClient) -> None:
+async def test_an_unused_early_list_is_given_up(api: FakeApi, client: KubernetesClient) -> None:
     api.on("GET", PODS, *(page(10, go_on="more") for _ in range(40)))
     async with EarlyLists(client, [POD]):
         await eventually(lambda: api.sent("GET"))
@@ -108,7 +108,7 @@ def _early() -> list[str]:
     return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("early list")]
 
 
-async def test_a_defect_reaches_whoever_reads_the_list(
+async def test_a_defect_reaches_the_reader_of_the_list(
     client: KubernetesClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def pages(*_: object, **__: object) -> AsyncGenerator[Page, None]:

@@ -83,7 +83,7 @@ async def test_a_list_that_ages_while_it_is_read_is_read_again_in_one_piece(
     assert watch.resource_version == "20"
 
 
-async def test_changes_reach_the_sink_without_what_nobody_needs(
+async def test_changes_reach_the_sink_without_unneeded_fields(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, page(10))
@@ -200,7 +200,7 @@ async def test_a_kind_that_is_not_served_yet_is_found_when_it_is(
     assert sink.versions == {"ns/a": "3"}
 
 
-async def test_a_list_anew_is_made_when_its_time_has_come(
+async def test_a_periodic_list_is_started_on_time(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, page(10, pod("a", 3)), page(10, pod("a", 3), pod("missed", 9)))
@@ -336,7 +336,7 @@ async def test_what_an_answer_has_shown_is_not_taken_back_by_older_news(
     assert known.spec.node_name == "n1"
 
 
-async def test_what_was_made_while_a_list_was_under_way_is_not_taken_for_gone(
+async def test_what_was_created_while_a_list_was_under_way_is_not_taken_for_gone(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     """The list knows neither the new object nor that its namesake has gone; another one of that time is gone."""

@@ -78,7 +78,7 @@ async def test_what_is_no_event_at_all_leads_to_a_new_watch(
     assert (await api.watch()).resource_version == "10"
 
 
-async def test_a_silent_watch_is_opened_anew_where_it_was(
+async def test_a_silent_watch_is_opened_again_where_it_was(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, page(10))
@@ -99,7 +99,7 @@ async def test_a_silent_watch_is_opened_anew_where_it_was(
     assert subject.stats().failures == 1
 
 
-async def test_a_watch_of_which_nothing_was_ever_heard_is_opened_anew_without_a_word(
+async def test_a_watch_that_was_always_silent_is_reopened_without_a_log_line(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     """The server sends no bookmarks of a kind of which nothing has happened since it started."""
@@ -155,7 +155,7 @@ async def test_another_trouble_than_being_asked_to_come_back_is_warned_of_at_onc
     assert [entry["log_level"] for entry in logs] == ["info", "warning", "debug", "info"]
 
 
-async def test_attempts_grow_apart_and_begin_anew_after_a_success(
+async def test_pauses_grow_and_start_again_after_a_success(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, *[Reply(503)] * 9, page(10))
@@ -397,7 +397,7 @@ async def test_a_defect_in_handling_an_object_costs_a_new_list_and_no_more(
     assert sink.versions == {"ns/b": "14"}
 
 
-async def test_a_list_that_is_none_is_tried_again(
+async def test_an_unreadable_list_is_tried_again(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
     api.on("GET", PODS, Reply(body=b"<html>"), Reply(drop=True), page(10, pod("a", 3)))

@@ -34,7 +34,7 @@ def elsewhere(server: FakeApi) -> None:
     server.on("GET", f"{VOLUMES}/made", Reply(body=volume_body("made", **usable_from("node-2"))))
 
 
-async def test_a_volume_that_was_made_out_of_reach_fails_the_pod(server: FakeApi, bench: Bench) -> None:
+async def test_a_volume_that_was_created_out_of_reach_fails_the_pod(server: FakeApi, bench: Bench) -> None:
     bench.binder.submit([bind("a", ORDERED)])
     await written(server)
     bench.hear(heard(version=10, volume="made", node="node-1"))

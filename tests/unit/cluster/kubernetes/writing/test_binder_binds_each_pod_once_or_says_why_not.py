@@ -341,7 +341,7 @@ async def test_nothing_is_repeated_after_the_lease_is_lost(
     assert len(api.requests) == 1
 
 
-async def test_nothing_leaves_once_the_fence_has_fallen_even_if_nobody_has_noticed_yet(
+async def test_nothing_is_sent_once_the_fence_has_fallen_even_before_it_is_noticed(
     api: FakeApi, client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
 ) -> None:
     leading = True
@@ -412,7 +412,7 @@ async def test_a_listener_that_fails_takes_no_worker_away(
     ("node", "shown"),
     [pytest.param("", [], id="not bound"), pytest.param("node-1", ["node-1"], id="there"), ("node-2", ["node-2"])],
 )
-async def test_a_pod_that_is_bound_already_is_shown_to_who_did_not_know(
+async def test_a_pod_that_is_bound_already_is_shown_to_the_scheduler(
     node: str,
     shown: list[str],
     api: FakeApi,

@@ -63,7 +63,7 @@ def subject(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> Subject
     return Subject(api, client, clock)
 
 
-async def test_an_event_says_who_saw_what_about_whom_and_when(subject: Subject) -> None:
+async def test_an_event_names_its_source_object_message_and_time(subject: Subject) -> None:
     subject.recorder.submit([waiting()])
     await subject.settle()
 
@@ -86,7 +86,7 @@ async def test_an_event_says_who_saw_what_about_whom_and_when(subject: Subject) 
     }
 
 
-async def test_what_is_told_late_has_the_moment_at_which_it_was(subject: Subject) -> None:
+async def test_what_is_reported_late_has_the_moment_at_which_it_was(subject: Subject) -> None:
     early = datetime(2026, 11, 21, 9, 29, 55, tzinfo=UTC)
     subject.recorder.submit([msgspec.structs.replace(waiting(), at=early.timestamp())])
     await subject.settle()
@@ -104,7 +104,9 @@ async def test_events_about_cluster_scoped_objects_live_in_the_default_namespace
     assert event["involvedObject"]["apiVersion"] == "scheduling.volcano.sh/v1beta1"
 
 
-async def test_repetitions_are_counted_and_told_now_and_then(subject: Subject, api: FakeApi, clock: FakeClock) -> None:
+async def test_repetitions_are_counted_and_reported_now_and_then(
+    subject: Subject, api: FakeApi, clock: FakeClock
+) -> None:
     subject.recorder.emit(waiting())
     await subject.settle()
     for _ in range(600):
@@ -142,7 +144,7 @@ async def test_what_was_not_seen_for_a_while_is_an_event_of_its_own(subject: Sub
     assert [event["count"] for event in subject.stored.values()] == [1, 1]
 
 
-async def test_an_event_that_the_server_has_forgotten_is_made_anew(
+async def test_an_event_that_the_server_has_forgotten_is_created_again(
     subject: Subject, api: FakeApi, clock: FakeClock
 ) -> None:
     subject.recorder.emit(waiting())
@@ -174,7 +176,7 @@ async def test_one_object_cannot_fill_the_log(subject: Subject, clock: FakeClock
     assert len(subject.stored) == 27
 
 
-async def test_who_has_been_silent_for_a_while_may_speak_again(subject: Subject, clock: FakeClock) -> None:
+async def test_an_object_that_was_quiet_for_a_while_may_have_events_again(subject: Subject, clock: FakeClock) -> None:
     """As is forgotten by then who it was."""
     subject.recorder.submit(happened(f"reason {number}") for number in range(26))
     await clock.advance(301)
@@ -184,7 +186,7 @@ async def test_who_has_been_silent_for_a_while_may_speak_again(subject: Subject,
     assert subject.recorder.stats().limited == 2
 
 
-async def test_why_something_waits_is_told_as_it_is_now(subject: Subject) -> None:
+async def test_why_something_waits_is_reported_as_it_is_now(subject: Subject) -> None:
     """Cycles find other reasons while the server is slow; what nobody has seen and is not so any more is no news."""
     subject.recorder.submit([waiting("2 nodes are full"), happened("one"), waiting("2 nodes are full")])
     subject.recorder.submit([waiting("3 nodes are full"), happened("two"), waiting("another pod's", name="b")])
@@ -270,7 +272,7 @@ async def test_objects_that_are_gone_are_forgotten(subject: Subject) -> None:
     assert len(subject.stored) == 302
 
 
-async def test_nothing_is_kept_of_who_was_never_told_of(subject: Subject) -> None:
+async def test_nothing_is_kept_of_objects_without_events(subject: Subject) -> None:
     for number in range(2000):
         subject.recorder.forget_object(pod_ref(f"pod-{number}"))
     assert held(subject, "volcano_py.api.effects.ObjectRef") < 256
@@ -295,7 +297,7 @@ async def test_what_waits_is_counted_on_and_then_forgotten(
     assert remembered(subject) < 64
 
 
-async def test_what_waits_to_be_told_of_the_gone_is_told(
+async def test_what_waits_to_be_written_about_deleted_objects_is_written(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     quiet = asyncio.Event()
@@ -308,7 +310,7 @@ async def test_what_waits_to_be_told_of_the_gone_is_told(
     assert len(subject.stored) == 300
 
 
-async def test_the_last_count_of_the_gone_is_told(subject: Subject, clock: FakeClock) -> None:
+async def test_the_last_count_of_the_gone_is_reported(subject: Subject, clock: FakeClock) -> None:
     subject.recorder.submit(waiting(name=name) for name in PODS)
     await subject.settle()
     subject.recorder.submit([waiting(name="pod-7")] * 4)
@@ -344,7 +346,7 @@ async def test_the_oldest_make_room_when_too_many_wait(
     assert {event["involvedObject"]["name"] for event in subject.stored.values()} == {"d", "e"}
 
 
-async def test_bindings_go_first_but_not_for_ever(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> None:
+async def test_bindings_go_first_but_not_forever(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> None:
     subject = Subject(api, client, clock, quiet=asyncio.Event())
     subject.recorder.emit(waiting())
     await settle()
@@ -376,7 +378,7 @@ async def test_an_event_that_is_refused_is_given_up(subject: Subject, api: FakeA
     assert clock.asleep == 0
 
 
-async def test_draining_tells_the_latest_counts(subject: Subject, api: FakeApi) -> None:
+async def test_draining_writes_the_latest_counts(subject: Subject, api: FakeApi) -> None:
     subject.recorder.emit(waiting())
     await subject.settle()
     subject.recorder.emit(waiting())

@@ -43,7 +43,7 @@ def subject(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeCl
     return Subject(client, outcomes, clock)
 
 
-async def test_the_pod_is_told_why_and_then_deleted_with_its_own_grace(
+async def test_the_pod_gets_the_reason_and_is_then_deleted_with_its_own_grace(
     api: FakeApi, subject: Subject, outcomes: RecordingOutcomes
 ) -> None:
     api.on("PATCH", POD + "/status", Reply())
@@ -142,7 +142,7 @@ async def test_a_conflict_about_the_same_pod_means_that_it_stays(
     assert subject.evictor.stats().failed == 1
 
 
-async def test_without_a_lease_nobody_is_evicted(api: FakeApi, subject: Subject, outcomes: RecordingOutcomes) -> None:
+async def test_without_a_lease_no_pod_is_evicted(api: FakeApi, subject: Subject, outcomes: RecordingOutcomes) -> None:
     subject.evictor.stop_new("the lease is lost")
 
     await subject.evict(EVICT)

@@ -57,7 +57,7 @@ def live(client: KubernetesClient, outcomes: RecordingOutcomes, clock: FakeClock
     return LiveCluster(client, outcomes, component="volcano", binds_in_flight=64, clock=clock)
 
 
-async def test_who_is_gone_is_forgotten_by_all(live: LiveCluster, api: FakeApi, door: asyncio.Event) -> None:
+async def test_deleted_objects_are_forgotten_by_all(live: LiveCluster, api: FakeApi, door: asyncio.Event) -> None:
     door.set()
     live.apply(EFFECTS)
     await eventually(lambda: live.stats().status.remembered == 2 and live.stats().events.written == 2)

@@ -115,7 +115,7 @@ async def test_bindings_that_are_never_answered_leave_slots_for_other_namespaces
     await binder.drain(0)
 
 
-def test_what_may_not_be_served_now_is_passed_over_and_keeps_its_order() -> None:
+def test_what_may_not_be_served_now_is_ignored_and_keeps_its_order() -> None:
     queue = FairQueue[int]()
     for number in range(2):
         queue.add("a", number)
@@ -152,7 +152,7 @@ def test_there_must_be_a_slot(limit: int) -> None:
         Turns[int](limit)
 
 
-async def test_who_waits_for_a_slot_gets_it_in_turn() -> None:
+async def test_waiting_requests_get_slots_in_turn() -> None:
     slots, got, leave = Slots(1), list[str](), asyncio.Event()
 
     async def hold(namespace: str) -> None:
@@ -169,7 +169,7 @@ async def test_who_waits_for_a_slot_gets_it_in_turn() -> None:
     assert got == ["a", "b", "a", "a"]
 
 
-async def test_who_gives_up_waiting_takes_no_slot_along() -> None:
+async def test_giving_up_waiting_keeps_no_slot() -> None:
     slots, got = Slots(1), list[str]()
 
     async def hold(namespace: str) -> None:

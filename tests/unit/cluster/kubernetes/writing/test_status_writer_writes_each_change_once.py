@@ -73,7 +73,7 @@ def subject(api: FakeApi, client: KubernetesClient, clock: FakeClock) -> Subject
     return Subject(api, StatusWriter(client, clock=clock), clock)
 
 
-async def test_a_pod_is_told_in_a_strategic_merge_of_one_condition(subject: Subject) -> None:
+async def test_a_pods_condition_is_written_as_a_strategic_merge(subject: Subject) -> None:
     await subject.write(condition(node="node-7"))
 
     (patch,) = subject.patches
@@ -323,7 +323,7 @@ async def test_nothing_is_remembered_of_an_object_that_is_gone(gone: int, api: F
     assert not subject.writer._failures_logged
 
 
-async def test_a_refusal_is_told_once_for_each_object(
+async def test_a_refusal_is_reported_once_for_each_object(
     api: FakeApi, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, dict[str, Any]]] = []
@@ -355,7 +355,7 @@ async def test_a_refusal_is_told_once_for_each_object(
         pytest.param(refusal(404, "NotFound"), [], id="object gone"),
     ],
 )
-async def test_who_submits_is_told_of_what_will_not_be_written(
+async def test_the_submitter_is_notified_of_dropped_items(
     answer: Reply, lost: list[Status], api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     given_up: list[Status] = []
@@ -368,7 +368,7 @@ async def test_who_submits_is_told_of_what_will_not_be_written(
     assert given_up == lost
 
 
-async def test_who_submits_is_told_when_something_had_to_make_room(client: KubernetesClient, clock: FakeClock) -> None:
+async def test_the_submitter_is_notified_of_replaced_items(client: KubernetesClient, clock: FakeClock) -> None:
     given_up: list[Status] = []
     writer = StatusWriter(
         client, quiet=asyncio.Event(), on_given_up=given_up.append, in_flight=1, capacity=2, clock=clock
@@ -382,7 +382,7 @@ async def test_who_submits_is_told_when_something_had_to_make_room(client: Kuber
     writer.stop_new()
 
 
-async def test_statuses_let_bindings_pass_but_not_for_ever(
+async def test_statuses_wait_for_bindings_but_not_forever(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     quiet = asyncio.Event()
@@ -400,7 +400,7 @@ async def test_statuses_let_bindings_pass_but_not_for_ever(
     assert len(subject.patches) == 2
 
 
-async def test_a_group_that_was_let_in_waits_a_tenth_of_that_because_its_pods_are_made_then(
+async def test_an_admitted_group_waits_a_tenth_of_that_because_its_pods_are_created_then(
     api: FakeApi, client: KubernetesClient, clock: FakeClock
 ) -> None:
     subject = Subject(api, StatusWriter(client, quiet=asyncio.Event(), clock=clock), clock)

@@ -124,7 +124,7 @@ async def test_a_volume_that_its_maker_kept_for_the_claim_stays_so(server: FakeA
     assert patches(server)[0][1]["metadata"]["annotations"] == {}
 
 
-async def test_a_change_in_between_is_looked_at_anew(server: FakeApi, bench: Bench, clock: FakeClock) -> None:
+async def test_a_change_in_between_is_looked_at_again(server: FakeApi, bench: Bench, clock: FakeClock) -> None:
     server.on("PATCH", f"{VOLUMES}/pv-1", refusal(409, "Conflict"), Reply(body=volume_body()))
     bench.binder.submit([bind()])
     await eventually(lambda: len(server.sent("PATCH")) == 2, clock)
@@ -148,7 +148,7 @@ def _of(key: str, uid: str = "") -> dict[str, Any]:
         ),
     ],
 )
-async def test_a_volume_that_is_not_to_be_had_fails_the_pod(
+async def test_an_unavailable_volume_fails_the_pod(
     server: FakeApi, bench: Bench, volume: dict[str, Any], why: str
 ) -> None:
     server.on("GET", f"{VOLUMES}/pv-1", Reply(body=volume))

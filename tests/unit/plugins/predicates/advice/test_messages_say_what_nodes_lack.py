@@ -34,26 +34,26 @@ def of_labels(affinity: Affinity | None = None, **node_selector: str) -> str:
 # -- labels ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_value_that_no_node_has_is_told_with_those_that_nodes_have() -> None:
+def test_a_value_that_no_node_has_is_reported_with_those_that_nodes_have() -> None:
     assert of_labels(gpu="a100") == (
         "nodeSelector requires a node that has label gpu=a100, and none does; nodes have gpu=h100 (2), gpu=v100 (1): "
         "label a node or correct the pod."
     )
 
 
-def test_a_label_that_no_node_has_is_told_so() -> None:
+def test_a_label_that_no_node_has_is_reported() -> None:
     assert of_labels(disk="ssd") == (
         "nodeSelector requires a node that has label disk=ssd, and none does; no node has such a label: label a node "
         "or correct the pod."
     )
 
 
-def test_of_many_values_the_most_frequent_are_told() -> None:
+def test_of_many_values_the_most_frequent_are_reported() -> None:
     nodes = [node(f"n{number}", labels={"rack": str(number // 2)}) for number in range(9)]
     assert "nodes have rack=0 (2), rack=1 (2), rack=2 (2) and 2 more:" in told(nodes, node_selector={"rack": "x"})
 
 
-def test_wishes_that_hold_for_nodes_but_not_for_one_and_the_same_are_told_together() -> None:
+def test_requirements_that_no_single_node_meets_are_reported_together() -> None:
     assert of_labels(gpu="v100", zone="a") == (
         "nodeSelector requires a node that has label gpu=v100 (1) and has label zone=a (2), and none does all: label a "
         "node or correct the pod."
@@ -67,13 +67,13 @@ def test_wishes_that_hold_for_nodes_but_not_for_one_and_the_same_are_told_togeth
         ("Gt", ["9"], "has label gpu above 9, and none does; nodes have gpu=h100 (2), gpu=v100 (1)"),
     ],
 )
-def test_the_operator_of_a_required_affinity_is_told(operator: str, values: list[str], words: str) -> None:
+def test_the_operator_of_a_required_affinity_is_reported(operator: str, values: list[str], words: str) -> None:
     assert of_labels(required(term(requirement("gpu", operator, *values)))).startswith(
         f"nodeAffinity requires a node that {words}: label"
     )
 
 
-def test_labels_that_nodes_must_not_have_are_told() -> None:
+def test_labels_that_nodes_must_not_have_are_reported() -> None:
     without = [requirement("zone", "NotIn", "a", "b")]
     assert "that is without label zone in (a, b), and none does; nodes have zone=a (2), zone=b (2):" in (
         of_labels(required(term(*without)))
@@ -83,7 +83,7 @@ def test_labels_that_nodes_must_not_have_are_told() -> None:
     )
 
 
-def test_a_node_that_is_asked_for_by_name_and_is_none_is_told() -> None:
+def test_a_node_that_is_named_and_does_not_exist_is_reported() -> None:
     by_name = requirement("metadata.name", "In", "n9")
     assert "requires a node that is called n9, and none does: label" in of_labels(required(term(fields=(by_name,))))
 
@@ -97,7 +97,7 @@ def test_each_term_of_an_affinity_is_another_way() -> None:
     )
 
 
-def test_how_many_nodes_match_is_told_when_these_refuse_for_something_else() -> None:
+def test_the_number_of_matching_nodes_is_reported_when_these_refuse_for_other_reasons() -> None:
     matching = [node("n1", labels={"gpu": "a100"}, cpu="1"), node("n2", labels={"gpu": "h100"})]
     assert told(matching, cpu="2", node_selector={"gpu": "a100"}).endswith(
         "nodeSelector requires a node that has label gpu=a100: of 2 nodes 1 does."
@@ -113,14 +113,14 @@ def test_nodes_that_match_any_of_the_terms_are_counted_together() -> None:
     )
 
 
-def test_a_term_without_conditions_is_met_by_nobody_whatever_else_is_wished() -> None:
+def test_a_term_without_conditions_matches_no_node_whatever_the_other_terms() -> None:
     assert of_labels(required(term()), zone="a") == (
         "nodeSelector and nodeAffinity require a node that matches a term without conditions, which none does: label a "
         "node or correct the pod."
     )
 
 
-def test_nothing_is_told_of_labels_when_it_is_only_room_that_is_missing() -> None:
+def test_labels_are_not_mentioned_when_only_room_is_missing() -> None:
     large = node("n1", labels={"gpu": "a100"}, cpu="1")
     assert "nodeSelector" not in told(large, cpu="2", node_selector={"gpu": "a100"})
 
@@ -132,7 +132,7 @@ GPU = Taint(key="gpu", effect="NoExecute")
 NOT_READY = Taint(key="node.kubernetes.io/not-ready", effect="NoExecute")
 
 
-def test_taints_are_told_as_kubectl_writes_them_with_the_number_of_nodes() -> None:
+def test_taints_are_reported_as_kubectl_writes_them_with_the_number_of_nodes() -> None:
     tainted = [node("n1", taints=[ML]), node("n2", taints=[ML]), node("n3", taints=[ML, GPU])]
     assert told(tainted) == (
         "Not tolerated: dedicated=ml:NoSchedule (2 nodes), dedicated=ml:NoSchedule and gpu:NoExecute (1 "
@@ -140,7 +140,7 @@ def test_taints_are_told_as_kubectl_writes_them_with_the_number_of_nodes() -> No
     )
 
 
-def test_what_is_tolerated_is_not_told() -> None:
+def test_what_is_tolerated_is_not_reported() -> None:
     ml = Toleration(key="dedicated", operator="Exists")
     assert "Not tolerated: gpu:NoExecute (1 node);" in told(node("n1", taints=[ML, GPU]), tolerations=[ml])
 
@@ -157,7 +157,7 @@ def test_cordoned_nodes_are_named() -> None:
     assert told(nodes) == "Cordoned (open with kubectl uncordon): n0, n1, n2 and 2 more."
 
 
-def test_a_node_is_told_by_what_it_refuses_first() -> None:
+def test_a_node_is_reported_by_what_it_refuses_first() -> None:
     cordoned = node("n1", unschedulable=True, taints=[ML], labels={"gpu": "a100"})
     assert told(cordoned, node_selector={"gpu": "b200"}) == "Cordoned (open with kubectl uncordon): n1."
     assert "tolerated" not in told(cordoned)

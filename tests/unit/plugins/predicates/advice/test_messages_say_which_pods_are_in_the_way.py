@@ -26,7 +26,7 @@ def web(*on: str) -> list[ApiObject]:
 # -- host ports ------------------------------------------------------------------------------------------------------
 
 
-def test_who_has_the_host_port_is_told() -> None:
+def test_the_holder_of_the_host_port_is_reported() -> None:
     holders = [pod(f"old-{name.metadata.name}", host_ports=[80, 443], on=name.metadata.name) for name in NODES]
     assert told(NODES, holders, host_ports=[80, 90]) == (
         "Host port 80/TCP is taken by team/old-n1 on n1, team/old-n2 on n2, team/old-n3 on n3: wait for that to end, "
@@ -34,7 +34,7 @@ def test_who_has_the_host_port_is_told() -> None:
     )
 
 
-def test_of_several_host_ports_those_that_are_taken_are_told_and_pods_elsewhere_are_not() -> None:
+def test_of_several_host_ports_the_taken_ones_are_reported_and_pods_elsewhere_are_not() -> None:
     other = pod("other", host_ports=[80], on="n2")
     message = told(
         [*NODES[:1], node("n2", unschedulable=True)],
@@ -50,20 +50,20 @@ def test_of_several_host_ports_those_that_are_taken_are_told_and_pods_elsewhere_
 # -- affinity --------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_wants_company_that_is_nowhere_is_told_whom_to_start() -> None:
+def test_affinity_to_pods_that_do_not_run_names_the_pods_to_start() -> None:
     assert told(NODES, affinity=near(term(ZONE, app="db"))) == (
         f"podAffinity requires the same {ZONE} as pods with app=db in namespace team, and none of those has a node: "
         "start them, or correct the labelSelector."
     )
 
 
-def test_whoever_wants_company_on_nodes_without_the_topology_is_told_the_label() -> None:
+def test_affinity_on_nodes_without_the_topology_names_the_label() -> None:
     assert told(NODES, web("n1"), affinity=near(term("rack", app="web"))).endswith(
         "and no node has label rack: label nodes or correct topologyKey."
     )
 
 
-def test_whoever_wants_company_that_is_outside_the_topology_is_told_which_label_its_node_lacks() -> None:
+def test_affinity_to_pods_outside_the_topology_names_the_missing_label() -> None:
     outside = [*NODES, node("bare", labels={HOST: "bare"})]
     assert told(outside, web("bare"), affinity=near(term(ZONE, app="web"))) == (
         f"podAffinity requires the same {ZONE} as pods with app=web in namespace team, which are team/web-0 on bare, "
@@ -71,7 +71,7 @@ def test_whoever_wants_company_that_is_outside_the_topology_is_told_which_label_
     )
 
 
-def test_whoever_wants_company_that_is_where_there_is_no_room_is_told_where() -> None:
+def test_affinity_to_pods_on_full_nodes_names_the_nodes() -> None:
     large = [node("n1", labels={HOST: "n1"}, cpu="2"), node("n2", labels={HOST: "n2"}, cpu="8")]
     message = told(large, web("n1"), cpu="4", affinity=near(term(app="web")))
     assert message.endswith(
@@ -97,14 +97,14 @@ def test_selectors_are_written_as_kubectl_takes_them() -> None:
 # -- anti-affinity ---------------------------------------------------------------------------------------------------
 
 
-def test_from_whom_a_pod_must_be_apart_is_told() -> None:
+def test_the_pods_that_a_pod_must_be_apart_from_are_named() -> None:
     assert told(NODES, web("n1", "n3"), affinity=apart(term(ZONE, app="web"))) == (
         f"podAntiAffinity requires another {ZONE} than pods with app=web in namespace team, such as team/web-0 on n1, "
         "team/web-1 on n3: add nodes, or make it preferred."
     )
 
 
-def test_pods_that_keep_others_away_are_told() -> None:
+def test_pods_that_keep_others_away_are_reported() -> None:
     lonely = [pod(f"lonely-{name}", cpu="1", on=name, affinity=apart(term(app="web"))) for name in ("n1", "n2", "n3")]
     assert told(NODES, lonely, labels=WEB) == (
         f"podAntiAffinity over {HOST} of team/lonely-n1 on n1, team/lonely-n2 on n2, team/lonely-n3 on n3 excludes "
@@ -126,7 +126,7 @@ def spread(key: str = ZONE, **fields: Any) -> list[TopologySpreadConstraint]:
     return [TopologySpreadConstraint(**{**usual, **fields})]
 
 
-def test_where_a_spread_pod_may_still_go_is_told() -> None:
+def test_the_message_says_where_a_spread_pod_may_still_go() -> None:
     full = [*NODES[:2], node("n3", labels={ZONE: "b"}, cpu="1")]
     message = told(full, web("n1"), cpu="2", labels=WEB, spread=spread())
     assert message.endswith(
@@ -134,7 +134,7 @@ def test_where_a_spread_pod_may_still_go_is_told() -> None:
     )
 
 
-def test_too_few_domains_are_told() -> None:
+def test_too_few_domains_are_reported() -> None:
     message = told(NODES, web("n1", "n3"), labels=WEB, spread=spread(min_domains=3))
     assert message == (
         f"topologySpreadConstraints over {ZONE} with maxSkew 1 and minDomains 3 allow none, as there are 2 such "
@@ -163,7 +163,7 @@ def test_nodes_without_the_topology_label_are_named() -> None:
     ],
     ids=["ports", "anti-affinity", "spread", "labels"],
 )
-def test_whatever_nodes_ties_fall_to_a_gang_that_is_too_large_is_told_the_same(asked: dict[str, Any]) -> None:
+def test_a_gang_that_is_too_large_gets_the_same_message_however_ties_fall(asked: dict[str, Any]) -> None:
     """Where its members were tried is another place in each cycle; what is told must not be."""
     crowd = [pod(f"w-{number}", cpu="3", group="w", **asked) for number in range(5)]
     old = pod("web-0", on="n1", cpu="1", **asked)

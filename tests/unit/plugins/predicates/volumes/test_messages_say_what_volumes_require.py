@@ -46,14 +46,14 @@ def test_from_where_a_bound_volume_can_be_used(on: list[str], end: str) -> None:
     )
 
 
-def test_the_zone_of_a_bound_volume_is_told() -> None:
+def test_the_zone_of_a_bound_volume_is_reported() -> None:
     there = volume("pv", claim="data", labels={ZONE: "z9"})
     assert told(mine("data"), claim("data", bound_to="pv"), there) == (
         f"A volume of the pod is in {ZONE} z9: add nodes there, or create the claim again."
     )
 
 
-def test_who_uses_a_claim_that_only_one_may_use_is_told() -> None:
+def test_the_pod_that_uses_an_exclusive_claim_is_reported() -> None:
     there = (claim("data", bound_to="pv", modes=["ReadWriteOncePod"]), volume("pv", claim="data"))
     holder = using(pod("holder", group="g", on="n1"), "data")
     assert told(mine("data"), there, holder) == (
@@ -61,7 +61,7 @@ def test_who_uses_a_claim_that_only_one_may_use_is_told() -> None:
     )
 
 
-def test_how_many_volumes_a_driver_attaches_is_told() -> None:
+def test_how_many_volumes_a_driver_attaches_is_reported() -> None:
     old = using(pod("old", on="n1"), "a")
     attached = [claim(name, bound_to=f"pv-{name}") for name in ("a", "data")]
     volumes = [volume(f"pv-{name}", claim=name, driver="disk.csi") for name in ("a", "data")]
@@ -70,14 +70,14 @@ def test_how_many_volumes_a_driver_attaches_is_told() -> None:
     )
 
 
-def test_a_class_that_makes_no_volumes_is_told_with_what_is_wanted() -> None:
+def test_a_class_that_makes_no_volumes_is_reported_with_what_is_wanted() -> None:
     assert told(mine("data", "more"), claim("data"), claim("more")) == (
         f"StorageClass {LOCAL} provisions no volumes, and none that is free has 10Gi ReadWriteOnce for these nodes: "
         "create a PersistentVolume."
     )
 
 
-def test_where_a_class_makes_volumes_is_told() -> None:
+def test_where_a_class_makes_volumes_is_reported() -> None:
     zonal = storage_class("zonal", provisioner="disk.csi", zones=["c", "d"])
     assert told(mine("data"), zonal, claim("data", of="zonal")) == (
         f"By its allowedTopologies StorageClass zonal provisions volumes only for a node that has label {ZONE} in (c, "
@@ -85,7 +85,7 @@ def test_where_a_class_makes_volumes_is_told() -> None:
     )
 
 
-def test_a_volume_that_is_being_made_names_its_node() -> None:
+def test_a_volume_that_is_being_created_names_its_node() -> None:
     assert told(mine("data"), claim("data", of=MADE, node="gone")) == (
         "A volume of the pod is being provisioned for node gone: free space there, or create the claim again."
     )
@@ -97,7 +97,7 @@ def test_a_volume_that_is_kept_for_the_claim_is_named() -> None:
     )
 
 
-def test_a_class_without_room_is_told() -> None:
+def test_a_class_without_room_is_reported() -> None:
     small = capacity("small", largest="1Gi", nodes={})
     assert told(mine("data"), claim("data", of=MADE), csi_driver("disk.csi"), small) == (
         f"StorageClass {MADE} has no room for 10Gi on these nodes (CSIStorageCapacity): ask for less."

@@ -70,7 +70,7 @@ def test_a_pod_that_attaches_nothing_new_is_welcome_on_a_node_beyond_its_limit()
     assert willing(opened, Predicates, "p") == ["n1", "n2", "n3"]
 
 
-def test_a_driver_whose_volume_is_attached_already_is_not_told_as_full() -> None:
+def test_a_driver_whose_volume_is_attached_already_is_not_reported_as_full() -> None:
     old = [using(pod(f"old-{name}", on="n1"), name) for name in ("shared", "b")]
     claims = [*attached("shared"), *attached("b"), *attached("new", "other.csi")]
     limits = csi_node("n1", **{"disk.csi": 1, "other.csi": 0})
@@ -80,7 +80,7 @@ def test_a_driver_whose_volume_is_attached_already_is_not_told_as_full() -> None
     assert "disk.csi" not in message
 
 
-def test_volumes_that_are_to_be_made_count_as_their_drivers() -> None:
+def test_volumes_that_are_to_be_created_count_as_their_drivers() -> None:
     old = [using(pod(f"old-{name}", on="n1"), name) for name in ("a", "b")]
     opened = session(mine("data"), old, attached("a"), attached("b"), claim("data", of=MADE), limited())
     assert willing(opened, Predicates, "p") == ["n2", "n3"]

@@ -140,7 +140,7 @@ def test_every_volume_has_to_be_in_reach() -> None:
         pytest.param({}, ["n1", "n2", "n3", "unlabelled"], id="none"),
     ],
 )
-def test_zones_of_a_volume_are_heeded_on_nodes_that_have_zones(labels: dict[str, str], expected: list[str]) -> None:
+def test_zones_of_a_volume_are_respected_on_nodes_that_have_zones(labels: dict[str, str], expected: list[str]) -> None:
     bound = (claim("data", bound_to="pv"), volume("pv", labels=labels, claim="data"))
     at = [*nodes(), node("unlabelled")]
     assert willing(session(mine("data"), bound, at=at), Predicates, "p") == expected
@@ -171,7 +171,7 @@ def test_of_the_two_names_of_a_zone_the_one_that_the_volume_has_counts_first() -
         pytest.param(claim("data"), volume("pv", on=["elsewhere"]), id="of no node"),
     ],
 )
-def test_a_volume_that_does_not_suit_is_none(asked: Any, there: Any) -> None:
+def test_a_volume_that_does_not_suit_is_not_used(asked: Any, there: Any) -> None:
     opened = session(mine("data"), asked, there)
     assert answers(opened, Predicates, "p") == {"n1": NO_VOLUME, "n2": NO_VOLUME, "n3": NO_VOLUME}
 
@@ -200,7 +200,7 @@ def test_a_volume_kept_for_a_namesake_of_the_claim_is_not_its_own() -> None:
 # -- volumes to be made -----------------------------------------------------------------------------------------------
 
 
-def test_volumes_are_made_where_their_class_allows() -> None:
+def test_volumes_are_created_where_their_class_allows() -> None:
     zonal = storage_class("zonal", provisioner="disk.csi", zones=["b"])
     opened = session(mine("data"), zonal, claim("data", of="zonal"))
     assert answers(opened, Predicates, "p") == {"n1": NO_VOLUME, "n2": NO_VOLUME, "n3": ""}
@@ -229,14 +229,14 @@ def test_a_class_that_makes_none_needs_one_that_exists() -> None:
         pytest.param([], [], id="none told"),
     ],
 )
-def test_a_driver_that_tells_how_much_room_there_is_is_believed(rooms: list[Any], expected: list[str]) -> None:
+def test_a_driver_that_reports_its_room_is_believed(rooms: list[Any], expected: list[str]) -> None:
     opened = session(mine("data"), claim("data", of=MADE), csi_driver("disk.csi"), rooms)
     said = answers(opened, Predicates, "p")
     assert [name for name, answer in said.items() if not answer] == expected
     assert {answer for answer in said.values() if answer} <= {NO_SPACE}
 
 
-def test_a_driver_that_does_not_tell_is_taken_to_have_room() -> None:
+def test_a_driver_that_reports_no_room_counts_as_having_room() -> None:
     silent = csi_driver("disk.csi", tells_capacity=False)
     assert len(willing(session(mine("data"), claim("data", of=MADE), silent), Predicates, "p")) == 3
 
@@ -366,7 +366,7 @@ def test_a_pod_whose_claims_are_bound_is_bound_without_more_ado() -> None:
 # -- claims that several pods use -------------------------------------------------------------------------------------
 
 
-def test_who_shares_a_claim_goes_where_its_volume_is() -> None:
+def test_pods_that_share_a_claim_go_where_its_volume_is() -> None:
     opened = session(mine("data"), mine("data", name="q"), claim("data"), volume("wide", on=["n1", "n2"]))
     opened.place("g", {"p": "n1"})
     assert willing(opened, Predicates, "q") == ["n1", "n2"]
@@ -374,7 +374,7 @@ def test_who_shares_a_claim_goes_where_its_volume_is() -> None:
     assert bindings(opened) == {"data": "wide"}
 
 
-def test_who_shares_a_claim_whose_volume_is_made_goes_to_the_node_it_is_made_for() -> None:
+def test_pods_that_share_a_claim_being_provisioned_go_to_the_node_of_its_volume() -> None:
     opened = session(mine("data"), mine("data", name="q"), claim("data", of=MADE))
     statement = opened.place("g", {"p": "n2"})
     assert willing(opened, Predicates, "q") == ["n2"]

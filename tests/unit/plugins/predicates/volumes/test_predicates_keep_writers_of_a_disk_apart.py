@@ -68,7 +68,7 @@ def session(*pods: Pod, enabled: bool = True) -> Opened:
         pytest.param(ceph(reading=True), ceph(reading=True), False, id="ceph, both read"),
     ],
 )
-def test_disks_conflict_by_name_and_by_who_writes(wanted: Disk, there: Disk, conflict: bool) -> None:
+def test_disks_conflict_by_name_and_write_access(wanted: Disk, there: Disk, conflict: bool) -> None:
     opened = session(mounting("old", there, on="n1"), mounting("new", wanted))
     assert answers(opened, Predicates, "new") == {"n1": NO_DISK if conflict else "", "n2": ""}
 
@@ -111,7 +111,7 @@ def test_disks_are_not_looked_at_when_volume_binding_is_off() -> None:
     assert opened.plugin(Predicates).predicate_reach(class_of(opened, "new")) is Reach.STATIC
 
 
-def test_who_uses_the_disk_is_told() -> None:
+def test_the_pod_that_uses_the_disk_is_reported() -> None:
     old = [mounting("old-1", ceph("m1", "m2"), on="n1"), mounting("old-2", ceph("m1"), on="n2")]
     opened = session(*old, mounting("new", ceph("m2", "m1"), google()))
     message = opened.ssn.placer.misfit(class_of(opened, "new")).refusal.message
