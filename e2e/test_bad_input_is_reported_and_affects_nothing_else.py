@@ -1,4 +1,4 @@
-"""Whatever the API server lets in and makes no sense gets a visible reason, and what is beside it runs."""
+"""Whatever the API server admits and makes no sense gets a visible reason, and everything else runs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_pods_and_pod_groups(namespace: Namespace, simulated_nodes: Simula
 async def test_an_owner_whose_minimum_cannot_be_read(
     namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
-    """Its pods are scheduled one by one, and told so."""
+    """Its pods are scheduled one by one, and a message says so."""
     pool = await simulated_nodes(1)
     web = deployment("web", 2, node_selector=pool.selector)
     # Annotations of the Deployment reach its ReplicaSet, from which the PodGroup inherits.
@@ -141,7 +141,7 @@ async def test_an_owner_whose_minimum_cannot_be_read(
 
 
 async def test_nodes(cluster: Cluster, namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon) -> None:
-    """Nodes without allocatable, or with more than there can be, beside a healthy one."""
+    """Nodes without allocatable, or with more than there can be, next to a healthy one."""
     selector = {"e2e.volcano-py/for": namespace.name}
     pool = await simulated_nodes(3, cpu="4", labels=selector)
     nothing, endless, _ = pool.names
@@ -189,7 +189,7 @@ async def test_a_node_that_is_deleted_with_pods_on_it(
         assert seen["used"]["cpu"] == 3000
 
     await daemon.eventually("the pods count on the node that is back", counted)
-    # Whoever asks for the node now is told how much of it is taken.
+    # Whoever asks for the node now gets a message that says how much of it is taken.
     await namespace.wait_event("Unschedulable", "PodGroup/second", saying="Insufficient cpu")
     assert [each.node for each in await namespace.pods("of=first")] == [name] * 3
     await namespace.wait_phases(selector="of!=first", Pending=2)
@@ -203,7 +203,7 @@ async def test_a_queue_that_is_deleted_in_use(
     create_queues: Callable[..., Awaitable[None]],
     daemon: Daemon,
 ) -> None:
-    """What runs goes on; what waits is told, and runs when the queue is there again."""
+    """What runs goes on; what waits is reported, and runs when the queue is there again."""
     name = f"{namespace.name}-team"
     pool = await simulated_nodes(1, cpu="4")
     await create_queues(queue(name))
@@ -263,7 +263,7 @@ async def test_a_guarantee_of_more_than_there_is(
     create_queues: Callable[..., Awaitable[None]],
     daemon: Daemon,
 ) -> None:
-    """Nothing is kept for it, which its queue is told, and everybody else runs."""
+    """Nothing is kept for it, an event on its queue says so, and all others run."""
     name = f"{namespace.name}-greedy"
     pool = await simulated_nodes(1, cpu="4")
     await create_queues(queue(name, deserved={"cpu": "1e9"}, guarantee={"resource": {"cpu": "1e9"}}))
@@ -276,7 +276,7 @@ async def test_a_guarantee_of_more_than_there_is(
 
 
 async def test_invented_resource_names(namespace: Namespace, simulated_nodes: SimulatedNodes, daemon: Daemon) -> None:
-    """Anybody may invent names, and each costs a column; when there are too many, who comes with more is told."""
+    """Anyone may invent names, and each costs a column; when there are too many, further names are reported."""
     for first in range(0, 200, 50):
         amounts = {f"example.com/invented-{number}": "1" for number in range(first, first + 50)}
         hostile = pod(f"hostile-{first}")
@@ -294,7 +294,7 @@ async def test_invented_resource_names(namespace: Namespace, simulated_nodes: Si
 
 @pytest.mark.parametrize("cpu", ["-1", "a lot", "NaN", "1e"])
 async def test_what_the_api_server_itself_refuses(cpu: str, cluster: Cluster, namespace: Namespace) -> None:
-    """It never reaches the scheduler: nobody else need say anything about it."""
+    """It never reaches the scheduler, so no other message is needed."""
     with pytest.raises(APIError) as refused:
         await cluster.client.create(f"/api/v1/namespaces/{namespace.name}/pods", pod("odd", cpu=cpu))
 

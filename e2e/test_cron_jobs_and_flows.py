@@ -1,4 +1,4 @@
-"""CronJobs, JobFlows and what job plugins tell the pods, on a real API server with simulated nodes."""
+"""CronJobs, JobFlows and what job plugins give the pods, on a real API server with simulated nodes."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ async def test_a_flow_follows_probes_patches_templates_and_clears_away(
     await daemon.kill()
     await start_daemon(*QUICK_ELECTION)
 
-    # It runs until it is told to complete: what comes next comes while it runs.
+    # It runs until a policy completes it: what comes next comes while it runs.
     await objects.namespace.apply(
         [template("serve", job_spec(pool.selector)), template("use", job_spec(pool.selector, annotations=COMPLETES))]
     )

@@ -17,7 +17,7 @@ from e2e.harness.waiting import eventually
 from volcano_py.local.client import APIClient
 from volcano_py.local.shipped import shipped
 
-# So that it is left out on somebody else's cluster, where there may be no binaries for one of our own.
+# So that it is left out on a foreign cluster, where there may be no binaries for one of our own.
 pytestmark = pytest.mark.usefixtures("control_plane")
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
@@ -47,7 +47,7 @@ async def examples(tmp_path: Path) -> AsyncIterator[APIClient]:
                 line = await process.stdout.readline()
                 assert line, said.decode()
                 said += line
-        # Nobody else reads what it goes on to say.
+        # Its further output is not read.
         reader = asyncio.create_task(process.stdout.read())
         async with APIClient(tmp_path / "plane" / "admin.kubeconfig") as client:
             yield client

@@ -103,7 +103,7 @@ async def test_a_pod_of_a_missing_queue_is_reported_and_runs_once_the_queue_exis
     create_queues: Callable[..., Awaitable[None]],
     daemon: Daemon,
 ) -> None:
-    """A typing error in a queue's name is visible, and mended without resubmitting."""
+    """A typing error in a queue's name is visible, and fixed without resubmitting."""
     name = f"{namespace.name}-later"
     pool = await simulated_nodes(1, cpu="4")
     await namespace.apply(gang("train", 1, queue=name, node_selector=pool.selector))

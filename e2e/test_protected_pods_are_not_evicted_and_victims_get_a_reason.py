@@ -70,7 +70,7 @@ async def test_the_unprotected_pod_is_evicted_and_its_place_is_kept_until_it_is_
 ) -> None:
     """Three pods of low priority fill a node: one has a budget, one has just begun, and the third is evicted.
 
-    A finalizer keeps the victim for as long as we look. A second urgent pod finds nobody who could go.
+    A finalizer keeps the victim for as long as we look. A second urgent pod finds no possible victim.
     """
     urgent: Object = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -122,7 +122,7 @@ async def test_the_unprotected_pod_is_evicted_and_its_place_is_kept_until_it_is_
     )
     assert "preempt" in told.message, told.message
 
-    # The second is looked at while the victim is still there: it is told, and takes neither the place nor a victim.
+    # The second is looked at while the victim is still there: it is reported, and takes neither the place nor a victim.
     await namespace.wait_event("Unschedulable", "PodGroup/second")
     patch = {"metadata": {"finalizers": None}}
     await installed.client.merge_patch(f"/api/v1/namespaces/{namespace.name}/pods/plain-0", patch)

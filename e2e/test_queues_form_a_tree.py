@@ -112,7 +112,9 @@ async def test_what_queues_hold_counts_for_all_above_and_no_ceiling_is_exceeded(
 async def test_mistakes_in_the_tree_stop_only_the_jobs_they_touch_and_can_be_fixed(
     namespace: Namespace, simulated_nodes: SimulatedNodes, create_queues: CreateQueues, hierarchical: Daemon
 ) -> None:
-    """A job in an inner queue, a missing parent: told on the PodGroup and on the queue; the leaf beside them runs."""
+    """A job in an inner queue, a missing parent: reported on the PodGroup and on the queue; the leaf next to them
+    runs.
+    """
     cluster, tree = namespace.cluster, Tree(namespace.name)
     pool = await simulated_nodes(1, cpu="4")
     await create_queues(tree.queue("dept"), tree.queue("team", "dept"), tree.queue("lost", "later"))

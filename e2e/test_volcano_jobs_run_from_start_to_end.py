@@ -187,7 +187,7 @@ async def test_a_job_that_has_ended_is_deleted_when_its_time_is_over(
     await jobs.namespace.apply(job("brief", worker))
     await jobs.wait("brief", "Completed", succeeded=2)
 
-    # Given from the beginning, it might be over before anybody has seen that the job is completed.
+    # Given from the beginning, it might be over before anyone has seen that the job is completed.
     await jobs.cluster.client.merge_patch(f"{jobs.path}/brief", {"spec": {"ttlSecondsAfterFinished": 1}})
 
     async def gone() -> None:
@@ -266,7 +266,7 @@ async def test_a_daemon_that_takes_over_finishes_what_was_begun(
 async def test_two_jobs_may_not_share_a_name_of_a_pod_and_the_other_goes_on(
     jobs: Jobs, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
-    """A pod of that name belongs to somebody else: it is left alone, and the job says so."""
+    """A pod of that name belongs to another client: it is left alone, and the job says so."""
     pool = await simulated_nodes(1, cpu="4")
     await jobs.namespace.apply(pod("taken-worker-0", node_selector=pool.selector))
     await jobs.namespace.apply(job("taken", task("worker", 2, selector=pool.selector)))

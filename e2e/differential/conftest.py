@@ -35,7 +35,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def control_plane() -> AsyncIterator[ControlPlane]:
-    """Nobody acts on it but the test and kube-scheduler: no controllers, no kubelets."""
+    """No one acts on it but the test and kube-scheduler: no controllers, no kubelets."""
     flags = (
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=0",

@@ -1,4 +1,6 @@
-"""CRDs without validation, and objects of each of our kinds that no schema would let in: each is told, others go on."""
+"""CRDs without validation, and objects of each of our kinds that no schema would admit: each is reported, others go
+on.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,7 @@ def name_of(case: Case, namespace: str) -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def store(cluster: Cluster, namespace: Namespace) -> AsyncIterator[Callable[[Case], Awaitable[None]]]:
-    """Create objects as they are. What no schema would let in is gone after the test, and does not wait for the
+    """Create objects as they are. What no schema would admit is gone after the test, and does not wait for the
     namespace's end: other tests look at the whole cluster."""
     queues: list[str] = []
 
@@ -138,7 +140,7 @@ async def store(cluster: Cluster, namespace: Namespace) -> AsyncIterator[Callabl
 
 
 async def what_is_told(namespace: Namespace) -> dict[str, str]:
-    """Status and events of all objects of our kinds by Kind/name; what a pod is told, its PodGroup is, too."""
+    """Status and events of all objects of our kinds by Kind/name; a pod's message counts for its PodGroup, too."""
     told: dict[str, str] = {}
 
     def add(about: str, text: str) -> None:

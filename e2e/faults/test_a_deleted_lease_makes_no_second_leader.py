@@ -1,4 +1,4 @@
-"""Somebody deletes the Lease of a leader at work: nobody else binds before the leader has stopped for certain."""
+"""The Lease of a working leader is deleted: no other replica binds before the leader has stopped for certain."""
 
 from __future__ import annotations
 

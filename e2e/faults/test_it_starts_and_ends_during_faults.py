@@ -17,7 +17,7 @@ SILENT_SECONDS = 5.0
 async def test_it_waits_for_a_server_that_accepts_and_never_answers(
     namespace: Namespace, simulated_nodes: SimulatedNodes, proxy: FaultProxy, start_daemon: StartDaemon
 ) -> None:
-    """It is alive and not ready; once it is answered it works, although nobody starts it again."""
+    """It is alive and not ready; once it is answered it works, without being restarted."""
     pool = await simulated_nodes(1)
     await namespace.apply(gang("train", 2, node_selector=pool.selector))
     proxy.plan = Always(lambda _call: True, Fault.SILENT, SILENT_SECONDS)

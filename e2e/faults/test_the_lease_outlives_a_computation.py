@@ -1,4 +1,4 @@
-"""The leader's event loop computes for longer than the Lease lasts, or for ever."""
+"""The leader's event loop computes for longer than the Lease lasts, or forever."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ async def seen(daemon: Daemon, namespace: Namespace, name: str) -> dict[str, Any
 async def a_pod_that_waits_for_a_label(
     namespace: Namespace, simulated_nodes: SimulatedNodes, proxy: FaultProxy, daemon: Daemon
 ) -> NodePool:
-    """And from when the daemon has told it so, it will not hear of pods any more."""
+    """After the daemon has written that, it gets no more events of pods."""
     pool = await simulated_nodes(1)
     await namespace.apply(pod("odd", node_selector={LABEL: namespace.name}))
     await namespace.wait_event("FailedScheduling", "Pod/odd")
@@ -81,7 +81,7 @@ async def test_a_binding_finds_the_pod_gone(
     proxy: FaultProxy,
     start_daemon: StartDaemon,
 ) -> None:
-    """From then on it takes nobody's place."""
+    """From then on it takes no other pod's place."""
     daemon = await start_daemon(server=proxy.url)
     await a_pod_that_waits_for_a_label(namespace, simulated_nodes, proxy, daemon)
     await namespace.delete_pod("odd")

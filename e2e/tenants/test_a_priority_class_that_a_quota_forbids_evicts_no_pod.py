@@ -35,7 +35,7 @@ async def test_the_class_of_a_podgroup_counts_no_more_than_those_of_its_pods(
     daemon: Daemon,
     configure: Callable[[str], Awaitable[None]],
 ) -> None:
-    """Neither a gang nor a Volcano Job evicts anybody, while a tenant that may have such pods can."""
+    """Neither a gang nor a Volcano Job evicts a pod, while a tenant that may have such pods can."""
     await installed.apply([URGENT])
     await configure(PREEMPTING)
     pool = await simulated_nodes(2, cpu="2")

@@ -31,7 +31,7 @@ async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_
     daemon: Daemon,
     configure: Callable[[str], Awaitable[None]],
 ) -> None:
-    """The attacker is told what has become of its promise."""
+    """The attacker gets a message that says what happened to its promise."""
     await configure(shipped_with("24h"))
     await simulated_nodes(_NODES, cpu=str(_CPU))
     whole = {"cpu": str(_NODES * _CPU)}

@@ -1,4 +1,6 @@
-"""Whatever the cluster: no node is over-committed, no gang is bound in part, nobody waits in vain, and it all ends."""
+"""Whatever the cluster: no node is over-committed, no gang is bound in part, no pod waits next to free room, and it all
+ends.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +170,7 @@ def test_the_same_cluster_comes_to_the_same_end(cluster: Cluster) -> None:
 @FEW
 @given(cluster=clusters())
 def test_the_end_is_what_a_scheduler_that_starts_there_would_leave_as_it_is(cluster: Cluster) -> None:
-    """After a restart nothing is bound, moved or told again."""
+    """After a restart nothing is bound, moved or reported again."""
     simulation, result = run(cluster, DEFAULT)
     kinds = ("Node", "Queue", "PodGroup", "Pod")
     everything = [(kind, obj) for kind in kinds for obj in simulation.cluster._objects.get(kind, {}).values()]

@@ -25,7 +25,7 @@ GPU: Final = "nvidia.com/gpu"
 # More seconds than any of these clusters needs to come to rest.
 ENOUGH: Final = 90
 QUIET: Final = 3
-"""So many cycles without evictions, and nobody leaving, are the end of them."""
+"""So many cycles without evictions, and without terminating pods, are the end of them."""
 
 POLICIES: Final = {
     "priorities": """

@@ -174,7 +174,7 @@ def test_it_is_admitted_again_when_those_that_waited_have_been() -> None:
 
 
 def test_staggered_groups_do_not_pass_what_they_lose_to_each_other() -> None:
-    """Each one's part is too small for the job that waits; together they would keep it out for ever."""
+    """Each one's part is too small for the job that waits; together they would keep it out forever."""
     cluster = Cluster(group("empty-0", 30))
     for index in range(1, 4):
         cluster.pass_by(1)

@@ -305,7 +305,7 @@ spec:
     ],
 )
 def test_the_reason_of_a_job_without_pods_is_printed_next_to_the_outcome(part: str, fast: str, said: str) -> None:
-    """It has no pods, so no table tells of it."""
+    """It has no pods, so no table shows it."""
     job = JOB.replace("PART", part).replace("FAST", fast)
     result = simulate("--filename", "-", "--output", "json", stdin=f"{NODE}---{job}")
     assert json.loads(result.stdout)["binds"] == {}

@@ -1,4 +1,4 @@
-"""allocate: gangs, turns, what is left, and what each job is told. Numbered rows are those of the behaviour tables."""
+"""allocate: gangs, turns, what is left, and the reason of each job. Numbered rows are those of the behaviour tables."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_an_incomplete_gang_gives_back_what_backfill_placed() -> None:
 
 
 def test_a_gang_that_lacks_more_than_that_is_not_looked_at() -> None:
-    """Otherwise its members would be told that each of them had a place."""
+    """Otherwise each of its members would get the message that it had a place."""
     members = [pod("g-w-0", group="g"), pod("g-w-1", group="g", cpu="9")]
     opened = act(node("n1", cpu="1"), pod_group("g", min_member=2), members, actions=[Backfill])
     assert opened.ssn.findings.tentative == {}

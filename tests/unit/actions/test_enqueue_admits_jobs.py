@@ -1,4 +1,4 @@
-"""enqueue: who is let in, in which order, and that nobody holds up anybody."""
+"""enqueue: which jobs are admitted, in which order, and that none blocks another."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_group_that_cannot_be_scheduled_as_it_stands_is_not_admitted(spec: dic
 
 
 def test_validity_is_not_asked_for() -> None:
-    """Its pods are only made once it is let in."""
+    """Its pods are only made once it is admitted."""
     opened = act(asking("g", "1", min_member=5), actions=[Enqueue], tiers=[[Door]])
     assert phase(opened, "g") is Phase.INQUEUE
 
@@ -149,7 +149,7 @@ def test_nothing_is_placed() -> None:
 
 
 def test_a_gang_that_has_lost_a_pod_is_not_asked_for_its_minimum_again() -> None:
-    """It was let in before, and holds most of what it asks for: who counts that too would keep it out for ever."""
+    """It was admitted before, and holds most of what it asks for: counting that too would block it forever."""
     objects = (
         node("n1", cpu="4"),
         gang("g", pods=3, running_on=["n1", "n1"], cpu="1", min_resources={"cpu": "3"}, group_phase="Pending"),

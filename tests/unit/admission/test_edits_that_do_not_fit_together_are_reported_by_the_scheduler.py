@@ -1,6 +1,6 @@
-"""Two edits at the same instant, each judged without the other, as by two replicas: both are let in.
+"""Two edits at the same instant, each judged without the other, as by two replicas: both are admitted.
 
-The scheduler reads by the same rules. What it then tells, on which queue, and whose work goes on, stands here.
+The scheduler reads by the same rules. What it then reports, on which queue, and which jobs go on, is tested here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Edit = Queue | PodGroup | str
 
 @dataclass(frozen=True)
 class Race:
-    """`stored` queues, two edits, the queues told of with what is said, and those whose jobs run, or are stopped."""
+    """`stored` queues, two edits, the queues with a report and its text, and those whose jobs run, or are stopped."""
 
     stored: list[Queue]
     edits: tuple[Edit, Edit]

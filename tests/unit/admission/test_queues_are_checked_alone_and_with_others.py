@@ -1,4 +1,4 @@
-"""Every rule about queues: what is refused, in which words, and what is let in."""
+"""Every rule about queues: what is refused, in which words, and what is admitted."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_queue_that_fits_is_admitted() -> None:
 
 
 def test_a_second_queue_may_join_the_first_below_a_queue_that_has_work() -> None:
-    """The mistake was made with the first one; the scheduler tells of the stray work."""
+    """The mistake was made with the first one; the scheduler reports the stray work."""
     assert created(queue("two", "dept"), world(DEPT, ONE, dept=3)) == []
 
 

@@ -1,4 +1,6 @@
-"""`volcano-py config check`: places are the file's, also in a ConfigMap, and what is no configuration is told."""
+"""`volcano-py config check`: places are the file's, also in a ConfigMap, and a file that is not a configuration is
+reported.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_a_folder_within_a_folder_may_be_called_like_a_manifest(tmp_path: Path) 
 
 
 def test_json_is_read_as_json_not_as_yaml() -> None:
-    """As YAML it takes eighty times as long; `1e3` tells which it was."""
+    """As YAML it takes eighty times as long; `1e3` says which it was."""
     (document,) = read_text('{"kind": "List", "items": [{"kind": "Node", "odd": 1e3}]}')
     assert document.body == {"kind": "Node", "odd": 1000.0}
 

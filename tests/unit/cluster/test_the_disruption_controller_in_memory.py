@@ -77,7 +77,7 @@ def run(*objects: Object, cpus: int = 3) -> SimulationResult:
 
 
 def allowed(*objects: Object) -> int:
-    """What the budget allows after a cycle in which nobody wants room."""
+    """What the budget allows after a cycle in which no pod wants room."""
     simulated = simulation(*objects, cpus=100)
     simulated.step()
     (found,) = simulated.cluster.objects("PodDisruptionBudget", PodDisruptionBudget)

@@ -30,7 +30,7 @@ NOW = storage_class("now", provisioner="disk.csi", waits=False)
 
 
 class Deaf:
-    """A sink that nobody listens to."""
+    """A sink without listeners."""
 
     def upsert(self, kind: str, obj: Any) -> None: ...
 

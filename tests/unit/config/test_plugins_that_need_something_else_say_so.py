@@ -1,4 +1,4 @@
-"""Plugins that have no effect without another part of the configuration: `config check` tells."""
+"""Plugins that have no effect without another part of the configuration: `config check` says."""
 
 from __future__ import annotations
 

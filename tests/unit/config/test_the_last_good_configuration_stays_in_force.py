@@ -1,4 +1,4 @@
-"""Hot reload from two origins that tell the same story at different speeds."""
+"""Hot reload from two origins that bring the same texts at different speeds."""
 
 from __future__ import annotations
 

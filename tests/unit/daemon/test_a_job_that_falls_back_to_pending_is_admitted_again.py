@@ -1,4 +1,4 @@
-"""What a cycle writes about PodGroups may let some in: nobody else wakes the loop for that."""
+"""What a cycle writes about PodGroups may admit some: nothing else wakes the loop for that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
 
 async def test_a_job_that_has_lost_its_pods_is_admitted_again(bench: Bench) -> None:
-    """Or else who makes its pods anew would wait for it for ever."""
+    """Otherwise the controller that recreates its pods would wait for it forever."""
     members = [on(pod(f"g-{index}", group="g", cpu="1"), "n1", "Running") for index in range(2)]
     bench.put(pod_group("g", min_member=2, phase="Running"), *members)
     await bench.after(STATUS_PAUSE + DECISIVE_PAUSE)

@@ -1,4 +1,4 @@
-"""A PodGroup whose gang is being bound is not told so, unless that comes to nothing."""
+"""A PodGroup whose gang is being bound is not written as waiting, unless the bindings fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volcano_py.daemon.cycles import DECISIVE_PAUSE, STATUS_PAUSE
 
 
 async def test_a_controller_that_recreates_pods_after_admission_is_notified(bench: Bench) -> None:
-    """Its pods were deleted just when they were bound; without the word their controller would wait for ever."""
+    """Its pods were deleted just when they were bound; without the status their controller would wait forever."""
     group, *members = gang("g", pods=2, cpu="1", group_phase="Pending")
     bench.put(group, *members)
     await bench.after(DECISIVE_PAUSE)

@@ -1,4 +1,4 @@
-"""Where evictions come before allocate, what it binds may bring a queue beyond its share: nobody wakes for that."""
+"""Where evictions come before allocate, what it binds may bring a queue beyond its share: nothing wakes for that."""
 
 from __future__ import annotations
 

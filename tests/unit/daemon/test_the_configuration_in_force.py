@@ -30,7 +30,7 @@ def config_map(text: str | None, version: str = "1") -> ConfigMap:
 
 
 class Bench:
-    """A live configuration, and what it has told."""
+    """A live configuration, and the events that it has recorded."""
 
     def __init__(self, file: Path | None = None, **options: bool) -> None:
         self.clock = FakeClock()
@@ -84,7 +84,7 @@ def test_a_config_map_that_is_there_is_taken_first() -> None:
 
 
 def test_nothing_is_scheduled_by_default_while_the_config_map_is_invalid() -> None:
-    """Somebody wished for something else; what that is cannot be told."""
+    """Another text was wanted, but it cannot be read."""
     bench = Bench()
     bench.live.start(strict=False)
     bench.live.replace("ConfigMap", [config_map(BAD)])
@@ -202,7 +202,7 @@ def test_a_deleted_config_map_leaves_its_configuration_in_force() -> None:
 @pytest.mark.parametrize("broken", [BAD, None])
 @pytest.mark.parametrize("is_told", [True, False])
 def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_told: bool) -> None:
-    """Nothing is left that could be mended; the same text, should it come again, is as wrong as before."""
+    """Nothing is left that could be fixed; the same text, should it come again, is as wrong as before."""
     bench = Bench()
     with capture_logs():
         bench.live.replace("ConfigMap", [config_map(GOOD)])
@@ -218,7 +218,7 @@ def test_with_the_config_map_goes_what_was_wrong_with_it(broken: str | None, is_
 
 
 def test_a_deleted_config_map_that_never_was_valid_leaves_the_default() -> None:
-    """Nobody wishes for anything else any more; a restart would come to the same."""
+    """No other text is wanted any more; a restart would have the same result."""
     bench = Bench()
     with capture_logs() as logs:
         bench.live.replace("ConfigMap", [config_map(BAD)])
@@ -245,7 +245,7 @@ def test_with_an_invalid_file_that_is_mounted_from_it_nothing_is_scheduled_eithe
 
 
 class Mounted:
-    """A file that somebody edits."""
+    """A file that a user edits."""
 
     def __init__(self, path: Path, text: str | None = GOOD) -> None:
         self.path = path

@@ -111,7 +111,7 @@ async def running(bench: Bench) -> asyncio.Task[None]:
 
 
 async def test_a_gang_is_not_begun_when_one_of_its_pods_has_gone_meanwhile(bench: Bench) -> None:
-    """Decided together, handed over together: half a gang would hold its places in vain."""
+    """Decided together, handed over together: half a gang would hold its places for nothing."""
     members = gang("train", pods=3, cpu="1")
     *_, last = members
     bench.put(node("n1", cpu="8"), *members)
@@ -129,7 +129,7 @@ async def test_a_gang_is_not_begun_when_one_of_its_pods_has_gone_meanwhile(bench
 
 
 async def test_a_gang_that_finds_no_room_any_more_is_decided_again(bench: Bench) -> None:
-    """Somebody else's pod takes the room while the cycle decides; nothing else happens that would wake the loop."""
+    """Another client's pod takes the room while the cycle decides; nothing else happens that would wake the loop."""
     rival = gang("rival", pods=1, cpu="6", running_on=["n1"])[-1]
     bench.put(node("n1", cpu="8"), node("n2", cpu="2"), *gang("train", pods=4, cpu="1", min_member=4))
     bench.after_snapshot.append(lambda: bench.put(rival))
@@ -162,7 +162,7 @@ async def test_a_retry_that_falls_due_during_a_cycle_is_not_missed(bench: Bench)
 
 
 async def test_a_loop_that_failed_can_be_run_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The supervisor starts it anew; it must then work as before."""
+    """The supervisor starts it again; it must then work as before."""
     bench.put(node("n1", cpu="8"), *gang("train", pods=1, cpu="1"))
 
     def fail(_pause: float) -> Any:

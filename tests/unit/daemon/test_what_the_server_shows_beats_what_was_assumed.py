@@ -51,7 +51,7 @@ def tasks(state: ClusterState) -> dict[str, Any]:
 
 
 def test_a_pod_that_is_gone_counts_no_more(state: ClusterState, outcomes: OutcomeRecorder, told: list[Event]) -> None:
-    """Otherwise its gang would be bound without it, again and again, should the watch never tell."""
+    """Otherwise its gang would be bound without it, again and again, should the watch never report it."""
     outcomes.bind_failed(BIND, GONE, gone=True)
 
     assert tasks(state) == {"team/train-1": ("PENDING", None)}

@@ -18,7 +18,7 @@ RULES = queues.QueueRules()
 
 
 def world(objects: list[dict[str, object]]) -> QueueWorld:
-    """The queues among these objects, beside root and default."""
+    """The queues among these objects, next to root and default."""
     made = [msgspec.convert(each, Queue) for each in (*BASE, *objects)]
     return QueueWorld.of(QueueFacts.of(each) for each in made)
 

@@ -57,7 +57,7 @@ def schemas() -> dict[str, Any]:
 
 
 def faults(value: Any, schema: dict[str, Any], path: str) -> list[str]:
-    """Where a value is not what a structural schema allows: unknown fields, other types, values beside an enum."""
+    """Where a value is not what a structural schema allows: unknown fields, other types, values outside of an enum."""
     if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string"):
         return []
     match schema.get("type"):

@@ -37,7 +37,7 @@ def is_ours(document: Any) -> bool:
 
 
 def judged(body: dict[str, Any]) -> tuple[Violation, ...]:
-    """By the rules of its kind, beside queues of the names that it uses."""
+    """By the rules of its kind, with queues of the names that it uses."""
     spec = body["spec"]
     queues = world(*(queue(name) for name in {str(spec.get("queue", "default")), "default"}))
     if body["kind"] == "Job":
@@ -57,7 +57,7 @@ def test_each_kind_is_shown_on_a_page_and_among_the_examples() -> None:
 
 
 def test_what_is_wrong_would_be_found() -> None:
-    """The rules are the real ones: a policy with two causes is not let in."""
+    """The rules are the real ones: a policy with two causes is not admitted."""
     body = next(body for _, body in shown() if body["kind"] == "Job")
     policies = [{"event": "PodFailed", "exitCode": 1, "action": "RestartJob"}]
     assert judged({**body, "spec": {**body["spec"], "policies": policies}})

@@ -279,7 +279,7 @@ def test_scaling_down_is_no_eviction() -> None:
 
 
 def test_pods_of_a_task_that_was_taken_out_go() -> None:
-    """No webhook may have kept anybody from it."""
+    """There may have been no webhook to refuse it."""
     before = settled(job(task("a"), task("b-1")), {"a-0": "Running", "b-1-0": "Running"})
     there = pods(before, {"a-0": "Running", "b-1-0": "Running"})
     of = replace_spec(before, task("a"))
@@ -326,7 +326,7 @@ def test_a_restart_is_written_then_all_pods_are_deleted_then_created_again() -> 
 
 
 def test_an_eviction_is_seen_by_what_the_status_counted() -> None:
-    """Nobody needs to have seen the deletion."""
+    """No replica needs to have seen the deletion."""
     of = settled(job(task(replicas=2), policies=RESTARTING), RUNNING)
     status = decided(plan(world(of, {"worker-0": "Running"})))
     assert status.state.message == "requested by a policy on PodEvicted of pod train-worker-1"

@@ -1,4 +1,4 @@
-"""CRDs, manifests and examples: in an installed package, or in the repository beside it."""
+"""CRDs, manifests and examples: in an installed package, or in the repository next to it."""
 
 from __future__ import annotations
 

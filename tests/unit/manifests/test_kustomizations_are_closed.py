@@ -1,4 +1,4 @@
-"""Every kustomization lists what lies beside it, and refers to nothing outside except other kustomizations."""
+"""Every kustomization lists the files next to it, and refers to nothing outside except other kustomizations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overlay with admission webhooks: what they stand on, what happens while nobody answers, what rights they take."""
+"""The overlay with admission webhooks: their objects, what happens while no replica answers, and their rights."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_system_and_the_daemon_itself_are_left_out(webhooks: list[tuple[str,
 
 
 def test_what_is_asked_for_is_what_is_answered(webhooks: list[tuple[str, Manifest]]) -> None:
-    """Each path is a handler, on the kind that the handler is for, and there is no handler that nobody asks."""
+    """Each path is a handler, on the kind that the handler is for, and there is no handler without a webhook."""
     asked = {
         (hook["clientConfig"]["service"]["path"].removeprefix("/"), rule["apiGroups"][0], rule["resources"][0])
         for _, hook in webhooks

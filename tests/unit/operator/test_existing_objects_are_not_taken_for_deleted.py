@@ -65,7 +65,7 @@ def asked_from_now_on(cluster: KillableCluster[Any]) -> list[str]:
 
 
 def listed_without(cluster: KillableCluster[Any], kind: str, root: str, of: type[ApiObject]) -> None:
-    """The controller is told of a list without the objects, and of each of them right afterwards."""
+    """The controller is shown a list without the objects, and each of them right afterwards."""
     assert cluster.controller is not None
     objects: list[ApiObject] = [msgspec.convert(obj, of, strict=False) for obj in cluster.of(root).values()]
     assert objects
@@ -209,7 +209,7 @@ async def test_a_conflict_on_a_deletion_is_no_proof_that_the_pod_is_gone(cluster
 
 
 async def test_a_job_in_a_dependency_cycle_sends_few_requests(cluster: JobCluster) -> None:
-    """Whatever the reason: here, nobody tells it of its own pods."""
+    """Whatever the reason: here, no event shows it its own pods."""
     cluster.options["learn"] = lambda kind, obj: None
     cluster.tells_of = lambda kind: kind != POD.name
     cluster.start()

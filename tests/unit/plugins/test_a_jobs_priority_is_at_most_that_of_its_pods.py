@@ -44,7 +44,7 @@ def test_a_pod_that_has_finished_neither_raises_nor_lowers(phase: str) -> None:
 
 
 def test_what_the_pods_annotation_says_does_not_count() -> None:
-    """Anybody may set it: it orders the pods of a job, no more."""
+    """Anyone may set it: it orders the pods of a job, no more."""
     assert priority_of(pod("job-0", group="job", priority=0, annotations={"volcano.sh/task-priority": "1000"})) == 0
 
 

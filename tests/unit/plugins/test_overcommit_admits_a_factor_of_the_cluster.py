@@ -79,7 +79,7 @@ def test_a_running_job_counts_with_what_it_does_not_hold_yet() -> None:
 
 
 def test_a_gang_that_is_just_being_bound_counts_once() -> None:
-    """Its phase follows when the bindings have passed, and that wakes nobody for those that it would keep out."""
+    """Its phase follows when the bindings have passed, and that starts no cycle for jobs that it would block."""
     train = gang("train", pods=2, cpu="30", min_resources={"cpu": "60"}, running_on=["n0", "n1"], group_phase="Inqueue")
     session = opened(train, waiting("fits", "60"), waiting("too-much", "61"))
     assert may_enter(session, "fits")
@@ -107,7 +107,7 @@ def test_a_running_job_below_its_minimum_counts_with_nothing_more() -> None:
 @pytest.mark.parametrize("phase", ["Inqueue", "Running"])
 @pytest.mark.parametrize("minimum", [0, 2])
 def test_a_job_that_has_just_ended_counts_with_nothing(phase: str, minimum: int) -> None:
-    """Its phase follows at the end of the cycle, and that wakes nobody for those that it would keep out."""
+    """Its phase follows at the end of the cycle, and that starts no cycle for jobs that it would block."""
     group = pod_group("train", min_member=minimum, min_resources={"cpu": "60"}, phase=phase)
     ended = [pod(f"train-{index}", group="train", cpu="30", on="n0", phase="Succeeded") for index in range(2)]
     assert may_enter(opened(group, ended, waiting("fits", "120")), "fits")

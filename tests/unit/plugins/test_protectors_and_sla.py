@@ -128,7 +128,7 @@ def test_a_pod_that_does_not_run_yet_is_not_protected() -> None:
 @pytest.mark.parametrize("protector", [Pdb, Cdp])
 @pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
 def test_alone_they_give_up_no_pod(protector: type[Plugin], point: str) -> None:
-    """Whom they do not spare is still no victim of just anybody."""
+    """A pod that they do not protect is not a victim just for that."""
     web = gang("web", running_on=["n1"], labels={"app": "web"})
     opened = open_session(node("n1"), *web, *gang("high"), tiers=[[], [protector]])
     assert opened.victims(point, "high-0", opened.running("web")) == []

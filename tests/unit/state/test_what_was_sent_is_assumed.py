@@ -136,7 +136,7 @@ def test_a_shortage_of_what_the_pod_does_not_ask_for_is_no_obstacle(watched: Wat
 )
 def test_many_bindings_are_assumed_as_one_by_one(places: list[str], held: str, others: int) -> None:
     """Every pod asks 1 cpu but f; n1 and n2 have 4, and more cpu is in use on `full` than it has. Few go one by one, so
-    that there are `others` beside them, on a node with room for all."""
+    that there are `others` next to them, on a node with room for all."""
     crowd = [f"other-{index}" for index in range(others)]
     places, held = [f"{name} roomy" for name in crowd] + places, others * "y" + held
     waiting = [pod(name, group="g", cpu="1") for name in (*"abcde", *crowd)]
@@ -315,7 +315,7 @@ def test_a_written_condition_of_a_pod_is_known_before_its_echo(watched: Watched)
 
 
 def test_a_promise_of_another_node_outlives_what_was_on_its_way_before_it(watched: Watched) -> None:
-    """An event that still shows the node promised first; then the echo; then what somebody else wrote."""
+    """An event that still shows the node promised first; then the echo; then what another client wrote."""
     info = next(each for each in watched.snapshot().tasks if each is not None)
     watched.put(promised("n1"))
     told = PodCondition(info.ref, "Unschedulable", "full", Reason.NODES_REFUSE, "n2")

@@ -128,7 +128,7 @@ def test_pods_without_a_pod_group_need_a_reason_as_well() -> None:
 
 
 def test_a_pod_whose_place_is_being_cleared_will_run() -> None:
-    """Beside pods of its PodGroup that wait for good, and speak for the group."""
+    """Next to waiting pods of its PodGroup, which are shown for the group."""
     waiting = [
         pod_row("default/a-0", group="default/a", phase="Pending", node="", why=WHY),
         pod_row("default/a-1", group="default/a", phase="Pending", node="", why=f"{Reason.WAITING_FOR_RELEASE}: of n1"),
@@ -138,7 +138,7 @@ def test_a_pod_whose_place_is_being_cleared_will_run() -> None:
 
 
 class Unseen:
-    """A display that nobody looks at."""
+    """A display without a screen."""
 
     def __enter__(self) -> Unseen:
         return self

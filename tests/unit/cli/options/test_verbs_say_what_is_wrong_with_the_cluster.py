@@ -1,4 +1,4 @@
-"""What a user is told when there is no cluster, or one that refuses; and how a watch ends."""
+"""What a user reads when there is no cluster, or one that refuses; and how a watch ends."""
 
 from __future__ import annotations
 

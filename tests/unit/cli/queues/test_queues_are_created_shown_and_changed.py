@@ -131,7 +131,7 @@ async def test_no_queues_are_reported_next_to_the_output(user: UserOfCluster) ->
 
 
 async def test_a_watched_list_goes_on_with_what_changes(user: UserOfCluster) -> None:
-    """What a row does not tell is no news. Columns grow with their widest cell."""
+    """What a row does not show is no change. Columns grow with their widest cell."""
     user.api.on("GET", QUEUES, page(7, queue("team-a"), queue("b")))
     running = asyncio.create_task(user.run("queue", "list", "--watch"))
     watch = await user.api.watch()

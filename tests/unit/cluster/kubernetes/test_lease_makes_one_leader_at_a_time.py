@@ -1,4 +1,4 @@
-"""Leader election against a Lease that the test keeps, in time that passes only when told to."""
+"""Leader election against a Lease that the test keeps, in time that passes only on request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server:
         api.on("PATCH", LEASE, self._patch)
 
     def held_by(self, holder: str, **more: Any) -> None:
-        """Somebody else takes or renews the Lease."""
+        """Another replica takes or renews the Lease."""
         self.version += 1
         self.spec = {
             "holderIdentity": holder,
@@ -44,7 +44,7 @@ class Server:
         }
 
     def deleted(self) -> None:
-        """Somebody deletes the Lease; the next one is another object."""
+        """The Lease is deleted; the next one is another object."""
         self.spec = None
         self.uid += 1
 
@@ -362,7 +362,7 @@ async def test_times_that_do_not_fit_each_other_are_refused(client: KubernetesCl
 async def test_a_leader_that_reads_of_another_one_ends_at_once(
     server: Server, candidate: Candidate, clock: FakeClock, background: Background
 ) -> None:
-    """Somebody has deleted the Lease, and another replica was the first to make it anew."""
+    """The Lease was deleted, and another replica was the first to make it again."""
     background(candidate.elector.run())
     await eventually(candidate.elector.is_leader)
     server.held_by("other")

@@ -28,7 +28,7 @@ Answer = Callable[[str], tuple[int, Any]]
 
 
 class Kept:
-    """Remembers what it is told."""
+    """Remembers what it is given."""
 
     def __init__(self) -> None:
         self.loads: dict[str, Load] = {}
@@ -137,7 +137,7 @@ async def test_a_server_that_is_not_there_is_reported() -> None:
 
 
 async def test_a_cancellation_is_not_lost_when_the_time_limit_ends_in_the_same_turn() -> None:
-    """Prometheus would be asked again for ever by a process that ends."""
+    """Prometheus would be asked again forever by a process that ends."""
     async with silent_server() as (address, asked):
         source = Prometheus(LoadSettings("prometheus", address))
         reading = asyncio.create_task(source.read(Kept()))

@@ -1,4 +1,4 @@
-"""What an argument model accepts, mends with a warning, and refuses."""
+"""What an argument model accepts, fixes with a warning, and refuses."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_the_queue_is_left_to_the_scheduler() -> None:
 
 
 def test_the_claim_that_volcanos_controller_has_made_is_no_mistake() -> None:
-    """It writes the claim's name into the spec, beside what it was made from."""
+    """It writes the claim's name into the spec, next to what it was made from."""
     made = {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}, "volumeClaimName": "train-pvc-x"}
     assert PROBLEM(job(task(), volumes=[made])) == ""
     assert PROBLEM(job(task(), volumes=[{"mountPath": "/data"}])) != ""

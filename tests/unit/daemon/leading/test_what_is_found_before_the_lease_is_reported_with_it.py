@@ -1,4 +1,4 @@
-"""Every replica reads objects and the configuration; the leader tells what is wrong with them."""
+"""Every replica reads objects and the configuration; the leader says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_leader_reports_at_once() -> None:
 
 
 def test_what_was_found_before_is_reported_once_the_lease_is_there() -> None:
-    """A daemon that starts beside a broken ConfigMap reads that first."""
+    """A daemon that starts next to a broken ConfigMap reads that first."""
     stage = Stage()
     stage.find("team")
     stage.find("other")
@@ -55,7 +55,7 @@ def test_the_latest_about_an_object_counts() -> None:
 
 
 def test_a_standby_reports_nothing_that_its_leader_has_reported() -> None:
-    """And somebody may have mended it since."""
+    """And it may have been fixed since."""
     stage = Stage()
     stage.find("early")
     stage.now += 3600

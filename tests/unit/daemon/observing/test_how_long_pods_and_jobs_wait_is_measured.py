@@ -1,4 +1,4 @@
-"""From the watch and from reports of cycles: when pods are seen, and how often PodGroups are tried in vain."""
+"""From the watch and from reports of cycles: when pods are seen, and how often PodGroups are tried without effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAITS = pod("a", cpu="1")
 
 
 class Watch:
-    """What the informer of pods tells; each pod is seen two seconds after it was made."""
+    """What the informer of pods reports; each pod is seen two seconds after it was made."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -120,7 +120,7 @@ def test_a_podgroup_that_a_list_leaves_out_is_gone() -> None:
 
 
 def test_a_cycle_that_began_before_a_podgroup_was_deleted_brings_its_series_not_back() -> None:
-    """The next ones that only bring statuses up to date tell of it once more."""
+    """The next ones that only bring statuses up to date report it again."""
     metrics = Metrics(per_job=True)
     jobs, group = JobMetrics(metrics), pod_group("a", namespace="ml")
     jobs.upsert("PodGroup", group)

@@ -1,4 +1,4 @@
-"""What the parts count themselves is in the metrics when somebody looks, once."""
+"""What the parts count themselves is in the metrics at a scrape, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that exist and cannot be read: each is told what is wrong with it, once."""
+"""Objects that exist and cannot be read: each gets a message that says what is wrong with it, once."""
 
 from __future__ import annotations
 

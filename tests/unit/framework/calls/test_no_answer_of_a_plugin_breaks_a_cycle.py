@@ -100,7 +100,7 @@ REACHED: Final = sorted(
 
 
 class Leaves(BaseException):
-    """As other libraries have them, so that nobody catches them."""
+    """As other libraries have them, so that nothing catches them."""
 
 
 def a_busy_cycle(point: str, method: Callable[..., Any]) -> Cycles:

@@ -1,4 +1,4 @@
-"""A plugin that raises, or answers nonsense, is taken as the closed answer of its point; everybody else goes on."""
+"""A plugin that raises, or answers nonsense, counts as the closed answer of its point; everything else goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocate gives everybody what was promised before it looks for anything else, however good the job."""
+"""Allocate gives every pod its promised place before it looks for anything else, however good the job."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def term(namespace: str = "team", **labels: str) -> PodTerm:
 
 
 def looking_at(**labels: str) -> Affinity:
-    """Somebody must look at pods, or else they are not counted."""
+    """Some term has to select pods, or else they are not counted."""
     wanted = PodAffinityTerm(topology_key=ZONE, label_selector=LabelSelector(match_labels=labels))
     return Affinity(pod_affinity=PodAffinity(preferred=[WeightedPodAffinityTerm(weight=1, pod_affinity_term=wanted)]))
 

@@ -44,7 +44,7 @@ def test_a_step_waits_for_all_of_its_targets() -> None:
 
 
 def test_a_job_that_completed_and_is_gone_still_counts() -> None:
-    """A template with ttlSecondsAfterFinished: otherwise the Job would be made anew, again and again."""
+    """A template with ttlSecondsAfterFinished: otherwise the Job would be created again and again."""
     done = {"jobStatusList": [{"name": "f-a", "state": "Completed"}], "state": {"phase": "Running"}}
     made = plan(job_flow(step("a"), step("b", "a"), status=done))
     assert created(made) == ["b"]

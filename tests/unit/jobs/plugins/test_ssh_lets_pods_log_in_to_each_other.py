@@ -79,7 +79,7 @@ def test_keys_in_the_older_format_are_read_too() -> None:
 
 
 def key_of_composites() -> rsa.RSAPrivateKey:
-    """A key that passes for one until somebody looks for primes."""
+    """A key that looks valid until its primes are checked."""
     p, q, e = 2**1023 + 1, 3 * 2**1022 + 1, 65537
     d = pow(e, -1, (p - 1) * (q - 1))
     numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), rsa.RSAPublicNumbers(e, p * q))

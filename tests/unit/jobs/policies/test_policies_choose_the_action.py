@@ -105,7 +105,7 @@ def test_a_task_has_failed_when_its_containers_restart_too_often(restarts: int, 
     ("noted", "due"), [({"failing/worker": moment(-60)}, -60), ({"failing/worker": "long ago"}, 0), ({}, 0)]
 )
 def test_a_task_has_failed_since_the_status_says_so(noted: dict[str, str], due: float) -> None:
-    """Its pods tell only when they crashed last."""
+    """Its pods say only when they crashed last."""
     policies = [{"event": "TaskFailed", "action": "RestartTask", "timeout": "5m"}]
     of = job(task("worker", 1), policies=policies, status={"controlledResources": noted})
     (pod,) = pods(of, {"worker-0": "Running"})

@@ -1,4 +1,4 @@
-"""A controller that takes over, and whose watch of Jobs lags behind what the leader before it was told, takes nothing
+"""A controller that takes over, and whose watch of Jobs lags behind what the leader before it has seen, deletes nothing
 away that this leader has rightly made."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def as_it_is(cluster: JobCluster) -> VolcanoJob:
 
 
 async def taken_over(cluster: JobCluster, known: VolcanoJob) -> None:
-    """By a controller to which the watch of Jobs has told this and nothing later."""
+    """By a controller whose watch of Jobs has shown this and nothing later."""
     await cluster.stop()
     cluster.tells_of = lambda kind: kind != "VolcanoJob"
     cluster.start()

@@ -186,7 +186,7 @@ async def test_a_minute_gets_no_second_job_while_the_status_cannot_be_written(cl
 
 
 async def test_a_minute_gets_no_second_job_when_the_first_is_deleted_before_its_making_is_answered(api: Any) -> None:
-    """Watches have told that it is gone when the answer comes, so that nobody learns of it any more."""
+    """Watches have reported that it is gone when the answer comes, so that nothing reports it any more."""
     cluster = MakerCluster(api, lambda cluster: controller(cluster, learn=lambda kind, obj: None))
     original = cluster.api.post
 

@@ -130,7 +130,7 @@ async def test_a_job_whose_pods_can_never_be_is_terminated(cluster: JobCluster) 
 
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
 async def test_the_last_try_keeps_what_has_finished(cluster: JobCluster, action: str) -> None:
-    """Its logs tell why the job has failed."""
+    """Its logs say why the job has failed."""
     cluster.submit(job(task("worker", 2), maxRetry=1, policies=[{"event": "PodFailed", "action": action}]))
     await cluster.live(3)
     cluster.pod_is("train-worker-1", "Failed", 1)
@@ -453,7 +453,7 @@ async def test_the_time_to_live_is_kept_across_a_restart_of_the_controller(clust
 
 
 async def test_a_job_whose_time_is_over_stays_if_it_was_given_more_a_moment_ago(cluster: JobCluster) -> None:
-    """The watch has not told yet."""
+    """The watch has not reported yet."""
     cluster.submit(job(task("worker", 1), ttlSecondsAfterFinished=60))
     await cluster.live(3)
     cluster.pod_is("train-worker-0", "Succeeded")
@@ -532,7 +532,7 @@ async def test_a_plugin_that_fails_is_reported(cluster: JobCluster) -> None:
 
 @pytest.mark.parametrize("fails", ["__init__", "objects"])
 async def test_a_plugin_that_fails_for_its_job_is_reported(api: Any, fails: str) -> None:
-    """It may be somebody else's code."""
+    """It may be foreign code."""
 
     def fail(*_: object) -> None:
         raise KeyError("x")

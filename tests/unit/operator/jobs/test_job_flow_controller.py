@@ -161,7 +161,7 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_it(cluster: MakerCl
 
 
 async def test_nothing_is_reported_for_a_flow_that_is_deleted_while_its_job_is_created(cluster: MakerCluster) -> None:
-    """Nobody would forget it again."""
+    """It would never be forgotten."""
 
     def deleted(verb: str, path: str) -> None:
         if (verb, path) == ("POST", JOBS) and f"{FLOWS}/f" in cluster.api.objects:
@@ -186,7 +186,7 @@ async def test_a_name_that_another_object_has_is_left_alone(cluster: MakerCluste
 
 @pytest.mark.parametrize("is_seen", [True, False])
 async def test_a_name_that_becomes_free_is_taken(cluster: MakerCluster, is_seen: bool) -> None:
-    """The event says: delete it. A watch that was away meanwhile tells it by a list."""
+    """The event says: delete it. A watch that was down meanwhile shows it by a list."""
     cluster.submit(JOBS, "f-a-b", {})
     cluster.start()
     submit(cluster, steps("a-b"))

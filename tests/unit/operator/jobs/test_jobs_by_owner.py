@@ -1,4 +1,4 @@
-"""Jobs grouped by what they belong to: what is old, late or somebody else's changes nothing."""
+"""Jobs grouped by what they belong to: what is old, late or another client's changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins keep beside the pods of a Job is made again when it has gone, before pods that need it are."""
+"""What plugins keep next to the pods of a Job is created again when it has gone, before pods that need it are."""
 
 from __future__ import annotations
 

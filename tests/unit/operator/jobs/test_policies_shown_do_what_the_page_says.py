@@ -32,7 +32,7 @@ async def running(cluster: JobCluster, name: str) -> None:
     assert cluster.phase(name) == "Running"
 
 
-# -- a gang that starts anew -----------------------------------------------------------------------------------------
+# -- a gang that starts again -----------------------------------------------------------------------------------------
 
 
 async def test_when_one_pod_of_a_gang_fails_all_are_created_again(cluster: JobCluster) -> None:

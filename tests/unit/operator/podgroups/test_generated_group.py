@@ -241,7 +241,7 @@ def test_impossible_amounts_leave_min_resources_out_and_are_reported() -> None:
 
 
 def test_so_many_resources_that_the_group_would_be_refused_leave_min_resources_out() -> None:
-    """The pod is told what is wrong with it by the scheduler, for which it needs a group."""
+    """The pod gets a message that says what is wrong with it from the scheduler, for which it needs a group."""
     most = {f"x/r{number}": "1" for number in range(495)}
     made = plan(pod(containers=[asking(**most)]))
     assert made.group.spec.min_resources is not None

@@ -25,7 +25,7 @@ REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "ui
 
 
 class Cluster(Controlled[PodGroupController]):
-    """The API, and a controller that is told of what is in it."""
+    """The API, and a controller that is shown what is in it."""
 
     def __init__(self, api: Any, events: list[Event], *, leads: bool = True, **rules: Any) -> None:
         self.api, self.leads = api, leads
@@ -71,7 +71,7 @@ class Cluster(Controlled[PodGroupController]):
         self.controller.upsert("PodGroup", msgspec.convert(self.api.objects[f"{GROUPS}/{name}"], PodGroup))
 
     def lose(self, name: str) -> None:
-        """Somebody deletes the PodGroup."""
+        """A user deletes the PodGroup."""
         gone = self.api.objects.pop(f"{GROUPS}/{name}")
         self.controller.delete("PodGroup", msgspec.convert(gone, PodGroup))
 

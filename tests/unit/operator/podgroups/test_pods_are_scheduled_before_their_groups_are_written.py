@@ -280,7 +280,7 @@ FORBIDDEN = api_error("POST", GROUPS, 403, b'{"reason": "Forbidden"}')
 
 
 async def test_a_group_that_is_forbidden_is_not_foreseen_any_more(ahead: Ahead, events: list[Event]) -> None:
-    """Somebody's rule forbids it, for good; the pod is told."""
+    """An admission rule forbids it permanently; the pod gets an event."""
     ahead.pod("solo")
     ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)
     async with ahead.running():
@@ -307,7 +307,7 @@ async def test_a_group_that_is_forbidden_is_not_foreseen_with_the_next_attempts(
 
 
 async def test_a_group_that_is_forbidden_at_the_second_attempt_is_not_foreseen_any_more(ahead: Ahead) -> None:
-    """The first one met nobody."""
+    """The first request did not reach the server."""
     ahead.pod("solo")
     ahead.api.refuse("POST", "podgroups", UnreachableError("POST", GROUPS, "reset"))
     ahead.api.refuse_all("POST", "podgroups", FORBIDDEN)

@@ -18,7 +18,7 @@ Requests = list[tuple[str, QueueAction, str, str]]
 
 
 class Bus(Controlled[CommandController]):
-    """The API, and a controller that is told of the Commands in it."""
+    """The API, and a controller that is shown the Commands in it."""
 
     def __init__(self, api: Any) -> None:
         self.api, self.leads = api, True
@@ -126,7 +126,7 @@ async def test_a_command_whose_deletion_got_no_answer_is_carried_out_once(bus: B
 async def test_a_command_that_was_deleted_without_an_answer_is_carried_out_all_the_same(
     bus: Bus, error: Exception, is_told_first: bool
 ) -> None:
-    """Nobody else did it: the next attempt finds it gone, or the watch says so even before."""
+    """No other client did it: the next attempt finds it gone, or the watch says so even before."""
     command = bus.command()
 
     def carried_out(verb: str, path: str) -> None:

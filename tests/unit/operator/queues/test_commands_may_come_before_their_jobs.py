@@ -1,4 +1,4 @@
-"""Commands for Jobs that the watch of Jobs has not told of: it and the watch of Commands know nothing of each other."""
+"""Commands for Jobs that the watch of Jobs has not shown: it and the watch of Commands know nothing of each other."""
 
 from __future__ import annotations
 

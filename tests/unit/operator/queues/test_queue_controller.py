@@ -23,7 +23,7 @@ NO_COUNTS = PodGroupCounts().as_status()
 
 
 class Cluster(Controlled[QueueController]):
-    """The API with root and default in it, and a controller that is told of what is there."""
+    """The API with root and default in it, and a controller that is shown what is there."""
 
     def __init__(self, api: Any, events: list[Event], **options: Any) -> None:
         self.api, self.events, self.leads = api, events, True
@@ -96,7 +96,7 @@ async def test_queues_that_exist_are_not_created(cluster: Cluster) -> None:
 
 
 async def test_the_queues_that_must_exist_are_there_once_all_have_been_seen(api: Any, events: list[Event]) -> None:
-    """Seen in the feed, that is, which tells everybody; here nobody hands the answer to their creation to it."""
+    """Seen in the feed, which reports everything; here the answer to their creation is not passed to it."""
     cluster = Cluster(api, events)
     async with cluster.running() as controller:
         await asyncio.sleep(1)
@@ -479,7 +479,7 @@ async def test_a_queue_that_must_exist_and_cannot_be_read_is_not_waited_for(api:
 
 
 async def test_the_answer_to_a_write_that_cannot_be_read_is_no_reason_to_write_again(cluster: Cluster) -> None:
-    """Somebody has spoilt the queue meanwhile; its counts are written, and no more often than others'."""
+    """The queue was made unreadable in the meantime; its counts are written, and no more often than others'."""
     cluster.queue("team")
     cluster.api.objects[f"{QUEUES}/team"]["spec"] = SPOILT
     async with cluster.running() as controller:

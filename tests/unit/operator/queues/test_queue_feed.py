@@ -12,7 +12,7 @@ from volcano_py.operator.queues.feed import QueueFeed
 
 
 class Recorder:
-    """A sink, and a keeper of what it was told."""
+    """A sink that keeps what it was given."""
 
     def __init__(self) -> None:
         self.queues: dict[str, str] = {}  # name → UID/version

@@ -157,7 +157,7 @@ def test_only_changed_counts_are_written() -> None:
 
 
 def test_every_queue_has_all_counts_with_its_first_status() -> None:
-    """`kubectl get queues` shows a 0 where there is none, never a blank beside the zeros of others."""
+    """`kubectl get queues` shows a 0 where there is none, never a blank next to the zeros of others."""
     fresh = Queue(metadata=ObjectMeta(name="team-a", uid="uid-team-a"), spec=QueueSpec(parent="root"))
     change = reconcile_queue(fresh, NONE, OPEN)
     zeros = {"pending": 0, "inqueue": 0, "running": 0, "unknown": 0, "completed": 0}

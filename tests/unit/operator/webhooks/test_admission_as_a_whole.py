@@ -216,7 +216,7 @@ async def test_a_dry_run_promises_nothing(door: Door) -> None:
 
 @pytest.mark.parametrize(("dry_run", "is_let_in"), [(True, False), (False, True)])
 async def test_only_a_deletion_that_happens_makes_room_for_others(door: Door, dry_run: bool, is_let_in: bool) -> None:
-    """The first queue was let in a moment ago and is not stored yet."""
+    """The first queue was admitted a moment ago and is not stored yet."""
     door.api.put(QUEUES, "dept", spec={"deserved": {"cpu": "4"}})
     one, two = (raw(name, {"parent": "dept", "deserved": {"cpu": 3}, "weight": 1}) for name in ("one", "two"))
     assert (await door.ask("validate-queues", QUEUE_KIND, one))["allowed"]

@@ -72,7 +72,7 @@ def test_a_secret_in_which_something_is_missing_or_wrong_is_not_used(name: str) 
 
 
 def by_hand(hosts: x509.SubjectAlternativeName | None, password: bytes = b"") -> dict[str, str]:
-    """A Secret's data with a certificate that is its own authority, made with somebody's openssl."""
+    """A Secret's data with a certificate that is its own authority, made with a user's openssl."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())

@@ -219,7 +219,7 @@ async def test_an_error_that_stays_is_answered_as_one(tmp_path: Path) -> None:
 
 
 async def test_only_reviews_of_the_api_server_restart_kopf(door: Door) -> None:
-    """Anybody who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
+    """Anyone who reaches the port can ask; about other kinds than the webhook's own it is not even passed on."""
     await door.attach()
     for change in ({"resource": "pods"}, {"group": ""}, {"version": "1"}):
         request = {**REVIEW["request"], "resource": {**RESOURCE, **change}}  # type: ignore[dict-item]

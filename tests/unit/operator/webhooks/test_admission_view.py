@@ -1,4 +1,4 @@
-"""What admission knows: fed a moment ago, or read afresh."""
+"""What admission knows: fed a moment ago, or read again."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ async def test_a_caller_that_goes_away_does_not_cancel_the_list_of_others(api: A
 
 
 async def test_an_edit_that_was_admitted_counts_before_it_is_stored(api: Api, view: AdmissionView) -> None:
-    """Two edits that come at once and do not fit together: the second is judged beside the first."""
+    """Two edits that come at once and do not fit together: the second is checked together with the first."""
     view.promise(queue("new", deserved={"cpu": 3}))
     assert (await view.fresh()).queues["new"].deserved == {"cpu": 3}
     view.forget_promise("new")

@@ -1,4 +1,4 @@
-"""Who keeps the certificates: the Secret that replicas share, the trust of the API server, files of somebody else."""
+"""Where certificates are kept: the Secret that replicas share, the trust of the API server, foreign files."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ GPU = "nvidia.com/gpu"
 
 
 def asking(name: str, queue: str, cpu: int, age: float = 0.0) -> ApiObject:
-    """A job that waits to be let in."""
+    """A job that waits to be admitted."""
     return pod_group(name, queue=queue, min_resources={"cpu": str(cpu)}, phase="Pending", age=age)
 
 
 def enqueued(session: Opened) -> list[str]:
-    """Run the action; which jobs it has let in."""
+    """Run the action; which jobs it has admitted."""
     waiting = [row for row in session.ssn.job_rows().tolist() if session.ssn.ledger.jobs.phase[row] == Phase.PENDING]
     Enqueue(None).execute(session.ssn)
     assert not session.ssn.dispatch.failures.counts
@@ -82,7 +82,7 @@ def test_guarantees_of_others_leave_less() -> None:
 
 
 def test_the_queues_whose_guarantees_they_are_are_named_on_every_level() -> None:
-    """What is kept beside a leaves less to a1, too; what is kept for a queue below counts for that one alone."""
+    """What is kept next to a leaves less to a1, too; what is kept for a queue below counts for that one alone."""
     session = opened(
         queue("a"), queue("a1", "a"), queue("a2", "a", guarantee=3), queue("b", guarantee=28),
         queue("b1", "b", guarantee=20), asking("j", "a1", 101),

@@ -1,6 +1,6 @@
 """drf: an answer for the pods of all nodes together, so that nodes without hope are not looked at one by one.
 
-It may name somebody who is no victim, but must leave out nobody who is one out of any selection of candidates.
+It may name a pod that is no victim, but must not leave out one that is a victim out of any selection of candidates.
 """
 
 from __future__ import annotations

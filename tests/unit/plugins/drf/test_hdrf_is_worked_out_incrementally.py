@@ -1,4 +1,4 @@
-"""Whatever a cycle does and undoes: every node's rank is that of a tree that is worked out afresh."""
+"""Whatever a cycle does and undoes: every node's rank is that of a tree that is worked out again."""
 
 from __future__ import annotations
 

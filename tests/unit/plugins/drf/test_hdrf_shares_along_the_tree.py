@@ -68,7 +68,7 @@ def test_what_a_child_holds_of_an_exhausted_resource_does_not_count_for_its_pare
 
 
 def test_free_children_are_scaled_down_to_the_least_of_them() -> None:
-    """(10, 0) at 0.5 counts as (4, 0) beside (0, 4) at 0.2."""
+    """(10, 0) at 0.5 counts as (4, 0) next to (0, 4) at 0.2."""
     session = opened(
         placed_queue("a", "root/n2/a", "1/1/1"),
         placed_queue("b", "root/n2/b", "1/1/1"),

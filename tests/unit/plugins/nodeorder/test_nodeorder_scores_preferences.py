@@ -117,7 +117,7 @@ def test_both_are_weighted_and_added() -> None:
 
 
 def test_a_gang_sees_the_scale_move_when_the_worst_of_its_nodes_is_full() -> None:
-    """Beside a node with two taints one taint is half as bad; once that node is full it is as bad as can be."""
+    """Next to a node with two taints one taint is half as bad; once that node is full it is as bad as can be."""
     wish = TopologySpreadConstraint(
         topology_key="zone",
         when_unsatisfiable="ScheduleAnyway",

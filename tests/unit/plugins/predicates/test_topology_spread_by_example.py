@@ -216,7 +216,8 @@ def test_a_pod_that_is_evicted_counts_no_more() -> None:
     assert told(session)["a1"] == CROWDED
 
 
-# -- wishes ---------------------------------------------------------------------------------------------------------
+# -- preferences
+# ---------------------------------------------------------------------------------------------------------
 
 
 def points(session: Opened, *feasible: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ TEN = {"capability": {"cpu": "10"}}
 
 
 def opened(*objects: Objects, **q1: Any) -> Opened:
-    """A cluster of 100 cpu with a queue `q1`, of capability 10 cpu unless told otherwise."""
+    """A cluster of 100 cpu with a queue `q1`, of capability 10 cpu unless set otherwise."""
     return open_session(
         node("n1", cpu="100"), queue("q1", **(q1 or TEN)), *objects, tiers=[[Proportion]], actions=[Enqueue]
     )
@@ -52,7 +52,7 @@ def may_enter(session: Opened, job: str) -> bool:
 
 
 def largest_that_may_enter(*objects: Objects) -> int:
-    """Cores of the largest job that may enter beside the objects."""
+    """Cores of the largest job that is admitted in addition to the objects."""
     sizes = range(21)
     session = opened(*objects, *(waiting(f"of-{cpu}", str(cpu)) for cpu in sizes))
     return max(cpu for cpu in sizes if may_enter(session, f"of-{cpu}"))

@@ -71,7 +71,7 @@ def test_examples(total: int, queues: Queues, expected: list[int | str]) -> None
 @example(100, [(10**7, 0, 60), (1, 0, 60)])
 @example(10, [(1, 8, 10), (1, 0, 2), (1, 0, 2)])
 def test_the_cluster_is_used_up_and_never_exceeded(total: int, queues: Queues) -> None:
-    """Or everybody has all he may have, or the guarantees alone do not fit."""
+    """Or every queue has all it may have, or the guarantees alone do not fit."""
     deserved, guaranteed = shares(total, queues), sum(guarantee for _, guarantee, _ in queues)
     assert sum(deserved) == max(guaranteed, min(total, sum(cap for *_, cap in queues)))
 

@@ -1,4 +1,6 @@
-"""Which guarantees are set aside when not all of them can be: in both plugins that know guarantees, and who is told."""
+"""Which guarantees are set aside when not all of them can be: in both plugins that know guarantees, and the events
+about it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def of_cpu(of: Opened, way: str, field: str) -> dict[str, float]:
 
 
 def events(of: Opened) -> dict[str, str]:
-    """Queue → what it is told about its guarantee, a line for each resource."""
+    """Queue → the events about its guarantee, a line for each resource."""
     of.ssn.dispatch.life("on_session_close", of.ssn)
     assert not of.ssn.dispatch.failures.counts
     found = [each for each in of.effects if isinstance(each, Event) and each.reason == "GuaranteeNotKept"]
@@ -173,7 +175,7 @@ def test_what_a_queue_without_a_place_is_guaranteed_is_neither_kept_nor_reported
     assert not events(of)
 
 
-# -- telling ----------------------------------------------------------------------------------------------------------
+# -- messages --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -283,7 +285,7 @@ def test_what_is_kept_is_available_on_every_level(rows: list[Row], total: int, d
 
 @given(queue_rows(), st.integers(0, 40), st.data())
 def test_admission_does_not_depend_on_age(rows: list[Row], total: int, data: st.DataObject) -> None:
-    """So the oldest keeps whatever is legal by itself, and nobody loses by what comes after him."""
+    """So the oldest keeps whatever is legal by itself, and no queue loses by a younger one."""
     ages = data.draw(st.permutations(range(1, len(rows) + 1)))
     kept, _ = kept_of(rows, total, ages)
     older = ages[: data.draw(st.integers(1, len(ages)))]

@@ -33,7 +33,7 @@ def waiting(name: str, cpu: str, namespace: str = "team", queue: str = "default"
 
 
 def promised(name: str, cpu: str, namespace: str = "team", queue: str = "default") -> PodGroup:
-    """A PodGroup that was let in, without pods."""
+    """A PodGroup that was admitted, without pods."""
     return pod_group(name, min_resources={"cpu": cpu}, namespace=namespace, queue=queue)
 
 

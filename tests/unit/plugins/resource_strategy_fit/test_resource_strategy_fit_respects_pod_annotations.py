@@ -1,4 +1,4 @@
-"""Pods may bring a scoring strategy of their own; what cannot be read is ignored, and they are told."""
+"""Pods may bring a scoring strategy of their own; what cannot be read is ignored, with an event."""
 
 from __future__ import annotations
 

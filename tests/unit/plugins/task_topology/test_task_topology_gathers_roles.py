@@ -203,7 +203,7 @@ def test_a_promised_place_counts_like_one_that_is_taken() -> None:
     promised.pipeline("train", {"p-0": "n2"})
     found = batch_scores(promised, TaskTopology, "w-0")
     assert found is not None
-    # what is promised is not in use yet, so n2 could take both of the others beside it
+    # what is promised is not in use yet, so n2 could take both of the others next to it
     assert {name: round(score, 6) for name, score in found.items()} == {"n1": 66.666667, "n2": 100, "n3": 33.333333}
 
 

@@ -1,4 +1,4 @@
-"""Labels, taints and images as columns, and what is kept beside them."""
+"""Labels, taints and images as columns, and what is kept next to them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from volcano_py.state.queues.queue_tree import lay
 
 
 def faults(parents: dict[str, str]) -> dict[str, str]:
-    """Queue → what is told of it."""
+    """Queue → its events."""
     return {name: fault.problem(name) for name, fault in lay(parents).faults.items()}
 
 

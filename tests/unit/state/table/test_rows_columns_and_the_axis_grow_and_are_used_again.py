@@ -1,4 +1,4 @@
-"""Memory is flat under churn: rows, classes, slots and columns are used again, and nobody can claim them all."""
+"""Memory is flat under churn: rows, classes, slots and columns are used again, and no user can claim them all."""
 
 from __future__ import annotations
 

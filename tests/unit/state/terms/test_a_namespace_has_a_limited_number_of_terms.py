@@ -99,7 +99,9 @@ def test_equal_terms_of_many_pods_count_once() -> None:
 
 
 def test_terms_that_ask_for_labels_of_their_own_are_not_crowded() -> None:
-    """As pods of many runs of one kind of job have them: the label that tells the runs apart is the one that counts."""
+    """As pods of many runs of one kind of job have them: the label that distinguishes the runs is the one that
+    counts.
+    """
     watched = Watched()
     watched.put([wants(f"p{number}", term(app="x", run=f"r{number}")) for number in range(CROWDED_TERMS.most * 3)])
     assert problem(watched, f"p{CROWDED_TERMS.most * 3 - 1}") == ""

@@ -16,7 +16,7 @@ from volcano_py.cluster.kubernetes.http.watch_stream import WatchStream
 
 
 async def broken_off(api: FakeApi, client: KubernetesClient) -> weakref.ref[WatchStream]:
-    """A watch that somebody else ended while it was read."""
+    """A watch that another client ended while it was read."""
     async with client.watch(at("/api/v1/pods"), {"resourceVersion": "1"}) as stream:
 
         async def read() -> None:

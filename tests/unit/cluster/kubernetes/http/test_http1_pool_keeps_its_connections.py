@@ -209,7 +209,7 @@ async def test_a_connection_that_becomes_another_protocol_is_not_used_again(serv
 
 
 def chunked(body: bytes) -> bytes:
-    """A body whose length nobody says."""
+    """A body without a length."""
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
 
 

@@ -1,4 +1,4 @@
-"""Rates and bursts, in time that passes only when told to."""
+"""Rates and bursts, in time that passes only on request."""
 
 from __future__ import annotations
 

@@ -366,8 +366,8 @@ async def test_what_was_created_while_a_list_was_under_way_is_not_taken_for_gone
 async def test_the_end_of_its_namesake_says_nothing_of_what_an_answer_has_shown(
     api: FakeApi, client: KubernetesClient, sink: RecordingSink, clock: FakeClock, background: Background
 ) -> None:
-    """A pod is made anew under its old name while a list is under way; then comes the end of the old one, then the list
-    from between the two."""
+    """A pod is created again under its old name while a list is under way; then comes the end of the old one, then the
+    list from between the two."""
     between = page(21, pod("b", 4))
     api.on("GET", PODS, page(10, pod("a", 3), pod("b", 4)), between)
     subject = reflector(client, sink, clock)

@@ -1,4 +1,4 @@
-"""Broken connections, silent servers, disordered news and objects that nobody can read."""
+"""Broken connections, silent servers, disordered events and objects that cannot be read."""
 
 from __future__ import annotations
 

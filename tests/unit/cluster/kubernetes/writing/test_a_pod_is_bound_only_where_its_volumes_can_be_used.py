@@ -42,7 +42,7 @@ async def test_a_volume_that_was_created_out_of_reach_fails_the_pod(server: Fake
 
 
 async def test_a_claim_that_is_given_to_another_node_meanwhile_fails_the_pod(server: FakeApi, bench: Bench) -> None:
-    """As when kube-scheduler, for a pod that shares the claim, orders anew what was given up."""
+    """As when kube-scheduler, for a pod that shares the claim, orders again what was given up."""
     bench.binder.submit([bind("a", ORDERED)])
     await written(server)
     bench.hear(heard(version=10, node="node-2"))

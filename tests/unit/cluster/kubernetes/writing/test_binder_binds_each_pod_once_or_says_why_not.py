@@ -48,7 +48,7 @@ async def run(binder: Binder, *binds: Bind, clock: FakeClock) -> None:
 
 
 async def through(binder: Binder, clock: FakeClock | None = None) -> None:
-    """All bindings have ended, and what became of them is told."""
+    """All bindings have ended, and their outcomes are reported."""
     await eventually(binder.quiet.is_set, clock)
     await settle()
 
@@ -420,7 +420,7 @@ async def test_a_pod_that_is_bound_already_is_shown_to_the_scheduler(
     outcomes: RecordingOutcomes,
     clock: FakeClock,
 ) -> None:
-    """Should the watch have lost it, the scheduler would try for ever, and count the room elsewhere."""
+    """Should the watch have lost it, the scheduler would try forever, and count the room elsewhere."""
     nodes: list[str] = []
     binder = Binder(
         client, outcomes, in_flight=64, on_surprise=lambda pod: nodes.append(pod.spec.node_name), clock=clock

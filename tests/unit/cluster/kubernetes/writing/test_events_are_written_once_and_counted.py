@@ -187,7 +187,9 @@ async def test_an_object_that_was_quiet_for_a_while_may_have_events_again(subjec
 
 
 async def test_why_something_waits_is_reported_as_it_is_now(subject: Subject) -> None:
-    """Cycles find other reasons while the server is slow; what nobody has seen and is not so any more is no news."""
+    """Cycles find other reasons while the server is slow; a reason that was never written and no longer holds is
+    dropped.
+    """
     subject.recorder.submit([waiting("2 nodes are full"), happened("one"), waiting("2 nodes are full")])
     subject.recorder.submit([waiting("3 nodes are full"), happened("two"), waiting("another pod's", name="b")])
     await subject.settle()

@@ -333,7 +333,7 @@ async def test_a_refusal_is_reported_once_for_each_object(
             told.append((text, fields))
 
         def debug(self, text: str, **fields: Any) -> None:
-            """Details that nobody asked for."""
+            """Details that were not requested."""
 
     monkeypatch.setattr("volcano_py.cluster.kubernetes.writing.status_writer.log", Log())
     api.on("PATCH", POD, refusal(403, "Forbidden", "pods/status is not for you"))

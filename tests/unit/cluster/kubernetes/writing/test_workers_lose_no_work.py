@@ -41,7 +41,7 @@ async def test_work_that_comes_just_as_the_last_worker_ends_is_done() -> None:
     def at_end() -> None:
         nonlocal looked
         if not looked:
-            # Runs after the worker has looked in vain, and before its end is known.
+            # Runs after the worker has found nothing, and before its end is known.
             looked = True
             loop.call_soon(late)
 

@@ -1,4 +1,6 @@
-"""A pod that no node takes is told which of its wishes no node meets, what nodes have instead, and what would help."""
+"""A pod that no node takes gets a message that says which of its preferences no node meets, what nodes have instead,
+and what would help.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ GPUS = [
 
 
 def told(*nodes: Objects, **asked: Any) -> str:
-    """What the pod is told after the summary."""
+    """The pod's message after the summary."""
     asking = pod("p", group="g", **{"cpu": "1", **asked})
     opened = open_session(*nodes, pod_group("g"), asking, tiers=[[Predicates]])
     message = opened.ssn.placer.misfit(opened.task("p").task_class).refusal.message

@@ -1,4 +1,6 @@
-"""A pod that no node takes on account of other pods is told who they are, where they are, and what would help."""
+"""A pod that no node takes on account of other pods gets a message that says who they are, where they are, and what
+would help.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,7 @@ def test_nodes_without_the_topology_label_are_named() -> None:
     ids=["ports", "anti-affinity", "spread", "labels"],
 )
 def test_a_gang_that_is_too_large_gets_the_same_message_however_ties_fall(asked: dict[str, Any]) -> None:
-    """Where its members were tried is another place in each cycle; what is told must not be."""
+    """Where its members were tried is another place in each cycle; what is reported must not be."""
     crowd = [pod(f"w-{number}", cpu="3", group="w", **asked) for number in range(5)]
     old = pod("web-0", on="n1", cpu="1", **asked)
     messages = set()

@@ -1,4 +1,6 @@
-"""A pod that no node takes on account of its volumes is told where they are, who uses them, and what would help."""
+"""A pod that no node takes on account of its volumes gets a message that says where they are, who uses them, and what
+would help.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tests.support.volumes import (
 
 
 def told(*objects: Any, **arguments: Any) -> str:
-    """What the pod `p`, which uses the claim `data`, is told after the summary."""
+    """What the pod `p`, which uses the claim `data`, is given after the summary."""
     opened = session(*objects, **arguments)
     message = opened.ssn.placer.misfit(class_of(opened, "p")).refusal.message
     return message.replace("\n", " ").partition(" are unavailable: ")[2].partition(". ")[2]
