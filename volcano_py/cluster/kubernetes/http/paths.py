@@ -45,14 +45,14 @@ class ApiPath(msgspec.Struct, frozen=True):
         group, _, version = self.group_version.rpartition("/")
         if not is_label(version) or ("/" in self.group_version and not is_subdomain(group)):
             self._refuse("apiVersion", self.group_version, "an API version")
-        if self.plural and not is_label(self.plural):
-            self._refuse("resource", self.plural, "the plural of a kind")
-        if self.namespace and not is_label(self.namespace):
-            self._refuse("namespace", self.namespace, "a DNS label")
-        if self.name and not is_subdomain(self.name):
-            self._refuse("name", self.name, "a DNS subdomain")
-        if self.subresource and not is_label(self.subresource):
-            self._refuse("subresource", self.subresource, "a DNS label")
+        for field, value, is_allowed, rule in (
+            ("resource", self.plural, is_label, "the plural of a kind"),
+            ("namespace", self.namespace, is_label, "a DNS label"),
+            ("name", self.name, is_subdomain, "a DNS subdomain"),
+            ("subresource", self.subresource, is_label, "a DNS label"),
+        ):
+            if value and not is_allowed(value):
+                self._refuse(field, value, rule)
         if (self.subresource and not self.name) or ((self.name or self.namespace) and not self.plural):
             self._refuse("path", str(self), "complete")
 
