@@ -50,7 +50,7 @@ _name = click.option("--name", "-N", type=LABEL, required=True, help="Name of th
 
 @click.group(epilog=EPILOG)
 def job() -> None:
-    """Run Volcano Jobs, look at them, suspend, resume and delete them."""
+    """Run, show, suspend, resume and delete Volcano Jobs."""
 
 
 @job.command()
@@ -93,7 +93,7 @@ def run(
     output: str,
     **described: Any,
 ) -> None:
-    """Make a job of equal pods, or the jobs of a manifest."""
+    """Create a job of equal pods, or the jobs of a manifest."""
     given = {option: value for option, value in described.items() if value is not None}
     if filenames and given:
         option = "--" + min(given).replace("min_available", "min")
@@ -184,7 +184,7 @@ def view(
 @namespace_option
 @cluster_options
 def suspend(name: str, namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
-    """Suspend a job: its pods go, those that have finished stay, and it can be resumed."""
+    """Suspend a job: its unfinished pods are deleted, and it can be resumed."""
     _issue(SUSPEND, name, namespace, kubeconfig, context)
 
 

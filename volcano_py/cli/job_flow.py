@@ -28,7 +28,7 @@ Examples:
 
 @click.group(epilog=EPILOG)
 def jobflow() -> None:
-    """Make JobFlows, see how far they are, and delete them."""
+    """Create, show and delete JobFlows."""
 
 
 def describe(out: Console, found: JsonObject, now: float) -> None:

@@ -27,7 +27,7 @@ Examples:
 
 @click.group(epilog=EPILOG)
 def jobtemplate() -> None:
-    """Make JobTemplates, the steps of JobFlows, look at them and delete them."""
+    """Create, show and delete JobTemplates, the steps of JobFlows."""
 
 
 def describe(out: Console, found: JsonObject, now: float) -> None:

@@ -39,7 +39,7 @@ Examples:
 
 @click.group()
 def podgroup() -> None:
-    """Look at PodGroups."""
+    """Show PodGroups."""
 
 
 @podgroup.command("list", epilog=EPILOG)

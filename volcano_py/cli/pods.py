@@ -49,7 +49,7 @@ _STATUS_COLUMN: Final = 5
 
 @click.group()
 def pod() -> None:
-    """Look at pods."""
+    """Show pods."""
 
 
 @pod.command("list", epilog=EPILOG)

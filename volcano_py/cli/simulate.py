@@ -82,11 +82,11 @@ def simulate(
     default_queue: str,
     output: str,
 ) -> None:
-    """Run the very same scheduler over manifests in memory, with virtual time and no network.
+    """Run the same scheduler over manifests in memory, with virtual time and no network.
 
     Reads nodes, namespaces, pods and their owners, PodGroups, queues, Volcano Jobs, ResourceQuotas, PriorityClasses,
     PodDisruptionBudgets, services, volumes with their claims, classes and drivers, and NodeMetrics from multi-document
-    YAML; other kinds are passed over.
+    YAML; other kinds are ignored.
     """
     if (cycles is not None) + until_stable + (play is not None) > 1:
         raise click.UsageError("--cycles, --until-stable and --play exclude each other")

@@ -1,7 +1,7 @@
 """Manifests read as an API server would store them, for clusters in memory.
 
 Defaults are filled in (namespace, phase, priority from the class); what has no creation time is created in document
-order; what has no UID of its own gets one. Kinds that scheduling does not read are passed over.
+order; what has no UID of its own gets one. Kinds that scheduling does not read are ignored.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Findings:
 
     @property
     def notes(self) -> Mapping[int, Refusal]:
-        """Job row → why it was passed over as a whole."""
+        """Job row → why it was skipped as a whole."""
         return self._notes
 
     @property
@@ -81,13 +81,13 @@ class Findings:
     # -- why jobs wait ---------------------------------------------------------------------------------------------
 
     def note(self, job: Job, refusal: Refusal) -> None:
-        """The job was passed over as a whole. Of several reasons, the one to fix first is kept."""
+        """The job was skipped as a whole. Of several reasons, the one to fix first is kept."""
         known = self._notes.get(job.row)
         if known is None or refusal.reason.rank < known.reason.rank:
             self._notes[job.row] = refusal
 
     def drop_note(self, job: Job) -> None:
-        """The job was not passed over after all."""
+        """The job was not skipped after all."""
         self._notes.pop(job.row, None)
 
     def misfit(self, job: Job, task_class: TaskClass, error: FitError) -> None:

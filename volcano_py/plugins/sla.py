@@ -29,7 +29,7 @@ class SlaArguments(Arguments):
 
 
 class Sla(Plugin):
-    """Jobs with a limit go first, the one whose time is up first before the others.
+    """Jobs with a limit go first, the one whose limit is reached first before the others.
 
     Past its limit a job is admitted by enqueue, and in allocate keeps the places it found though its gang is not
     complete. A refusal in the same or an earlier tier still wins. Pods are evicted for whole gangs only.

@@ -143,7 +143,7 @@ def _list(view: KindView) -> click.Command:
 
 
 def _get(view: KindView) -> click.Command:
-    @click.command("get", help=f"Show one {view.kind.kind} as the list does.")
+    @click.command("get", help=f"Show one {view.kind.kind}, as in the list.")
     @_name(view.kind, required=True)
     @namespace_option
     @cluster_options

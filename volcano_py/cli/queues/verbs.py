@@ -140,7 +140,7 @@ def create(
 @output_option()
 @cluster_options
 def list_(watch: bool, output: str, kubeconfig: Path | None, context: str | None) -> None:
-    """List queues with their state, and how many PodGroups of theirs are in which phase."""
+    """List queues with their state, and the number of their PodGroups in each phase."""
     from volcano_py.api.names import SCHEDULING_API
     from volcano_py.cli.printing.show import Shown, show
     from volcano_py.cli.queues.rows import HEADER, NUMBERS, SPARE, STATE_COLUMN, queue_row

@@ -99,7 +99,7 @@ def judge(
 
 
 def policy_for(job: VolcanoJob, occurrence: Occurrence) -> Policy | None:
-    """The policy of the task, else of the job, that speaks of this event; unknown actions are passed over."""
+    """The policy of the task, else of the job, for this event; unknown actions are ignored."""
     task, event = job.task(occurrence.task), occurrence.event
     events = (event,) if event in _NOT_ANY else (event, JobEvent.ANY)
     timed = event is JobEvent.POD_PENDING
