@@ -277,7 +277,7 @@ def full(*, preemptable: bool) -> list[Object]:
     return [a_queue("q0"), a_queue("q1"), early, *running]
 
 
-def test_a_job_that_was_let_in_to_reclaim_and_gets_nothing_gives_way() -> None:
+def test_a_job_that_was_admitted_to_reclaim_and_gets_nothing_gives_way() -> None:
     cluster = Cluster(*full(preemptable=False), actions=RECLAIM)
     cluster.add(vcjob("late", 5, 10, queue="q1"))
     cluster.pass_by(2)

@@ -160,7 +160,7 @@ class Reason(StrEnum):
             "The job was admitted, but none of its pods was created in time (argument `promiseTimeout` of the action "
             "`enqueue`). Or it was admitted because of what evictions could free, and got no place in time. Or this "
             "happened to another job of its namespace and queue. It goes behind the jobs that waited then. Look at the "
-            "events of what creates the pods. Delete a PodGroup that is to have no pods."
+            "events of the controller that creates the pods. Delete a PodGroup that will have no pods."
         ),
     )
     OVER_QUOTA = (

@@ -208,9 +208,7 @@ class Bundles:
         if not len(at):
             return _NO_OFFERS
         size = len(wanted.idle)
-        spots, first, spot = np.unique(
-            stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True
-        )
+        spots, first, spot = np.unique(stock.job[at] * size + stock.node[at], return_index=True, return_inverse=True)
         freed = np.zeros((len(spots), stock.request.shape[1]), dtype=np.int64)
         np.add.at(freed, spot, stock.request[at])
         idle, first = wanted.idle[spots % size], at[first]

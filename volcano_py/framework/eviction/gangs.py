@@ -43,7 +43,9 @@ class Gangs:
         self._candidates = candidates
         found = np.unique(self._tasks.job[candidates]).tolist()
         infos = ((row, ssn.snapshot.jobs[row]) for row in found)
-        self._roles = {row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)}
+        self._roles = {
+            row: dict(role_minimums(info)) for row, info in infos if info is not None and role_minimums(info)
+        }
         """Job row → its minimums by role; only jobs that have any."""
         self._numbers = {name: number for number, name in enumerate(ssn.snapshot.roles)} if self._roles else {}
         self._complete_since: dict[int, float] = {}
