@@ -1,5 +1,5 @@
-"""A PodGroup that was let in and has no pods gives way, second by second, with the shipped configuration; and so does
-one that was let in because of what it could reclaim, and gets nothing."""
+"""A PodGroup that was admitted and has no pods gives way, second by second, with the shipped configuration; and so does
+one that was admitted because of what it could reclaim, and gets nothing."""
 
 from __future__ import annotations
 

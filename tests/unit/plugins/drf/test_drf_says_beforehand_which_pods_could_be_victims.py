@@ -128,7 +128,7 @@ def test_of_many_kinds_of_jobs_some_are_judged_later() -> None:
 def test_no_node_is_evaluated_when_no_queue_is_owed_anything(
     action: type[Action], choice: PluginChoice, holders: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten nodes of one CPU, and five pods that wait: nobody elects victims node by node."""
+    """Ten nodes of one CPU, and five pods that wait: victims are not elected node by node."""
     session = open_session(
         *(node(f"n{number}", cpu="1") for number in range(10)),
         *[placed_queue(name, path, "/".join("1" for _ in path.split("/"))) for name, path in QUEUES.items()],

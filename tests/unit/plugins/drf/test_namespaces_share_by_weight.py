@@ -142,7 +142,7 @@ def test_without_the_switch_namespaces_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("quotas", "running", "expected"),
     [
-        # ns2 asks for 1 CPU of 10 beside what it holds
+        # ns2 asks for 1 CPU of 10 next to what it holds
         ({}, (8, 2), 5),  # .3 against .7, .6, .5, .4, .3
         ({"ns1": 3}, (8, 2), 0),  # .3 against .7/3
         ({}, (5, 5), 0),  # .6 against .4
@@ -182,7 +182,7 @@ def test_namespaces_come_out_equal_however_it_is_rounded() -> None:
 
 
 def test_where_namespaces_are_equal_before_and_after_the_jobs_decide() -> None:
-    """By CPUs both hold .5, whatever memory they have: nobody is owed anything as a namespace."""
+    """By CPUs both hold .5, whatever memory they have: no namespace is owed anything."""
     session = open_session(
         node("n1", cpu="10", memory="10Gi"),
         *(
