@@ -119,7 +119,7 @@ def test_proportion_may_own_the_tree(parse: Parse) -> None:
     assert parse(configuration("allocate", "{name: proportion, enableHierarchy: true}")).problems == ()
 
 
-def test_hierarchical_proportion_beside_hierarchical_drf_is_one_error(parse: Parse) -> None:
+def test_hierarchical_proportion_next_to_hierarchical_drf_is_one_error(parse: Parse) -> None:
     result = parse(
         configuration("allocate", "{name: drf, enableHierarchy: true}", "{name: proportion, enableHierarchy: true}")
     )

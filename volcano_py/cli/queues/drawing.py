@@ -14,7 +14,7 @@ from rich.tree import Tree
 from volcano_py.api.report import Amounts
 from volcano_py.api.wording.amounts import numbers
 from volcano_py.api.wording.summarize import summarize
-from volcano_py.cli.live.tables import plain
+from volcano_py.cli.printing.one_line import plain
 from volcano_py.cli.queues.standing import Standing
 
 _SHORTEST_BAR, _LONGEST_BAR = 6, 20  # characters
@@ -22,7 +22,6 @@ _ROOM_FOR_NAMES: Final = 18  # characters, guides included; rather than less, co
 _SHORTEST_NAME: Final = 8
 _SPARE: Final = ("Weight", "Guarantee", "Pending", "Share")
 """What a narrow terminal does without, the first one first."""
-_AMOUNTS: Final = ("Allocated", "Pending", "Guarantee", "Deserved", "Capability")
 _GUIDE: Final = 4  # characters that a level is indented by
 _FIRST: Final = ("cpu", "memory")
 _MOST_RESOURCES: Final = 6
@@ -34,7 +33,7 @@ _LESS_IS_KEPT: Final = (
     f"{_LESS} less is kept than spec.guarantee says: an event on the queue says why (kubectl describe queue NAME)"
 )
 _OUTSIDE: Final = "Without a place in the tree:"
-_STOPPED: Final = "Without a place in the tree; their jobs wait:"
+_STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 
@@ -90,48 +89,25 @@ class _Column:
 
 
 def drawing(standings: Sequence[Standing], width: int) -> RenderableType:
-    """Headings, the tree, the queues that have no place in it, and what the bars mean; `width` in characters."""
-    resources = _resources(standings)
-    lines = [_lines(standing, resources) for standing in standings]
-    columns, room = _fitting(_columns(lines), _title_width(standings, [_title(each) for each in standings]), width)
+    """Headings, the tree, the queues that have no place in it, and what the bars mean, in so many characters."""
+    lines = [_lines(standing, _resources(standings)) for standing in standings]
+    columns, room = _fitting(_columns(lines), max(len(_title(each)) + _GUIDE * each.depth for each in standings), width)
     titles = [_title(each, room - _GUIDE * each.depth) for each in standings]
-    title_width = _title_width(standings, titles)
-    columns = _with_bars(columns, lines, width - title_width)
-    labels = [
-        _label(
-            standing,
-            title,
-            title_width,
-            [[each.cell(number, line) for each in columns] for line in range(len(resources))],
-        )
-        for number, (standing, title) in enumerate(zip(standings, titles, strict=True))
-    ]
-    head = _joined(Text("Queue".ljust(title_width), "dim"), [each.head() for each in columns])
-    is_less_kept = any(not line.is_kept for queue in lines for line in queue)
-    notes = [Text(_LESS_IS_KEPT, "yellow")] if is_less_kept else []
-    return Group(head, *_trees(standings, labels), *notes, Text(_LEGEND, "dim"))
-
-
-def _title_width(standings: Sequence[Standing], titles: Sequence[Text]) -> int:
-    """The width of the longest title, indented as in the tree."""
-    return max(len(title) + _GUIDE * each.depth for title, each in zip(titles, standings, strict=True))
-
-
-def _with_bars(columns: Sequence[_Column], lines: Sequence[Sequence[_Line]], room: int) -> list[_Column]:
-    """The columns, with bars in front of the allocated amounts, as long as the `room` next to the names allows."""
-    taken = sum(len(_GAP) + column.width for column in columns)
-    bar = max(_SHORTEST_BAR, min(room - taken - len(_GAP), _LONGEST_BAR))
-    bars = _Column("", tuple(tuple(_bar(line, bar) for line in queue) for queue in lines), is_text=True)
+    title_width = max(len(title) + _GUIDE * each.depth for title, each in zip(titles, standings, strict=True))
+    taken = title_width + sum(len(_GAP) + column.width for column in columns)
+    bar = max(_SHORTEST_BAR, min(width - taken - len(_GAP), _LONGEST_BAR))
     at = next(at for at, column in enumerate(columns) if column.heading == "Allocated")
-    return [*columns[:at], bars, *columns[at:]]
-
-
-def _trees(standings: Sequence[Standing], labels: Sequence[Text]) -> list[RenderableType]:
-    """A tree for each queue without a parent, with a headline before the first one that has no place in the tree."""
-    drawn: list[RenderableType] = []
+    columns.insert(at, _Column("", tuple(tuple(_bar(line, bar) for line in queue) for queue in lines), is_text=True))
+    drawn: list[RenderableType] = [_joined(Text("Queue".ljust(title_width), "dim"), [each.head() for each in columns])]
     branch: list[Tree] = []
     outside = next((standing for standing in standings if standing.problem), None)
-    for standing, label in zip(standings, labels, strict=True):
+    for number, standing in enumerate(standings):
+        room = title_width - _GUIDE * standing.depth
+        label = _label(
+            titles[number], room, [[each.cell(number, line) for each in columns] for line in range(len(lines[number]))]
+        )
+        if standing.problem:
+            label.append(f"\n  {plain(standing.problem)}", "red")
         if standing is outside:
             drawn.append(Text(_STOPPED if standing.stops else _OUTSIDE, "red"))
         if standing.depth == 0:
@@ -157,7 +133,7 @@ def _ignored(standings: Sequence[Standing]) -> Iterator[Text]:
 
 
 def _resources(standings: Sequence[Standing]) -> list[str]:
-    """cpu, and whatever some queue holds, requests or is entitled to; numbers of pods are left out."""
+    """cpu, and what somebody holds, wants or is entitled to; places for pods are no queue's business."""
     found: set[str] = {"cpu"}
     for standing in standings:
         report = standing.report
@@ -193,19 +169,18 @@ def _lines(standing: Standing, resources: Sequence[str]) -> list[_Line]:
 def _columns(lines: Sequence[Sequence[_Line]]) -> list[_Column]:
     """All but the bars. Weights and guarantees are left out where they say nothing."""
     every = [line for queue in lines for line in queue]
-    columns = [
-        _Column("Weight", tuple(_once(_weight(queue[0]), queue) for queue in lines)),
-        _Column("Share", tuple(_once(_share(queue[0]), queue) for queue in lines)),
-        _Column("", tuple(tuple(Text(line.resource, "dim") for line in queue) for queue in lines), is_text=True),
-    ]
-    for at, heading in enumerate(_AMOUNTS):
-        columns.append(_Column(heading, tuple(tuple(_amount(line.texts[at]) for line in queue) for queue in lines)))
-    silent = set()
-    if all(line.weight == 1 for line in every):
-        silent.add("Weight")
-    if not any(line.guarantee or not line.is_kept for line in every):
-        silent.add("Guarantee")
-    return [column for column in columns if column.heading not in silent]
+    columns = []
+    if any(line.weight != 1 for line in every):
+        columns.append(_Column("Weight", tuple(_once(Text(str(queue[0].weight)), queue) for queue in lines)))
+    shares = (Text(f"{queue[0].share:.2f}", "yellow" if queue[0].share > 1 else "") for queue in lines)
+    columns.append(_Column("Share", tuple(_once(share, queue) for share, queue in zip(shares, lines, strict=True))))
+    columns.append(
+        _Column("", tuple(tuple(Text(line.resource, "dim") for line in queue) for queue in lines), is_text=True)
+    )
+    for at, heading in enumerate(("Allocated", "Pending", "Guarantee", "Deserved", "Capability")):
+        if heading != "Guarantee" or any(line.guarantee or not line.is_kept for line in every):
+            columns.append(_Column(heading, tuple(tuple(_amount(line.texts[at]) for line in queue) for queue in lines)))
+    return columns
 
 
 def _fitting(columns: list[_Column], wanted: int, width: int) -> tuple[list[_Column], int]:
@@ -221,14 +196,6 @@ def _fitting(columns: list[_Column], wanted: int, width: int) -> tuple[list[_Col
 def _once(text: Text, lines: Sequence[_Line]) -> tuple[Text, ...]:
     """In the first line of a queue only."""
     return (text, *(Text() for _ in lines[1:]))
-
-
-def _weight(line: _Line) -> Text:
-    return Text(str(line.weight))
-
-
-def _share(line: _Line) -> Text:
-    return Text(f"{line.share:.2f}", "yellow" if line.share > 1 else "")
 
 
 def _amount(text: str) -> Text:
@@ -259,15 +226,13 @@ def _title(standing: Standing, room: int = sys.maxsize) -> Text:
     return Text(name, "bold red" if standing.problem else "bold").append(state, _STATES.get(state.strip(), "red"))
 
 
-def _label(standing: Standing, title: Text, title_width: int, lines: Sequence[Sequence[Text]]) -> Text:
-    """The queue's name in front of its first line, as much space in front of the others, and its problem below."""
-    label, room = Text(no_wrap=True, overflow="ellipsis"), title_width - _GUIDE * standing.depth
+def _label(title: Text, room: int, lines: Sequence[Sequence[Text]]) -> Text:
+    """The queue's name in front of its first line, and as much space in front of the others."""
+    label = Text(no_wrap=True, overflow="ellipsis")
     for number, cells in enumerate(lines):
         front = title.copy() if number == 0 else Text()
         front.pad_right(room - len(front))
         label.append(Text("\n" if number else "").append(_joined(front, cells)))
-    if standing.problem:
-        label.append(f"\n  {plain(standing.problem)}", "red")
     return label
 
 

@@ -80,7 +80,7 @@ async def readable(client: KubernetesClient, kind: Kind) -> list[ApiObject]:
 
 
 async def _configuration_of(client: KubernetesClient, namespace: str, registry: Registry) -> SchedulerConfiguration:
-    """That of the scheduler's ConfigMap; the built-in one, with a word, when it is not to be had."""
+    """That of the scheduler's ConfigMap; the built-in one, with a note on standard error, when it cannot be read."""
     source = source_name(namespace)
     text, why = await configuration_of_cluster(client, namespace)
     if text is not None:

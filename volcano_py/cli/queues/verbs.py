@@ -258,8 +258,8 @@ def _ask(name: str, action: QueueAction, kubeconfig: Path | None, context: str |
 
 
 def _print_queue(found: JsonObject, ignored: Sequence[str]) -> None:
-    from volcano_py.cli.live.tables import plain
     from volcano_py.cli.printing.listing import Listing
+    from volcano_py.cli.printing.one_line import plain
     from volcano_py.cli.queues.operations import decoded
     from volcano_py.cli.queues.rows import AMOUNTS_HEADER, amount_rows, facts
 
