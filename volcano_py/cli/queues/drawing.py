@@ -33,7 +33,7 @@ _LESS_IS_KEPT: Final = (
     f"{_LESS} less is kept than spec.guarantee says: an event on the queue says why (kubectl describe queue NAME)"
 )
 _OUTSIDE: Final = "Without a place in the tree:"
-_STOPPED: Final = "Without a place in the tree, so that their jobs wait:"
+_STOPPED: Final = "Without a place in the tree; their jobs wait:"
 _STATES: Final = {"Open": "", "Closing": "yellow", "Closed": "red"}
 
 
