@@ -52,7 +52,7 @@ async def test_a_job_within_its_part_runs_and_a_larger_one_when_the_promise_has_
     assert "PromiseLapsed: " in str(lapsed.status), lapsed.status
 
 
-async def test_a_deployment_within_its_part_runs_and_grows_beside_promises_of_the_whole_cluster(
+async def test_a_deployment_within_its_part_runs_and_grows_next_to_promises_of_the_whole_cluster(
     attacker: Tenant,
     victim: Tenant,
     simulated_nodes: SimulatedNodes,
@@ -75,7 +75,7 @@ async def test_a_deployment_within_its_part_runs_and_grows_beside_promises_of_th
     await victim.namespace.wait_phases(Running=7)
 
 
-async def test_pods_and_gangs_and_jobs_run_beside_pods_that_fit_no_node(
+async def test_pods_and_gangs_and_jobs_run_next_to_pods_that_fit_no_node(
     attacker: Tenant, victim: Tenant, simulated_nodes: SimulatedNodes, daemon: Daemon
 ) -> None:
     """With the shipped configuration as it is; the attacker's pods still say what an autoscaler listens to."""

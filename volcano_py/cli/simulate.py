@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from volcano_py.api.go_values import format_duration
-from volcano_py.cli.live.tables import plain
 from volcano_py.cli.options.configuration import load_configuration
 from volcano_py.cli.options.durations import DURATION
 from volcano_py.cli.options.manifests import read_documents

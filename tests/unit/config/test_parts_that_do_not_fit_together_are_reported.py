@@ -189,7 +189,7 @@ def test_overcommit_without_enqueue_has_no_effect(parse: Parse) -> None:
     assert parse(configuration("allocate", basis=sla_first)).problems == ()
 
 
-def test_sla_is_told_in_which_tier_it_has_no_effect(parse: Parse) -> None:
+def test_sla_is_reported_in_which_tier_it_has_no_effect(parse: Parse) -> None:
     late = configuration("enqueue, allocate") + "- plugins:\n  - name: sla\n  - name: overcommit\n"
     admits, keeps = parse(late).problems
     assert admits.path == keeps.path == "tiers[1].plugins[0]"
@@ -210,7 +210,7 @@ def test_a_switch_that_sla_is_not_asked_by_is_no_reason_to_warn(parse: Parse) ->
     assert parse(configuration("enqueue, allocate", off, "name: overcommit")).problems == ()
 
 
-def test_reservation_is_told_that_it_cannot_admit_and_is_no_filter_of_nodes() -> None:
+def test_reservation_is_reported_that_it_cannot_admit_and_is_no_filter_of_nodes() -> None:
     catalogue = checked_registry().catalogue()
     text = configuration("enqueue, allocate", "name: overcommit", "name: reservation")
     (problem,) = parse_configuration(text, catalogue).problems

@@ -190,7 +190,7 @@ def test_the_job_whose_time_is_up_first_goes_first() -> None:
     assert sorted(("old", "a", "b"), key=lambda name: opened.ssn.ask.job_key(opened.job(name))) == ["b", "a", "old"]
 
 
-def test_while_it_keeps_places_for_a_job_the_others_are_told_for_which() -> None:
+def test_while_it_keeps_places_for_a_job_the_others_are_reported_for_which() -> None:
     """Its time is up, and one of its two pods has a place: the room on n1 is not used, and not free."""
     timeline = Timeline(
         node("n1", cpu="4"),
@@ -205,7 +205,7 @@ def test_while_it_keeps_places_for_a_job_the_others_are_told_for_which() -> None
     assert "held for" not in timeline.told("gang-0") + timeline.told("gang-1"), "not for itself"
 
 
-def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_told_that() -> None:
+def test_who_is_too_large_for_the_rest_of_a_kept_node_anyway_is_reported_that() -> None:
     timeline = Timeline(
         node("n1", cpu="8"),
         *job("runs", cpu="3", on=["n1"]),

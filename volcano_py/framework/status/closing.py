@@ -153,10 +153,8 @@ class Closing:
         return begun & self._will_run
 
     def _judge(self, job: Job) -> Iterator[Effect]:
-        ssn = self._ssn
-        phase = Phase(int(ssn.ledger.jobs.phase[job.row]))
-        conditions, counts = _with_findings(ssn, job), _status_counts(ssn.ledger.jobs.counts[job.row])
-        is_scheduled = job.ready > 0 and ssn.ask.job_ready(job)
+        is_scheduled = job.ready > 0 and self._ssn.ask.job_ready(job)
+        conditions = _with_findings(self._ssn, job)
         if is_scheduled:
             conditions = self._with(conditions, names.SCHEDULED, names.READY_TO_SCHEDULE, "")
         if self._decided:

@@ -52,7 +52,7 @@ def test_how_long_a_write_takes_is_read_off_the_strangers_own_pods() -> None:
     assert summary(TIMELINE, SEEN, "ns", range(4, 6), now=200.0).write_p90 == 0.0
 
 
-def test_the_api_servers_part_is_told_from_the_schedulers() -> None:
+def test_the_api_servers_part_is_reported_from_the_schedulers() -> None:
     phase = summary(TIMELINE, SEEN, "ns", range(2), now=200.0)
     assert phase.news_p90 == pytest.approx(0.09)  # of 0.1 and 0
     assert phase.rest_p90 == pytest.approx(0.25)  # from 100.45, when the last of both was seen, to 100.7
@@ -232,7 +232,7 @@ class Bindings(AuditLog):
         return Timeline(self._cluster.created, self._cluster.bound, self._cluster.jobs)
 
 
-async def test_probes_that_were_sent_after_all_was_created_are_told_by_themselves(
+async def test_probes_that_were_sent_after_all_was_created_are_reported_by_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(strangers, "_EVERY", 0.001)

@@ -167,7 +167,7 @@ def test_nodes_are_asked_about_later_only_if_something_will_have_changed(leaving
     assert opened.plugin(Patient).predicates == asked
 
 
-def test_nodes_that_do_not_exist_are_refused_without_asking_anybody() -> None:
+def test_nodes_that_do_not_exist_are_refused_without_asking_plugins() -> None:
     opened = open_session(node("n1", cpu="1"), pod("ghostly", cpu="1", on="ghost"), gang("a", cpu="2"))
     assert not choose(opened, "a-0")
     error = opened.ssn.placer.misfit(opened.task("a-0").task_class)

@@ -236,7 +236,7 @@ def test_pods_that_only_a_crowd_keeps_out_are_looked_at_again() -> None:
     assert cluster.looked_at() == {"a"}
 
 
-def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_wake_nobody() -> None:
+def test_images_that_nodes_fetch_and_nodes_that_do_not_exist_start_no_cycle() -> None:
     cluster = crowd()
     cluster.settle()
     known = cluster.objects["Node", "n1"]

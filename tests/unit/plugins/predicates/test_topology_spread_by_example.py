@@ -340,7 +340,7 @@ def test_a_node_without_the_label_refuses_for_good_and_a_crowded_one_does_not() 
     assert refused_for_good(found) == {"none": UNLABELED}
 
 
-def test_a_wish_or_a_switched_off_constraint_refuses_nothing_for_good() -> None:
+def test_a_preference_or_a_switched_off_constraint_refuses_nothing_for_good() -> None:
     nodes = [at("a1", "a"), at("none", None)]
     assert refused_for_good(opened(nodes, "", spread(when_unsatisfiable="ScheduleAnyway"))) == {}
     assert refused_for_good(opened(nodes, "", spread(), arguments={"predicate.PodTopologySpreadEnable": False})) == {}
